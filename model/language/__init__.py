@@ -1,0 +1,1 @@
+"""The language in which the protocols are written."""
