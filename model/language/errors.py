@@ -1,0 +1,24 @@
+"""Mistakes in a protocol, found while its class is made: where, what, and what to write instead."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class ModelError(Exception):
+    """A protocol or property that cannot mean what it says.  The message starts with ``file:line:``."""
+
+
+def caller() -> tuple[str, int]:
+    """File and line of the innermost frame outside the language: the line of the protocol that is being traced."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and os.path.dirname(os.path.abspath(frame.f_code.co_filename)) == HERE:
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def mistake(what: str, instead: str, where: tuple[str, int] | None = None) -> ModelError:
+    """The error to raise: ``file:line: what; instead``."""
+    file, line = where or caller()
+    return ModelError(f"{file}:{line}: {what}; {instead}")

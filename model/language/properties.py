@@ -1,0 +1,137 @@
+"""Properties: what must be true of a protocol, traced like its actions and kept apart from them.
+
+A *promise* is what users care about, a *lemma* makes the promises inductive, a *witness* is a state that must be reachable (or the
+promises would hold of an empty model), *progress* says what happens in the end.  Each is one to four sentences, then one expression.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .citing import check_rule
+from .errors import mistake
+from .lint import check_source
+from .protocol import Protocol, Spec
+from .recording import StateProxy, condition
+from .symbols import Symbol
+from .terms import Term, local
+from .types import ScalarType, scalar
+
+KINDS = {"promise": "always", "lemma": "always", "step": "step", "witness": "sometimes", "progress": "eventually"}
+
+
+@dataclass(frozen=True)
+class Property:
+    """``role`` is promise, lemma, step, witness or progress.  A step's term reads primed variables; progress has two terms (from,
+    to) and parameters; ``of`` names the property that a witness shows to bite."""
+
+    name: str
+    role: str
+    rule: str | None
+    terms: tuple[Term, ...]
+    parameters: tuple[tuple[str, ScalarType], ...]
+    of: str | None
+    doc: str
+
+    @property
+    def kind(self) -> str:
+        return KINDS[self.role]
+
+    @property
+    def term(self) -> Term:
+        return self.terms[0]
+
+
+@dataclass(frozen=True)
+class PropertyMethod:
+    body: Callable[..., Any]
+    role: str
+    rule: str | None = None
+    of: str | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.body(*arguments)
+
+
+def promise(*, rule: str) -> Any:
+    """Holds in every reachable state, and users rely on it."""
+    return lambda body: PropertyMethod(body, "promise", rule)
+
+
+def lemma(body: Callable[..., Any]) -> PropertyMethod:
+    """Holds in every reachable state, and helps to prove the promises."""
+    return PropertyMethod(body, "lemma")
+
+
+def step(*, rule: str) -> Any:
+    """Holds of every step: the method takes the state before and the state after."""
+    return lambda body: PropertyMethod(body, "step", rule)
+
+
+def witness(*, of: str) -> Any:
+    """Holds in some reachable state: there the property ``of`` has something to say."""
+    return lambda body: PropertyMethod(body, "witness", None, of)
+
+
+def progress(*, rule: str) -> Any:
+    """The method returns leads_to(from, to): whenever the first holds, the second holds then or later, under fairness."""
+    return lambda body: PropertyMethod(body, "progress", rule)
+
+
+def leads_to(first: Any, then: Any) -> tuple[Any, Any]:
+    return first, then
+
+
+class Properties:
+    """Base of a protocol's properties: ``class KraftProperties(Properties, of=Kraft)``.  ``properties`` is the traced result."""
+
+    protocol: ClassVar[type[Protocol]]
+    properties: ClassVar[dict[str, Property]]
+
+    def __init_subclass__(cls, of: type[Protocol] | None = None) -> None:
+        if of is not None:
+            cls.protocol = of
+            cls.properties = trace_properties(cls, of.spec)
+
+
+def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
+    """The properties of ``cls`` and its bases, traced on the variables of ``spec``."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if base not in (object, Properties):
+            found.update({n: m for n, m in vars(base).items() if not n.startswith("__")})
+    helpers = spec.helpers | {n: m for n, m in found.items() if inspect.isfunction(m)}
+    owner = Spec(spec.name, "", spec.types, spec.ghosts, spec.constants, (), (), {}, helpers)
+    traced = {n: _property(owner, n, m) for n, m in found.items() if isinstance(m, PropertyMethod)}
+    for item in traced.values():
+        if item.of is not None and item.of not in traced:
+            raise mistake(f"witness {item.name} is of {item.of!r}, which is no property here", f"there are {', '.join(traced)}")
+    witnessed = {item.of for item in traced.values()}
+    for item in traced.values():
+        if item.role in ("promise", "step") and item.name not in witnessed:
+            raise mistake(f"{cls.__name__}.{item.name} has no witness", f"add @witness(of={item.name!r}): a reachable state in which it bites")
+    return traced
+
+
+def _property(owner: Spec, name: str, method: PropertyMethod) -> Property:
+    check_source(method.body)
+    where = (inspect.getsourcefile(method.body) or "?", inspect.getsourcelines(method.body)[1])
+    doc = inspect.getdoc(method.body)
+    if not doc:
+        raise mistake(f"property {name} has no sentence", "say in a docstring what it means and where it does not hold", where)
+    if method.rule is not None:
+        check_rule(method.rule)
+    states = [StateProxy(owner, None)] + ([StateProxy(owner, None, primed=True)] if method.role == "step" else [])
+    rest = list(inspect.signature(method.body).parameters.values())[len(states) :]
+    parameters = tuple((p.name, scalar(p.annotation)) for p in rest)
+    result = method.body(*states, *(Symbol(local(n, kind)) for n, kind in parameters))
+    if method.role == "progress":
+        if not isinstance(result, tuple):
+            raise mistake(f"progress property {name} returns one condition", "return leads_to(from, to)", where)
+        terms = tuple(condition(part, name) for part in result)
+    else:
+        if parameters:
+            raise mistake(f"property {name} takes parameters", "quantify inside: forall(Broker, lambda b: ...)", where)
+        terms = (condition(result, name),)
+    return Property(name, method.role, method.rule, terms, parameters, method.of, doc)

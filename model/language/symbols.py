@@ -1,0 +1,186 @@
+"""Symbols: what a protocol's methods compute with while they are traced.
+
+A symbol has the operators that mean the same in every reading, and refuses, with file and line, all that Python would decide on
+its own: truth, membership, iteration, hashing.  ``&``, ``|``, ``~`` take Bool only, since ``a >= b | c`` reads as ``a >= (b | c)``.
+"""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .errors import mistake
+from .terms import Term, boolean, both, conditional, constant, describe_type, negation, result_type, term
+from .types import BOOL, INT, NAT, AtomsType, BoolType, EnumType, MapType, NumberType, OptionType, ScalarType, SeqType
+
+
+class Symbol:
+    """A value not known while tracing.  ``recorder`` is set on a map or sequence that the action may assign to."""
+
+    __slots__ = ("recorder", "term")
+
+    def __init__(self, node: Term, recorder: Any = None) -> None:
+        self.term, self.recorder = node, recorder
+
+    __hash__ = None  # type: ignore[assignment]  # a symbol in a dict or set would be compared by Python
+
+    def __repr__(self) -> str:
+        return f"<{describe_type(self.term.type)}: {self.term!r}>"
+
+    def __add__(self, other: Any) -> "Symbol":
+        return arithmetic("add", self, other)
+
+    def __radd__(self, other: Any) -> "Symbol":
+        return arithmetic("add", other, self)
+
+    def __sub__(self, other: Any) -> "Symbol":
+        return arithmetic("sub", self, other)
+
+    def __rsub__(self, other: Any) -> "Symbol":
+        return arithmetic("sub", other, self)
+
+    def __eq__(self, other: object) -> "Symbol":  # type: ignore[override]
+        return compare("eq", self, other)
+
+    def __ne__(self, other: object) -> "Symbol":  # type: ignore[override]
+        return ~compare("eq", self, other)
+
+    def __lt__(self, other: Any) -> "Symbol":
+        return compare("lt", self, other)
+
+    def __le__(self, other: Any) -> "Symbol":
+        return compare("le", self, other)
+
+    def __gt__(self, other: Any) -> "Symbol":
+        return compare("lt", other, self)
+
+    def __ge__(self, other: Any) -> "Symbol":
+        return compare("le", other, self)
+
+    def __and__(self, other: Any) -> "Symbol":
+        return Symbol(both(truth(self, "&"), truth(other, "&")))
+
+    def __or__(self, other: Any) -> "Symbol":
+        return Symbol(boolean("or", truth(self, "|"), truth(other, "|")))
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> "Symbol":
+        return Symbol(negation(truth(self, "~")))
+
+    def __getitem__(self, keys: Any) -> "Symbol":
+        kind = self.term.type
+        if not isinstance(kind, MapType):
+            advice = "read a sequence with at(sequence, position)" if isinstance(kind, SeqType) else "drop the [...]"
+            raise mistake(f"{describe_type(kind)} has no keys", advice)
+        if self.recorder is not None:
+            self.recorder.reading(self.term.data[0])
+        return Symbol(term("select", (self.term, *key_terms(kind, keys)), None, kind.value))
+
+    def __setitem__(self, keys: Any, value: Any) -> None:
+        kind = self.term.type
+        if not isinstance(kind, MapType) or self.recorder is None:
+            raise mistake(f"{describe_type(kind)} can't be assigned by key here", "assign s.map[key] in an action")
+        self.recorder.point(self.term.data[0], key_terms(kind, keys), coerce(value, kind.value, "the value assigned"))
+
+    def _refuse(self, instead: str) -> NoReturn:
+        raise mistake(f"Python would decide about {self!r} while the rule is read, before any state is known", instead)
+
+    def __bool__(self) -> NoReturn:
+        self._refuse("use &, |, ~, implies(a, b) or when(c, a, b); not `and`, `or`, `not`, `if`, or a < b < c")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("use forall, exists or each over a sort instead of a loop")
+
+    def __len__(self) -> NoReturn:
+        self._refuse("use length(sequence)")
+
+    def __contains__(self, _item: object) -> NoReturn:
+        self._refuse("write s.set[item], not `item in s.set`")
+
+    def __index__(self) -> NoReturn:
+        self._refuse("a Python list can't be indexed by it; use a Map")
+
+    __int__ = __float__ = __index__
+
+
+def key_terms(kind: MapType, keys: Any) -> tuple[Term, ...]:
+    given = keys if isinstance(keys, tuple) else (keys,)
+    if len(given) != len(kind.keys):
+        raise mistake(f"{describe_type(kind)} takes {len(kind.keys)} keys and got {len(given)}", "give one key per sort")
+    return tuple(coerce(k, sort, f"key {i + 1}") for i, (k, sort) in enumerate(zip(given, kind.keys, strict=True)))
+
+
+def truth(value: Any, operator: str) -> Term:
+    """The term of a Bool operand."""
+    node = value.term if isinstance(value, Symbol) else constant(value, BOOL) if isinstance(value, bool) else None
+    if node is None or not isinstance(node.type, BoolType):
+        what = describe_type(node.type) if node is not None else repr(value)
+        raise mistake(f"{what} is no operand of {operator}", f"put parentheses round the comparison: (a >= b) {operator} c")
+    return node
+
+
+def coerce(value: Any, kind: ScalarType, role: str) -> Term:
+    """A Python or symbolic value as a term of that type; numbers of different names mix, all else must agree."""
+    if isinstance(value, Symbol):
+        got = value.term.type
+        if got == kind or (isinstance(got, NumberType) and isinstance(kind, NumberType) and kind.signed >= got.signed):
+            return value.term
+        if isinstance(kind, OptionType) and got == kind.of:
+            return term("some", (value.term,), None, kind)
+        raise mistake(f"{role} is {describe_type(got)} where {describe_type(kind)} is meant", "give it a value of that type")
+    if isinstance(kind, BoolType) and isinstance(value, bool):
+        return constant(value, kind)
+    if isinstance(kind, NumberType) and isinstance(value, int) and not isinstance(value, bool) and (value >= 0 or kind.signed):
+        return constant(value, kind)
+    if isinstance(kind, OptionType) and value is None:
+        return constant(None, kind)
+    advice = {EnumType: "name a member", AtomsType: "use a parameter or a quantifier's variable", OptionType: "use None"}
+    raise mistake(f"{role} is {value!r} where {describe_type(kind)} is meant", advice.get(type(kind), "give such a value"))
+
+
+def pair(a: Any, b: Any, role: str) -> tuple[Term, Term]:
+    """Both operands as terms of one type, taken from whichever side is symbolic (an Option wins)."""
+    kinds = [v.term.type for v in (a, b) if isinstance(v, Symbol)]
+    if any(isinstance(kind, MapType | SeqType) for kind in kinds):
+        raise mistake(f"{role} is asked of a whole map or sequence", "compare entries: forall(Sort, lambda x: s.m[x] == ...)")
+    if not kinds:
+        raise mistake(f"{role} is asked of {a!r} and {b!r}, neither of which depends on the state", "compute it in Python")
+    kind = next((k for k in kinds if isinstance(k, OptionType)), kinds[0])
+    if isinstance(kind, NumberType):
+        kind = INT if any(isinstance(k, NumberType) and k.signed for k in kinds) else NAT
+    return coerce(a, kind, role), coerce(b, kind, role)
+
+
+def number(value: Any, role: str) -> Term:
+    if isinstance(value, Symbol) and isinstance(value.term.type, NumberType):
+        return value.term
+    if isinstance(value, int) and not isinstance(value, bool):
+        return constant(abs(value), NAT) if value >= 0 else constant(value, INT)
+    what = describe_type(value.term.type) if isinstance(value, Symbol) else repr(value)
+    raise mistake(f"{what} is no operand of {role}", "only numbers are added, subtracted and ordered")
+
+
+def arithmetic(op: str, a: Any, b: Any) -> Symbol:
+    left, right = number(a, "+ or -"), number(b, "+ or -")
+    kind = result_type(left.type, right.type)
+    if op == "sub" and not kind.signed:
+        op = "monus"
+    return Symbol(term(op, (left, right), None, kind))
+
+
+def compare(op: str, a: Any, b: Any) -> Symbol:
+    if op == "eq":
+        return Symbol(boolean("eq", *pair(a, b, "==")))
+    return Symbol(boolean(op, number(a, "an order"), number(b, "an order")))
+
+
+def choose(test: Any, then: Any, other: Any) -> Symbol:
+    """If-then-else on symbols; one branch may be a plain Python value."""
+    condition = truth(test, "when")
+    if isinstance(then, bool) and isinstance(other, bool):
+        return Symbol(conditional(condition, constant(then, BOOL), constant(other, BOOL)))
+    if isinstance(then, int) and isinstance(other, int):
+        return Symbol(conditional(condition, number(then, "when"), number(other, "when")))
+    return Symbol(conditional(condition, *pair(then, other, "when")))
+
+
+Body = Callable[..., Any]

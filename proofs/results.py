@@ -1,0 +1,57 @@
+"""What engines return: traces of states, and verdicts that scripts can rely on."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["holds", "violated", "unknown"]
+
+State = dict[str, Any]
+"""One state by variable name.  Numbers and members of sorts and enumerations are int, Bool is bool, an Option is None or the value;
+a map is a dict from key tuples to values without its zero entries; a sequence is a tuple."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One step of a trace: the action and its parameters, by name."""
+
+    action: str
+    parameters: dict[str, int]
+
+    def __str__(self) -> str:
+        return f"{self.action}({', '.join(f'{k}={v}' for k, v in self.parameters.items())})"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """``states[0]`` is initial and ``events[i]`` leads from ``states[i]`` to ``states[i + 1]``; ``loop`` is the index of the state
+    to which the last event returns, for an endless behaviour."""
+
+    states: tuple[State, ...]
+    events: tuple[Event, ...]
+    loop: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to reports."""
+
+    protocol: str
+    variant: str
+    property: str
+    kind: str
+    engine: str
+    verdict: Verdict
+    expected: Verdict
+    bound: dict[str, int] | None
+    seconds: float
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def as_expected(self) -> bool:
+        return self.verdict == self.expected
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
