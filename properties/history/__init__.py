@@ -1,0 +1,31 @@
+"""Histories: what happened in one run of a protocol, simulated or recorded, one row per event.
+
+`SCHEMA` and `KINDS` are the words of producer id blocks; `VOCABULARIES` holds those of every protocol.
+`write_histories` makes a directory of them, `HistoryDirectory` reads one back or refuses it in one line.
+"""
+
+from types import MappingProxyType
+
+from fencepost.properties.history.id_block_events import ID_BLOCKS, Kind
+from fencepost.properties.history.manifest import HistoryFile, Manifest
+from fencepost.properties.history.vocabulary import ABSENT, HistoryError, Vocabulary
+from fencepost.properties.history.writer import HistoryWriter, write_histories
+
+VOCABULARIES = MappingProxyType({vocabulary.protocol: vocabulary for vocabulary in (ID_BLOCKS,)})
+SCHEMA = ID_BLOCKS.schema
+KINDS = ID_BLOCKS.codes
+
+__all__ = [
+    "ABSENT",
+    "ID_BLOCKS",
+    "KINDS",
+    "SCHEMA",
+    "VOCABULARIES",
+    "HistoryError",
+    "HistoryFile",
+    "HistoryWriter",
+    "Kind",
+    "Manifest",
+    "Vocabulary",
+    "write_histories",
+]

@@ -1,0 +1,88 @@
+"""Where histories lie: a local directory, or a URI that pyarrow can open (`hdfs://`, `s3://`, `gs://`).
+
+Spark's workers on other machines can only reach the latter, so every read and write of histories goes through here.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pyarrow.fs as pafs
+
+
+@lru_cache(maxsize=64)
+def _opened(uri: str) -> tuple[Any, str]:
+    filesystem, path = pafs.FileSystem.from_uri(uri)
+    return filesystem, path
+
+
+@dataclass(frozen=True)
+class Location:
+    """A directory named by a path or a URI; picklable, since it is nothing but its name."""
+
+    uri: str
+
+    @classmethod
+    def of(cls, place: "str | Path | Location") -> "Location":
+        """`place` as a location; local paths become absolute, so that workers with another directory agree."""
+        if isinstance(place, Location):
+            return place
+        text = str(place)
+        scheme = urlsplit(text).scheme
+        return cls(text.rstrip("/") if scheme else str(Path(text).absolute()))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it: a plain path, or `file:`."""
+        return urlsplit(self.uri).scheme in ("", "file")
+
+    @property
+    def _opened(self) -> tuple[Any, str]:
+        return _opened(self.uri)
+
+    def __truediv__(self, name: str) -> str:
+        return f"{self.uri}/{name}"
+
+    def make(self) -> None:
+        """Create the directory, and those above it."""
+        filesystem, path = self._opened
+        filesystem.create_dir(path, recursive=True)
+
+    def names(self) -> list[str]:
+        """Names of the files in it, sorted; empty if there is no such directory."""
+        filesystem, path = self._opened
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+        return sorted(info.base_name for info in found if info.is_file)
+
+    def open_input(self, name: str) -> Any:
+        """A random-access Arrow file. Raises FileNotFoundError."""
+        filesystem, path = self._opened
+        return filesystem.open_input_file(f"{path}/{name}")
+
+    def open_output(self, name: str) -> Any:
+        """An Arrow output stream that creates or truncates the file."""
+        filesystem, path = self._opened
+        return filesystem.open_output_stream(f"{path}/{name}")
+
+    def move(self, name: str, to: str) -> None:
+        """Rename a file within the directory, replacing what stood there."""
+        filesystem, path = self._opened
+        filesystem.move(f"{path}/{name}", f"{path}/{to}")
+
+    def read_text(self, name: str) -> str | None:
+        """The file's text, or None if there is none."""
+        try:
+            with self.open_input(name) as stream:
+                return bytes(stream.read()).decode()
+        except FileNotFoundError:
+            return None
+
+    def replace_text(self, name: str, text: str) -> None:
+        """Write the file under a name of its own, then rename it: readers see the old text or the new, never a half."""
+        attempt = f"{name}.{uuid4().hex}"
+        with self.open_output(attempt) as stream:
+            stream.write(text.encode())
+        self.move(attempt, name)

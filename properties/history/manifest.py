@@ -1,0 +1,93 @@
+"""manifest.json: what a directory of histories holds, who made it and how, and what it can be held to.
+
+A reader trusts only what the manifest lists. Files beside it are leftovers of retried or killed work, and a directory
+without one is unfinished: the manifest is written last, by one atomic rename.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from fencepost.properties.history.location import Location
+from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class HistoryFile:
+    """One Parquet file: its name within the directory, and what it must contain to be whole."""
+
+    name: str
+    rows: int
+    histories: int
+    row_groups: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The contents of a directory of histories.
+
+    `observable` names the event kinds of which *every* occurrence is recorded; a property that needs another kind is
+    unknown on these histories, never satisfied. `faults` counts what the generator injected, by name.
+    """
+
+    protocol: str
+    observable: tuple[str, ...]
+    files: tuple[HistoryFile, ...]
+    source: Literal["simulated", "recorded"] = "simulated"
+    variant: str = ""
+    seed: int | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    faults: Mapping[str, int] = field(default_factory=dict)
+    notes: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def totals(self) -> HistoryFile:
+        """The sums over all files, under the name `totals`."""
+        return total("totals", self.files)
+
+    def write(self, directory: Location) -> None:
+        """Put the manifest in place; until then the directory does not count as histories."""
+        text = json.dumps({**asdict(self), "totals": asdict(self.totals)}, indent=1, ensure_ascii=False)
+        directory.replace_text(MANIFEST, text + "\n")
+
+    @classmethod
+    def read(cls, directory: Location) -> "Manifest":
+        """The manifest of `directory`. Raises `HistoryError` if it is missing, unreadable or contradicts itself."""
+        where = directory / MANIFEST
+        text = directory.read_text(MANIFEST)
+        if text is None:
+            raise HistoryError(f"{where}: not found; a directory of histories needs one (unfinished?)")
+        try:
+            told = json.loads(text)
+            version = told.pop("schema_version")
+            if version != SCHEMA_VERSION:
+                raise HistoryError(
+                    f"{where}: schema version {version!r} is unknown; this fencepost reads version {SCHEMA_VERSION}"
+                )
+            totals = HistoryFile(**told.pop("totals"))
+            files = tuple(HistoryFile(**entry) for entry in told.pop("files"))
+            observable = tuple(told.pop("observable"))
+            manifest = cls(files=files, observable=observable, **told)
+        except HistoryError:
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise HistoryError(f"{where}: not a manifest of histories: {type(error).__name__}: {error}") from None
+        if manifest.totals != totals:
+            raise HistoryError(f"{where}: files add up to {told_of(manifest.totals)}, totals say {told_of(totals)}")
+        return manifest
+
+
+def total(name: str, files: Sequence[HistoryFile]) -> HistoryFile:
+    """The sums over `files`, as one entry called `name`."""
+    return HistoryFile(
+        name, sum(f.rows for f in files), sum(f.histories for f in files), sum(f.row_groups for f in files)
+    )
+
+
+def told_of(entry: HistoryFile) -> str:
+    """`3 rows, 1 histories, 1 row groups`."""
+    return f"{entry.rows} rows, {entry.histories} histories, {entry.row_groups} row groups"

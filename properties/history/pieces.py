@@ -1,0 +1,65 @@
+"""One piece of a directory: the columns of some whole histories, and the rules that make them whole.
+
+The writer holds a piece to these rules before it writes, the reader after it reads. A history that is cut in two
+still looks like two histories, and a check that crosses the cut would silently see only half: so every history must
+start at step 0 and count up by one, which a second half never does.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from fencepost.properties.history.vocabulary import ABSENT, HistoryError, Vocabulary
+
+Columns = Mapping[str, np.ndarray]  # name -> one integer array; all arrays of a piece are equally long
+
+
+def columns_of(vocabulary: Vocabulary, history: int, rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
+    """Columns of one history from its rows (the vocabulary's columns in order, without `history`).
+
+    Raises `HistoryError` if a row has another number of values, or a value does not fit its column's type.
+    """
+    names = [field.name for field in vocabulary.schema][1:]
+    for step, row in enumerate(rows):
+        if len(row) != len(names):
+            raise HistoryError(f"history {history}, row {step}: {len(row)} values for the {len(names)} columns {names}")
+    columns = {"history": np.full(len(rows), history, np.int64)}
+    for name, values in zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True):
+        kind = vocabulary.schema.field(name).type.to_pandas_dtype()
+        try:
+            columns[name] = np.fromiter(values, kind, len(rows))
+        except (OverflowError, TypeError, ValueError) as error:
+            raise HistoryError(f"history {history}: column {name!r} cannot hold a value: {error}") from None
+    return columns
+
+
+def starts_of(history: np.ndarray) -> np.ndarray:
+    """Row numbers at which another history begins, in a column sorted by history."""
+    if not len(history):
+        return np.zeros(0, np.intp)
+    return np.flatnonzero(np.concatenate(([True], history[1:] != history[:-1])))
+
+
+def check_whole(columns: Columns, where: str) -> int:
+    """The number of histories in the piece, each whole. Raises `HistoryError` (saying `where`) if one is not."""
+    history, step = columns["history"], columns["step"]
+    if np.any(history[1:] < history[:-1]):
+        row = int(np.flatnonzero(history[1:] < history[:-1])[0]) + 1
+        raise HistoryError(
+            f"{where}: row {row} is of history {history[row]}, after history {history[row - 1]}; "
+            "rows must be sorted by (history, step)"
+        )
+    starts = starts_of(history)
+    lengths = np.diff(np.append(starts, len(history)))
+    expected = np.arange(len(history)) - np.repeat(starts, lengths)
+    wrong = np.flatnonzero(step != expected)
+    if len(wrong):
+        raise HistoryError(
+            f"{where}: history {history[wrong[0]]} has step {step[wrong[0]]} where step {expected[wrong[0]]} is due; "
+            "it is cut, unsorted or incomplete"
+        )
+    return len(starts)
+
+
+def absent_columns(vocabulary: Vocabulary, rows: int) -> dict[str, np.ndarray]:
+    """`rows` rows of which every column is absent: a start for building columns by hand."""
+    return {field.name: np.full(rows, ABSENT, field.type.to_pandas_dtype()) for field in vocabulary.schema}

@@ -1,0 +1,63 @@
+"""What a history is made of: one row per event, the same columns whether it was simulated or recorded.
+
+A `Vocabulary` is one protocol's words: its event kinds (name and code) and its columns. The first four columns
+(`history`, `step`, `time_us`, `kind`) are common to every protocol, so that reading, sorting, splitting and counting
+need not know the protocol; the others are the protocol's own. Every column is a non-null integer, -1 meaning "does not
+apply": NumPy sees plain arrays, and no reading has to agree with another about what a null compares to.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+ABSENT = -1  # the value of a column that does not apply to an event
+
+
+class HistoryError(ValueError):
+    """A history, or a directory of histories, that cannot be used; the message is one line that says why and where."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its Arrow type, what it means and the unit it is counted in."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    unit: str = "none"
+
+    def field(self) -> pa.Field:
+        return pa.field(self.name, self.type, nullable=False, metadata={"meaning": self.meaning, "unit": self.unit})
+
+
+COMMON_COLUMNS = (
+    Column("history", pa.int64(), "which history the event belongs to; unique within a directory"),
+    Column("step", pa.int32(), "place of the event in its history: 0, 1, 2 … without a gap", "events"),
+    Column("time_us", pa.int64(), "when it happened: virtual if simulated, the observer's clock if recorded", "µs"),
+    Column("kind", pa.int16(), "what happened: a code of the protocol's kinds"),
+)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The kinds and columns of one protocol's histories; `used_by` names the columns that each kind fills."""
+
+    protocol: str
+    kinds: type[IntEnum]
+    columns: tuple[Column, ...]
+    used_by: Mapping[str, tuple[str, ...]]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, its version and protocol in the metadata (Parquet keeps both)."""
+        metadata = {"fencepost.schema_version": str(SCHEMA_VERSION), "fencepost.protocol": self.protocol}
+        return pa.schema([column.field() for column in (*COMMON_COLUMNS, *self.columns)], metadata=metadata)
+
+    @property
+    def codes(self) -> Mapping[str, IntEnum]:
+        """Kind by name."""
+        return MappingProxyType(dict(self.kinds.__members__))

@@ -1,0 +1,125 @@
+"""Writes histories: Parquet, sorted by (history, step), a whole number of histories in each row group.
+
+`write_histories` is for one process. Generation in many processes gives each its own `HistoryWriter` and makes the
+manifest from what they return.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fencepost.properties.history.location import Location
+from fencepost.properties.history.manifest import HistoryFile, Manifest
+from fencepost.properties.history.pieces import Columns, check_whole, columns_of
+from fencepost.properties.history.vocabulary import HistoryError, Vocabulary
+
+ROWS_PER_GROUP = 250_000  # large enough to hide per-group costs, small enough that a group's arrays stay in cache
+Rows = tuple[int, Sequence[Sequence[int]]]  # a history's number, and its rows without that number
+
+
+def write_histories(
+    directory: str | Path | Location,
+    histories: Iterable[Rows | Columns],
+    vocabulary: Vocabulary,
+    *,
+    rows_per_group: int = ROWS_PER_GROUP,
+    **described: Any,
+) -> Manifest:
+    """Write `histories` and their manifest into `directory`; returns the manifest.
+
+    Each item is either (history, rows), the rows being sequences of the columns after `history`, or columns that hold
+    any number of whole histories. Items come in ascending order of history. `described` are further fields of
+    `Manifest` (source, variant, seed, config, observable, faults, notes); `observable` defaults to every kind.
+    Raises `HistoryError` if a history is not whole or does not fit the schema.
+    """
+    place = Location.of(directory)
+    place.make()
+    with HistoryWriter(place, "part-00000.parquet", vocabulary, rows_per_group) as writer:
+        for item in histories:
+            writer.add(columns_of(vocabulary, *item) if isinstance(item, tuple) else item)
+    described.setdefault("observable", tuple(vocabulary.codes))
+    manifest = Manifest(protocol=vocabulary.protocol, files=(writer.written,), **described)
+    manifest.write(place)
+    return manifest
+
+
+class HistoryWriter:
+    """Writes one file of histories; used as a context manager, after which `written` says what the file holds."""
+
+    written: HistoryFile
+
+    def __init__(
+        self, directory: Location, name: str, vocabulary: Vocabulary, rows_per_group: int = ROWS_PER_GROUP
+    ) -> None:
+        self._where = directory / name
+        self._name = name
+        self._schema = vocabulary.schema
+        self._rows_per_group = rows_per_group
+        self._waiting: list[Columns] = []
+        self._waiting_rows = self._rows = self._histories = self._row_groups = 0
+        self._last: int | None = None
+        self._stream = directory.open_output(name)
+        # Statistics of `history` let a reader see from the footer alone that no history lies in two row groups.
+        self._parquet = pq.ParquetWriter(
+            self._stream, self._schema, compression="zstd", write_statistics=["history"], store_schema=True
+        )
+
+    def __enter__(self) -> "HistoryWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._flush()
+                self.written = HistoryFile(self._name, self._rows, self._histories, self._row_groups)
+        finally:
+            self._parquet.close()
+            self._stream.close()
+
+    def add(self, columns: Columns) -> None:
+        """Add whole histories, numbered above those added before. Raises `HistoryError` if they are not."""
+        self._histories += check_whole(columns, self._where)
+        history = columns["history"]
+        if not len(history):
+            return
+        if self._last is not None and history[0] <= self._last:
+            raise HistoryError(
+                f"{self._where}: history {history[0]} comes after history {self._last}; add each history once, in order"
+            )
+        self._last = int(history[-1])
+        self._waiting.append(columns)
+        self._waiting_rows += len(history)
+        if self._waiting_rows >= self._rows_per_group:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        arrays = []
+        for field in self._schema:
+            values = np.concatenate([columns[field.name] for columns in self._waiting])
+            arrays.append(pa.array(values, field.type))  # raises where a wider array holds what the type cannot
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
+        self._parquet.write_table(table, row_group_size=max(1, table.num_rows))
+        self._rows += table.num_rows
+        self._row_groups += 1
+        self._waiting, self._waiting_rows = [], 0
+
+
+def described_by(manifest: Manifest) -> Mapping[str, Any]:
+    """The fields of a manifest that describe its histories rather than its files, for writing others like them."""
+    return {
+        "source": manifest.source,
+        "variant": manifest.variant,
+        "seed": manifest.seed,
+        "config": manifest.config,
+        "observable": manifest.observable,
+        "faults": manifest.faults,
+        "notes": manifest.notes,
+    }
