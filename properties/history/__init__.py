@@ -4,14 +4,13 @@
 `write_histories` makes a directory of them, `HistoryDirectory` reads one back or refuses it in one line.
 """
 
-from types import MappingProxyType
-
 from fencepost.properties.history.id_block_events import ID_BLOCKS, Kind
 from fencepost.properties.history.manifest import HistoryFile, Manifest
+from fencepost.properties.history.protocols import VOCABULARIES
+from fencepost.properties.history.reader import HistoryDirectory, Piece, read_piece
 from fencepost.properties.history.vocabulary import ABSENT, HistoryError, Vocabulary
 from fencepost.properties.history.writer import HistoryWriter, write_histories
 
-VOCABULARIES = MappingProxyType({vocabulary.protocol: vocabulary for vocabulary in (ID_BLOCKS,)})
 SCHEMA = ID_BLOCKS.schema
 KINDS = ID_BLOCKS.codes
 
@@ -21,11 +20,14 @@ __all__ = [
     "KINDS",
     "SCHEMA",
     "VOCABULARIES",
+    "HistoryDirectory",
     "HistoryError",
     "HistoryFile",
     "HistoryWriter",
     "Kind",
     "Manifest",
+    "Piece",
     "Vocabulary",
+    "read_piece",
     "write_histories",
 ]

@@ -30,13 +30,15 @@ class Manifest:
     """The contents of a directory of histories.
 
     `observable` names the event kinds of which *every* occurrence is recorded; a property that needs another kind is
-    unknown on these histories, never satisfied. `faults` counts what the generator injected, by name.
+    unknown on these histories, never satisfied. `ordered` says whether steps are the real order across nodes: a
+    recording merged from several clocks has only each node's own order. `faults` counts what was injected, by name.
     """
 
     protocol: str
     observable: tuple[str, ...]
     files: tuple[HistoryFile, ...]
     source: Literal["simulated", "recorded"] = "simulated"
+    ordered: bool = True
     variant: str = ""
     seed: int | None = None
     config: Mapping[str, Any] = field(default_factory=dict)

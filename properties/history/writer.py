@@ -33,7 +33,7 @@ def write_histories(
 
     Each item is either (history, rows), the rows being sequences of the columns after `history`, or columns that hold
     any number of whole histories. Items come in ascending order of history. `described` are further fields of
-    `Manifest` (source, variant, seed, config, observable, faults, notes); `observable` defaults to every kind.
+    `Manifest` (source, ordered, variant, seed, config, observable, faults, notes); `observable` defaults to every kind.
     Raises `HistoryError` if a history is not whole or does not fit the schema.
     """
     place = Location.of(directory)
@@ -116,6 +116,7 @@ def described_by(manifest: Manifest) -> Mapping[str, Any]:
     """The fields of a manifest that describe its histories rather than its files, for writing others like them."""
     return {
         "source": manifest.source,
+        "ordered": manifest.ordered,
         "variant": manifest.variant,
         "seed": manifest.seed,
         "config": manifest.config,

@@ -1,0 +1,164 @@
+"""The promises of producer id blocks (KIP-730), held against histories.
+
+`PROPERTIES` is the table: name, rule, meaning, what a recording must show for it to be decided. `check` runs them over
+one piece (all its histories at once), `undecidable` says which a recording cannot answer, `figures` counts what became
+of the ids.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from fencepost.properties.history import id_block_kernels as kernels
+from fencepost.properties.history import id_block_words as words
+from fencepost.properties.history.checking import Finding, HistoryProperty
+from fencepost.properties.history.id_block_events import Kind
+from fencepost.properties.history.id_block_view import COLUMNS, NEVER, IdBlockView
+from fencepost.properties.history.manifest import Manifest
+from fencepost.properties.history.pieces import Columns
+
+__all__ = ["COLUMNS", "PROPERTIES", "check", "figures", "undecidable"]
+
+_OF_ID = ("history", "producer_id")
+_OF_HISTORY = ("history",)
+
+PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
+    told.name: told
+    for told in (
+        HistoryProperty(
+            "ids-unique",
+            "730.P1",
+            "no producer id is handed out twice",
+            key=_OF_ID,
+            kernel=kernels.ids_unique,
+            tell=words.again,
+            needs=frozenset({Kind.id_handed_out}),
+        ),
+        HistoryProperty(
+            "blocks-disjoint",
+            "730.P2",
+            "no two blocks share an id",
+            key=_OF_HISTORY,
+            kernel=kernels.blocks_disjoint,
+            tell=words.overlap,
+            needs=frozenset(),
+            needs_grants=True,
+        ),
+        HistoryProperty(
+            "answers-disjoint",
+            "730.P2",
+            "no two successful answers carry blocks that share an id",
+            key=_OF_HISTORY,
+            kernel=kernels.answers_disjoint,
+            tell=words.overlap,
+            needs=frozenset({Kind.answer_sent}),
+        ),
+        HistoryProperty(
+            "answered-after-commit",
+            "730.7",
+            "a block's record is committed before the answer with the block is sent",
+            key=("history", "grant"),
+            kernel=kernels.answered_after_commit,
+            tell=words.uncommitted_answer,
+            needs=frozenset({Kind.answer_sent, Kind.block_committed}),
+            needs_order=True,
+        ),
+        HistoryProperty(
+            "handed-out-after-grant",
+            "730.7",
+            "an id is handed out only after a block that holds it was committed, or written to ZooKeeper",
+            key=_OF_ID,
+            kernel=kernels.handed_out_after_grant,
+            tell=words.too_early,
+            needs=frozenset({Kind.id_handed_out}),
+            needs_grants=True,
+            needs_order=True,
+        ),
+        HistoryProperty(
+            "ids-within-blocks",
+            "730.4",
+            "every id handed out lies in some block, both ends as the answer says: start inclusive, length ids",
+            key=_OF_ID,
+            kernel=kernels.ids_within_blocks,
+            tell=words.outside,
+            needs=frozenset({Kind.id_handed_out}),
+            needs_grants=True,
+        ),
+        HistoryProperty(
+            "ids-increase",
+            "730.20",
+            "the ids of one broker increase between its starts",
+            key=("history", "broker"),
+            kernel=kernels.ids_increase,
+            tell=words.back,
+            needs=frozenset({Kind.id_handed_out, Kind.broker_started}),
+        ),
+        HistoryProperty(
+            "blocks-contiguous",
+            "730.8",
+            "a block starts where the one before it ends, or where KRaft took over from ZooKeeper",
+            key=_OF_HISTORY,
+            kernel=kernels.blocks_contiguous,
+            tell=words.apart,
+            needs=frozenset(),
+            needs_grants=True,
+        ),
+        HistoryProperty(
+            "blocks-well-formed",
+            "730.16",
+            "a block holds at least one id, none negative, and ends at or below the last id there is",
+            key=_OF_HISTORY,
+            kernel=kernels.blocks_well_formed,
+            tell=words.malformed,
+            needs=frozenset(),
+            needs_grants=True,
+        ),
+    )
+}
+
+GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
+    "kraft": frozenset({Kind.block_committed}),
+    "zookeeper": frozenset({Kind.zk_written}),
+    "bridge": frozenset({Kind.block_committed, Kind.zk_written, Kind.migrated}),
+}
+
+
+def check(columns: Columns, names: Iterable[str] = tuple(PROPERTIES)) -> dict[str, Finding]:
+    """The findings of the properties called `names` on one piece: `COLUMNS` of whole histories, sorted."""
+    view = IdBlockView(columns)
+    return {name: PROPERTIES[name].on(view, columns) for name in names}
+
+
+def undecidable(manifest: Manifest) -> dict[str, str]:
+    """The properties that these histories cannot answer, each with the reason."""
+    mode = str(manifest.config.get("mode", "kraft"))
+    grants = GRANT_KINDS.get(mode, GRANT_KINDS["bridge"])
+    reasons = {}
+    for told in PROPERTIES.values():
+        needed = told.needs | (grants if told.needs_grants else frozenset())
+        missing = sorted({kind.name for kind in needed} - set(manifest.observable))
+        if missing:
+            reasons[told.name] = f"the histories do not show {', '.join(missing)}"
+        elif told.needs_order and not manifest.ordered:
+            reasons[told.name] = "the order of steps across nodes is not known"
+    return reasons
+
+
+def figures(columns: Columns) -> dict[str, int]:
+    """What became of the ids of one piece; the figures of several pieces add up.
+
+    blocks, ids_granted (their lengths), ids_handed_out (distinct), ids_lost (granted, never handed out: exact where
+    blocks are disjoint), blocks_leaked (not one id of theirs was handed out).
+    """
+    view = IdBlockView(columns)
+    rows, key = view.ids_in_order
+    fresh = np.append(True, key[1:] != key[:-1])[: len(rows)]
+    granted = int(columns["length"][view.granted.rows].sum(dtype=np.int64))
+    within = int((fresh & (view.granted_since != NEVER)).sum())
+    begin, end = np.searchsorted(key, view.granted.first), np.searchsorted(key, view.granted.last, side="right")
+    return {
+        "blocks": len(view.granted.rows),
+        "ids_granted": granted,
+        "ids_handed_out": int(fresh.sum()),
+        "ids_lost": granted - within,
+        "blocks_leaked": int((begin == end).sum()),
+    }

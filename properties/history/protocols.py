@@ -1,0 +1,7 @@
+"""Every protocol whose histories fencepost can read, by name. A new protocol adds its vocabulary here."""
+
+from types import MappingProxyType
+
+from fencepost.properties.history.id_block_events import ID_BLOCKS
+
+VOCABULARIES = MappingProxyType({vocabulary.protocol: vocabulary for vocabulary in (ID_BLOCKS,)})

@@ -1,0 +1,138 @@
+"""Reads a directory of histories, or refuses it: what is not whole and as the manifest says is never half-checked.
+
+Opening looks at the manifest and at the Parquet footers only (files, columns, types, counts, and that no history lies in
+two row groups). Reading a piece then holds its rows to the rest (sorted, every history from step 0 without a gap).
+Files that the manifest does not list are not looked at: a task that was retried may have left them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fencepost.properties.history.location import Location
+from fencepost.properties.history.manifest import HistoryFile, Manifest, told_of
+from fencepost.properties.history.pieces import check_whole
+from fencepost.properties.history.protocols import VOCABULARIES
+from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError, Vocabulary
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One row group: the unit of work that is shipped to a worker, as its name and nothing else."""
+
+    directory: Location
+    file: str
+    row_group: int
+    rows: int
+    first_history: int
+    last_history: int
+
+    @property
+    def where(self) -> str:
+        return f"{self.directory / self.file} row group {self.row_group}"
+
+
+@dataclass(frozen=True)
+class HistoryDirectory:
+    """A directory whose manifest and footers agree; `pieces` is everything it holds, in order of history."""
+
+    location: Location
+    vocabulary: Vocabulary
+    manifest: Manifest
+    pieces: tuple[Piece, ...]
+
+    @classmethod
+    def open(cls, place: str | Path | Location) -> "HistoryDirectory":
+        """Open `place`. Raises `HistoryError` with one line that says what is wrong with it."""
+        location = Location.of(place)
+        manifest = Manifest.read(location)
+        if manifest.protocol not in VOCABULARIES:
+            known = ", ".join(VOCABULARIES)
+            raise HistoryError(f"{location.uri}: unknown protocol {manifest.protocol!r}; known: {known}")
+        vocabulary = VOCABULARIES[manifest.protocol]
+        unknown = [name for name in manifest.observable if name not in vocabulary.codes]
+        if unknown:
+            raise HistoryError(f"{location.uri}: {manifest.protocol} has no event kind {unknown[0]!r} to observe")
+        pieces = [piece for file in manifest.files for piece in _pieces_of(location, file, vocabulary)]
+        pieces.sort(key=lambda piece: piece.first_history)
+        for one, other in zip(pieces, pieces[1:], strict=False):
+            if one.last_history >= other.first_history:
+                raise HistoryError(
+                    f"{other.where}: history {other.first_history} also lies in {one.file} row group {one.row_group}; "
+                    "row groups must hold whole histories, in ranges that do not overlap"
+                )
+        return cls(location, vocabulary, manifest, tuple(pieces))
+
+
+def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> tuple[dict[str, np.ndarray], int]:
+    """The `columns` (and always `history` and `step`) of one piece, and how many histories it holds.
+
+    Raises `HistoryError` if the piece cannot be read, or holds a history that is not whole.
+    """
+    wanted = [name for name in vocabulary.schema.names if name in {"history", "step", *columns}]
+    with _opened(piece.directory, piece.file) as parquet:
+        try:
+            table = parquet.read_row_group(piece.row_group, columns=wanted, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise HistoryError(f"{piece.where}: cannot be read, the file is damaged: {_line(error)}") from None
+    arrays: dict[str, np.ndarray] = {}
+    for name in wanted:
+        column = table.column(name)
+        if column.null_count:
+            raise HistoryError(f"{piece.where}: column {name!r} holds nulls; -1 stands for what does not apply")
+        arrays[name] = column.to_numpy()
+    return arrays, check_whole(arrays, piece.where)
+
+
+def _opened(directory: Location, name: str) -> Any:
+    try:
+        return pq.ParquetFile(directory.open_input(name))
+    except FileNotFoundError:
+        raise HistoryError(f"{directory / name}: not found, though the manifest lists it") from None
+    except (pa.ArrowException, OSError) as error:
+        raise HistoryError(f"{directory / name}: not a whole Parquet file: {_line(error)}") from None
+
+
+def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary) -> list[Piece]:
+    where = directory / file.name
+    with _opened(directory, file.name) as parquet:
+        metadata = parquet.metadata
+        _check_schema(where, parquet.schema_arrow, vocabulary)
+    found = HistoryFile(file.name, metadata.num_rows, file.histories, metadata.num_row_groups)
+    if found != file:
+        raise HistoryError(
+            f"{where}: holds {found.rows} rows in {found.row_groups} row groups, the manifest says {told_of(file)}"
+        )
+    column = metadata.schema.to_arrow_schema().names.index("history")
+    pieces = []
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if not group.num_rows:
+            continue
+        told = group.column(column).statistics
+        if told is None or not told.has_min_max:
+            raise HistoryError(f"{where}: row group {number} lacks the statistics of `history`; write it with them")
+        pieces.append(Piece(directory, file.name, number, group.num_rows, told.min, told.max))
+    return pieces
+
+
+def _check_schema(where: str, found: pa.Schema, vocabulary: Vocabulary) -> None:
+    version = (found.metadata or {}).get(b"fencepost.schema_version", str(SCHEMA_VERSION).encode()).decode()
+    if version != str(SCHEMA_VERSION):
+        raise HistoryError(f"{where}: schema version {version!r} is unknown; this fencepost reads {SCHEMA_VERSION}")
+    for field in vocabulary.schema:
+        index = found.get_field_index(field.name)
+        if index < 0:
+            raise HistoryError(f"{where}: column {field.name!r} ({field.type}) is missing")
+        if found.field(index).type != field.type:
+            raise HistoryError(
+                f"{where}: column {field.name!r} has type {found.field(index).type}, must be {field.type}"
+            )
+
+
+def _line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
