@@ -52,7 +52,8 @@ class IdBlockView:
     def answers(self) -> np.ndarray:
         """Rows by which a controller answered with a block."""
         sent = self.rows_of(Kind.answer_sent)
-        return sent[self.columns["error"][sent] == 0]
+        answers: np.ndarray = sent[self.columns["error"][sent] == 0]
+        return answers
 
     @cached_property
     def ids(self) -> np.ndarray:
@@ -62,7 +63,8 @@ class IdBlockView:
     def is_well_formed(self, rows: np.ndarray) -> np.ndarray:
         """Whether each row's block holds at least one id and none below 0 or above the last id there is."""
         first, length = self.columns["first"][rows], self.columns["length"][rows].astype(np.int64)
-        return (first >= 0) & (length >= 1) & (first <= MAX_ID - np.maximum(length, 0))
+        well_formed: np.ndarray = (first >= 0) & (length >= 1) & (first <= MAX_ID - np.maximum(length, 0))
+        return well_formed
 
     @cached_property
     def _scale(self) -> tuple[dict[str, np.ndarray], int]:

@@ -37,10 +37,9 @@ def narrowed(arrays: Sequence[np.ndarray], bits: int) -> tuple[list[np.ndarray],
 def packed(high: np.ndarray, low: np.ndarray, low_bits: int) -> np.ndarray:
     """One int64 per row that orders by `high`, then `low`; both non-negative. Raises OverflowError if it cannot."""
     if len(high) and bits_for(int(high.max()) + 1) + low_bits > BITS:
-        raise OverflowError(
-            f"{int(high.max())} and {low_bits} more bits do not fit into {BITS} bits; use smaller pieces"
-        )
-    return (high.astype(np.int64) << low_bits) | low
+        raise OverflowError(f"{int(high.max())} and {low_bits} more bits exceed {BITS} bits; use smaller pieces")
+    key: np.ndarray = (high.astype(np.int64) << low_bits) | low
+    return key
 
 
 def sorted_stably(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,12 +1,13 @@
 """Reads a directory of histories, or refuses it: what is not whole and as the manifest says is never half-checked.
 
-Opening looks at the manifest and at the Parquet footers only (files, columns, types, counts, and that no history lies in
-two row groups). Reading a piece then holds its rows to the rest (sorted, every history from step 0 without a gap).
+Opening looks at the manifest and at the Parquet footers only (files, columns, types, counts, and that no history lies
+in two row groups). Reading a piece then holds its rows to the rest (sorted, every history from step 0 without a gap).
 Files that the manifest does not list are not looked at: a task that was retried may have left them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class HistoryDirectory:
             raise HistoryError(f"{location.uri}: {manifest.protocol} has no event kind {unknown[0]!r} to observe")
         pieces = [piece for file in manifest.files for piece in _pieces_of(location, file, vocabulary)]
         pieces.sort(key=lambda piece: piece.first_history)
-        for one, other in zip(pieces, pieces[1:], strict=False):
+        for one, other in pairwise(pieces):
             if one.last_history >= other.first_history:
                 raise HistoryError(
                     f"{other.where}: history {other.first_history} also lies in {one.file} row group {one.row_group}; "
