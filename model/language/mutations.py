@@ -90,23 +90,39 @@ def _dropped_actions(spec: Spec) -> Iterator[Mutation]:
             yield Mutation(a.rule, f"{a.name}: never", lambda rest=rest: settle(replace(spec, actions=rest)))  # type: ignore[misc]
 
 
-def _with_action(spec: Spec, changed: Action) -> Spec:
-    return settle(replace(spec, actions=spec.actions | {changed.name: changed}))
+def _changed(spec: Spec, actions: dict[str, Action]) -> Spec:
+    return settle(replace(spec, actions=spec.actions | actions))
+
+
+Change = Callable[[Guard], tuple[Guard, ...]]
 
 
 def _guards(spec: Spec) -> Iterator[Mutation]:
+    """A guard that several actions share through one helper is one guard: it is changed in all of them."""
+    shared: dict[tuple[str, tuple[str, int], Term], list[str]] = {}
     for a in spec.actions.values():
-        numbers: dict[str, int] = {}
-        for i, g in enumerate(a.guards):
-            if g.rule is None:
-                continue
-            numbers[g.rule] = numbers.get(g.rule, 0) + 1
-            label = f"{a.name}: guard {numbers[g.rule]}"
-            rest = a.guards[:i] + a.guards[i + 1 :]
-            yield Mutation(g.rule, f"{label} dropped", lambda a=a, rest=rest: _with_action(spec, replace(a, guards=rest)))  # type: ignore[misc]
-            if (shifted := _shift_comparison(g.condition)) is not None:
-                changed = replace(a, guards=(*a.guards[:i], Guard(shifted, g.rule, g.line), *a.guards[i + 1 :]))
-                yield Mutation(g.rule, f"{label} shifted", lambda changed=changed: _with_action(spec, changed))  # type: ignore[misc]
+        for g in a.guards:
+            if g.rule is not None:
+                shared.setdefault((g.rule, g.line, g.condition), []).append(a.name)
+    numbers: dict[tuple[str, str], int] = {}
+    for (rule, _line, term_), names in shared.items():
+        number = numbers[rule, names[0]] = numbers.get((rule, names[0]), 0) + 1
+        changes: dict[str, Change] = {"dropped": lambda g: ()}
+        for way, shifted in _shifted(term_).items():
+            changes[way] = lambda g, shifted=shifted: (replace(g, condition=shifted),)  # type: ignore[misc]
+        for way, change in changes.items():
+            yield Mutation(
+                rule,
+                f"{names[0]}: guard {number} {way}",
+                lambda names=names, t=term_, change=change: _with_guard(spec, names, t, change),  # type: ignore[misc]
+            )
+
+
+def _with_guard(spec: Spec, names: list[str], condition: Term, change: Change) -> Spec:
+    def guards(a: Action) -> tuple[Guard, ...]:
+        return tuple(h for g in a.guards for h in (change(g) if g.condition is condition else (g,)))
+
+    return _changed(spec, {n: replace(spec.actions[n], guards=guards(spec.actions[n])) for n in names})
 
 
 def _updates(spec: Spec) -> Iterator[Mutation]:
@@ -114,21 +130,32 @@ def _updates(spec: Spec) -> Iterator[Mutation]:
         for i, u in enumerate(a.updates):
             if u.rule is None:
                 continue
-            label = f"{a.name}: {u.variable}"
-            rest = a.updates[:i] + a.updates[i + 1 :]
-            yield Mutation(u.rule, f"{label} not updated", lambda a=a, rest=rest: _with_action(spec, replace(a, updates=rest)))  # type: ignore[misc]
+            values: dict[str, tuple[Update, ...]] = {"not updated": ()}
             if isinstance(u.value.type, NumberType):
-                for name, op in (("one more", "add"), ("one less", "monus")):
-                    value = term(op, (u.value, constant(1, NAT)), None, u.value.type)
-                    changed = replace(a, updates=(*a.updates[:i], replace(u, value=value), *a.updates[i + 1 :]))
-                    yield Mutation(u.rule, f"{label} {name}", lambda changed=changed: _with_action(spec, changed))  # type: ignore[misc]
+                for way, op in (("one more", "add"), ("one less", "monus")):
+                    values[way] = (replace(u, value=term(op, (u.value, constant(1, NAT)), None, u.value.type)),)
+            for way, instead in values.items():
+                changed = replace(a, updates=a.updates[:i] + instead + a.updates[i + 1 :])
+                yield Mutation(
+                    u.rule,
+                    f"{a.name}: {u.variable} {way}",
+                    lambda changed=changed: _changed(spec, {changed.name: changed}),  # type: ignore[misc]
+                )
 
 
-def _shift_comparison(condition: Term) -> Term | None:
-    """``a < b`` becomes ``a <= b`` and the reverse: the off-by-one of a guard."""
-    if condition.op in ("lt", "le"):
-        return boolean("le" if condition.op == "lt" else "lt", *condition.args)
-    if condition.op == "not" and condition.args[0].op in ("lt", "le"):
-        inner = _shift_comparison(condition.args[0])
-        return None if inner is None else boolean("not", inner)
-    return None
+def _shifted(condition: Term) -> dict[str, Term]:
+    """A comparison off by one, in either direction: looser and stricter."""
+    if condition.op == "not":
+        inner = _shifted(condition.args[0])
+        other = {"looser": "stricter", "stricter": "looser"}
+        return {other[way]: boolean("not", t) for way, t in inner.items()}
+    if condition.op not in ("lt", "le"):
+        return {}
+    a, b = condition.args
+    if condition.op == "lt":
+        return {"looser": boolean("le", a, b), "stricter": boolean("lt", _one_more(a), b)}
+    return {"looser": boolean("le", a, _one_more(b)), "stricter": boolean("lt", a, b)}
+
+
+def _one_more(number: Term) -> Term:
+    return term("add", (number, constant(1, NAT)), None, number.type)

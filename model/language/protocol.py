@@ -26,7 +26,8 @@ class Action:
     """One step: enabled where all guards hold, then all updates happen at once, from the old state.
 
     ``fair`` is weak, strong or empty; ``budget`` names, for a fault, the bound on how often it may happen in exploration;
-    ``rule`` is the mechanism that the action as a whole is, if it is one.
+    ``rule`` is the mechanism that the action as a whole is, if it is one; ``dead`` says why no reachable state enables it, for a
+    defence that only another's mistake would call up (which is then proved, and else a vacuous action is an error).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Action:
     fair: str
     budget: str | None
     rule: str | None
+    dead: str | None
     doc: str
     line: tuple[str, int]
 
@@ -64,6 +66,7 @@ class ActionMethod:
     fair: str
     budget: str | None
     rule: str | None
+    dead: str | None = None
 
     def __call__(self, s: Any, *parameters: Any) -> None:
         self.body(s, *parameters)
@@ -75,14 +78,14 @@ class AxiomMethod:
 
 
 def action(
-    body: Callable[..., None] | None = None, *, fair: str = "", budget: str | None = None, rule: str | None = None
+    body: Callable[..., None] | None = None, *, fair: str = "", rule: str | None = None, dead: str | None = None
 ) -> Any:
     """A step of the protocol.  ``fair="weak"``: taken in the end if it stays enabled; ``"strong"``: if it is enabled again and again."""
     if fair not in FAIRNESS:
         raise mistake(f"fairness {fair!r} is unknown", 'use fair="weak", fair="strong" or leave it out')
     if body is None:
-        return lambda function: ActionMethod(function, fair, budget, rule)
-    return ActionMethod(body, fair, budget, rule)
+        return lambda function: ActionMethod(function, fair, None, rule, dead)
+    return ActionMethod(body, fair, None, rule, dead)
 
 
 def fault(*, budget: str) -> Any:
@@ -169,7 +172,7 @@ def _action(spec: Spec, name: str, method: ActionMethod) -> Action:
         method.body(StateProxy(spec, recorder), *(Symbol(local(n, kind)) for n, kind in parameters))
     return Action(
         name, tuple(parameters), tuple(recorder.guards), tuple(recorder.limits), tuple(recorder.updates),
-        method.fair, method.budget, method.rule, inspect.getdoc(method.body) or "", where,
+        method.fair, method.budget, method.rule, method.dead, inspect.getdoc(method.body) or "", where,
     )  # fmt: skip
 
 

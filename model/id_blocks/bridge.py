@@ -1,0 +1,110 @@
+"""The bridge: from brokers on ZooKeeper, over a controller that writes the same node, to KRaft (KIP-730, Bridge Release).
+
+Brokers are upgraded one by one; the ZooKeeper-mode controller answers requests by compare-and-set on the node that the others
+still write; once the cluster moves, KRaft goes on where the node stood.  That the move fences the ZooKeeper controller is assumed.
+"""
+
+from ..language import Bool, Map, Set, Sort, action, each, either, fault, forall, require, when
+from .brokers import Broker, Id, Request, RpcBrokers, Stage
+from .kraft import Kraft
+from .zookeeper import Version, Zookeeper
+
+
+class Controller(Sort, bound="controllers"):
+    """A process that is, or still believes it is, the ZooKeeper-mode controller."""
+
+
+class Bridge(Kraft, Zookeeper):
+    """Both ways of taking a block at once, and then KRaft's alone."""
+
+    direct: Set[Broker]  # takes its blocks from ZooKeeper itself
+    moved: Bool  # the cluster is in KRaft mode
+
+    controller_has_read: Set[Controller]
+    controller_next: Map[Controller, Id]
+    controller_version: Map[Controller, Version]
+
+    def init(s):
+        s.direct = each(lambda b: True)
+
+    @action(fair="weak")
+    def read(s, b: Broker):
+        require(s.direct[b])
+        Zookeeper.read(s, b)
+
+    @action(fair="weak")
+    def ask(s, b: Broker, r: Request):
+        require(~s.direct[b])
+        RpcBrokers.ask(s, b, r)
+
+    @action(fair="weak")
+    def allocate(s, b: Broker, r: Request):
+        require(s.moved)
+        Kraft.allocate(s, b, r)
+
+    @action(fair="weak")
+    def refuse(s, b: Broker, r: Request):
+        """A stale epoch, or no ids left by the book that is in force."""
+        require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
+        next = when(s.moved, s.next, s.next_in_node())
+        require((s.registered[b] != s.asker_epoch[r]) | (s.ids < next + s.size))
+        s.stage[r] = Stage.REFUSED
+
+    @action(fair="weak")
+    def controller_read(s, c: Controller):
+        """The controller reads the node for a request that came in."""
+        require(~s.moved & ~s.controller_has_read[c])
+        s.controller_has_read[c] = True
+        s.controller_next[c] = s.next_in_node()
+        s.controller_version[c] = s.version
+
+    @action(fair="strong")
+    def controller_write(s, c: Controller, b: Broker, r: Request):
+        """The conditional write is the commit: the controller answers after it, never before."""
+        require(~s.moved & s.controller_has_read[c])
+        require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
+        require(s.registered[b] == s.asker_epoch[r], rule="730.18")
+        require(s.controller_version[c] == s.version, rule="730.2")
+        require(s.controller_next[c] + s.size <= s.ids, rule="730.16")
+        first = s.start_of_block(s.controller_next[c])
+        s.put(first)
+        s.stage[r] = Stage.ANSWERED
+        s.first[r] = first
+        s.controller_puts_aside(c)
+
+    @action(fair="weak")
+    def controller_conflict(s, c: Controller):
+        """Somebody else wrote: read again."""
+        require(s.controller_has_read[c] & (s.controller_version[c] != s.version))
+        s.controller_puts_aside(c)
+
+    def controller_puts_aside(s, c):
+        s.controller_has_read[c] = False
+        s.controller_next[c] = 0
+        s.controller_version[c] = 0
+
+    @action(fair="weak")
+    def upgrade(s, b: Broker):
+        """A restart with an inter-broker protocol that has the RPC: from then on the broker asks the controller."""
+        require(s.direct[b])
+        s.forget_block(b)
+        s.put_aside(b)
+        s.direct[b] = False
+
+    @action(fair="weak")
+    def move(s):
+        """KRaft takes over from ZooKeeper: its log starts at the next free id, as the node has it."""
+        require(~s.moved)
+        require(forall(Broker, lambda b: ~s.direct[b]), rule="730.14")
+        start = s.next_in_node()
+        next = either("730.15", start, start_of_block=start - s.size, last_id=start - 1)
+        s.moved = True
+        s.next = next
+        s.logged = next
+        s.committed = next
+        s.snapshot = next
+
+    @fault(budget="restarts")
+    def restart(s, b: Broker):
+        RpcBrokers.restart(s, b)
+        s.put_aside(b)

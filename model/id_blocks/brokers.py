@@ -1,0 +1,220 @@
+"""Brokers: what each of them holds and does, whoever grants the blocks (KIP-730).
+
+A broker hands out ids from a block that only its memory holds.  When it has nothing it must be granted another; a restart loses the
+rest.  `RpcBrokers` adds the request for a block and a network that may lose, delay, reorder and repeat what it carries.
+"""
+
+from ..language import (
+    Bool, Constant, Enumeration, Ghost, Map, Nat, Option, Protocol, Set, Sort,
+    action, axiom, each, either, exists, fault, forall, require, rule, when,
+)  # fmt: skip
+
+
+class Broker(Sort, bound="brokers"):
+    """A broker, by its id."""
+
+
+class Id(Nat, upto="ids"):
+    """A producer id, or the end of a range of them."""
+
+
+class Epoch(Nat, upto="restarts"):
+    """Broker epoch: which incarnation."""
+
+
+class Request(Sort, bound="requests"):
+    """A request on its way with, in time, its answer.  One that nobody waits for any more may be used again for another."""
+
+
+class Stage(Enumeration):
+    """How far a request has come."""
+
+    FREE, SENT, RECORDED, ANSWERED, REFUSED, LOST = range(6)
+
+
+class IdBlocks(Protocol):
+    """A block is a range of ids in one broker's memory, handed out from its first to its last."""
+
+    size: Constant[Nat]  # ids in a block
+    ids: Constant[Nat]  # ids there are: 0 … ids - 1
+
+    cursor: Map[Broker, Id]  # the next id that the broker hands out
+    end: Map[Broker, Id]  # one past the last id of its current block
+
+    given: Ghost[Set[Id]]  # handed out to some client
+    given_twice: Ghost[Bool]
+    granted: Ghost[Set[Id]]  # part of a block that was granted to some broker
+    granted_twice: Ghost[Bool]
+
+    @axiom
+    def a_block_has_an_id(s):
+        return s.size >= 1
+
+    @action
+    def hand_out(s, b: Broker):
+        """A client's InitProducerId is answered with the next id of the current block."""
+        id = s.cursor[b]
+        require(id < s.end[b])
+        s.given_twice = s.given_twice | s.given[id]
+        s.given[id] = True
+        s.cursor[b] = id + 1
+
+    def start_of_block(s, next):
+        """Where a block starts that follows on; past the last id, counting would begin again."""
+        return when(next + s.size <= s.ids, next, 0)
+
+    def grant(s, first):
+        """For the record: these ids are granted now."""
+        s.granted_twice = s.granted_twice | exists(Id, lambda i: s.granted[i] & s.in_block(i, first))
+        s.granted = each(lambda i: s.granted[i] | s.in_block(i, first))
+
+    def in_block(s, i, first):
+        return (first <= i) & (i < first + s.size)
+
+    def forget_block(s, b):
+        """A restart: the block was never written down."""
+        end = s.end[b]
+        s.cursor[b] = either("730.3", 0, kept=end - s.size)
+        s.end[b] = either("730.3", 0, kept=end)
+
+
+class RpcBrokers(IdBlocks):
+    """Brokers that ask a controller for blocks with AllocateProducerIds, and fetch one ahead if they like."""
+
+    epoch: Map[Broker, Epoch]  # the broker's own
+    registered: Map[Broker, Epoch]  # the one under which the controller knows it
+    ready: Set[Broker]  # has a next block, fetched ahead
+    ready_first: Map[Broker, Id]
+    in_flight: Set[Broker]  # asks for no other block until the next one is installed
+    outstanding: Map[Broker, Option[Request]]  # the request whose answer it waits for
+    backing_off: Set[Broker]
+
+    stage: Map[Request, Stage]
+    asker: Map[Request, Option[Broker]]
+    asker_epoch: Map[Request, Epoch]
+    original: Map[Request, Request]  # itself, or the request that this one is a second copy of
+    first: Map[Request, Id]  # of the block recorded for it
+
+    @action(fair="weak")
+    def ask(s, b: Broker, r: Request):
+        """A broker asks when it runs out, or before; never twice at once, and not while it backs off."""
+        require(s.stage[r] == Stage.FREE)
+        require(~s.in_flight[b] & ~s.ready[b], rule="730.19")
+        require(~s.backing_off[b])
+        s.stage[r] = Stage.SENT
+        s.asker[r] = b
+        s.asker_epoch[r] = s.epoch[b]
+        s.original[r] = r
+        s.first[r] = 0
+        s.in_flight[b] = True
+        s.outstanding[b] = r
+
+    def awaits(s, b, r):
+        return (s.asker[r] == b) & (s.outstanding[b] == s.original[r])
+
+    @action(fair="weak")
+    def take(s, b: Broker, r: Request):
+        """The outstanding request is answered with a block: it becomes the next one.  A second answer finds nobody waiting."""
+        require((s.stage[r] == Stage.ANSWERED) & (s.asker[r] == b))
+        require(s.outstanding[b] == s.original[r], rule="730.19")
+        require(s.end[b] <= s.first[r], rule="730.20")
+        s.ready[b] = True
+        s.ready_first[b] = s.first[r]
+        with rule("730.19"):
+            s.outstanding[b] = None
+
+    @action(fair="weak", dead="no controller that keeps its own rules grants an id that the broker already held")
+    def reject(s, b: Broker, r: Request):
+        """The block starts at or below the last id held: a controller at fault.  Nothing is taken from it."""
+        require((s.stage[r] == Stage.ANSWERED) & s.awaits(b, r))
+        require(s.first[r] < s.end[b])
+        s.outstanding[b] = None
+        s.in_flight[b] = False
+        s.backing_off[b] = True
+
+    @action(fair="weak")
+    def fail(s, b: Broker, r: Request):
+        """The outstanding request is answered with an error: back off, then ask again."""
+        require((s.stage[r] == Stage.REFUSED) & s.awaits(b, r))
+        s.outstanding[b] = None
+        with rule("730.5"):
+            s.in_flight[b] = False
+        s.backing_off[b] = True
+
+    @action(fair="weak", rule="730.5")
+    def end_back_off(s, b: Broker):
+        require(s.backing_off[b])
+        s.backing_off[b] = False
+
+    @action(fair="weak")
+    def install(s, b: Broker):
+        """The current block is used up and there is a next one."""
+        require((s.cursor[b] == s.end[b]) & s.ready[b])
+        first = s.ready_first[b]
+        s.cursor[b] = either("730.8", first, one_late=first + 1)
+        s.end[b] = either("730.8", first + s.size, one_late=first + s.size + 1, one_long=first + s.size + 1)
+        s.ready[b] = False
+        s.ready_first[b] = 0
+        s.in_flight[b] = False
+
+    @action(fair="weak")
+    def time_out(s, b: Broker, r: Request):
+        """The request was lost, or the answer to it."""
+        require((s.outstanding[b] == r) & (s.stage[r] == Stage.LOST))
+        s.give_up(b)
+
+    @fault(budget="time_outs")
+    def time_out_early(s, b: Broker, r: Request):
+        """The answer is only late, and will find nobody waiting."""
+        require(s.outstanding[b] == r)
+        s.give_up(b)
+
+    def give_up(s, b):
+        s.outstanding[b] = None
+        s.in_flight[b] = False
+
+    @fault(budget="losses")
+    def lose(s, r: Request):
+        require((s.stage[r] == Stage.SENT) | (s.stage[r] == Stage.ANSWERED) | (s.stage[r] == Stage.REFUSED))
+        s.stage[r] = Stage.LOST
+
+    @fault(budget="copies")
+    def repeat(s, r: Request, copy: Request):
+        """The network kept a copy of a request and delivers it too, perhaps much later.  Answers can always be delivered again."""
+        require((s.stage[r] != Stage.FREE) & (s.stage[copy] == Stage.FREE) & (s.original[r] == r))
+        s.stage[copy] = Stage.SENT
+        s.asker[copy] = s.asker[r]
+        s.asker_epoch[copy] = s.asker_epoch[r]
+        s.original[copy] = r
+        s.first[copy] = 0
+
+    @action(fair="weak")
+    def forget(s, r: Request):
+        """What nobody waits for leaves the network, and its number stands for another request from then on."""
+        require((s.stage[r] != Stage.FREE) & (s.stage[r] != Stage.RECORDED))
+        require(forall(Broker, lambda b: s.outstanding[b] != r))
+        require(forall(Request, lambda q: (q == r) | (s.stage[q] == Stage.FREE) | (s.original[q] != r)))
+        s.clear(r)
+
+    def clear(s, r):
+        s.stage[r] = Stage.FREE
+        s.asker[r] = None
+        s.asker_epoch[r] = 0
+        s.original[r] = r
+        s.first[r] = 0
+
+    @fault(budget="restarts")
+    def restart(s, b: Broker):
+        """A crash: block, request and back-off are gone; the broker is back with a new epoch, which the controller does not know yet."""
+        s.forget_block(b)
+        s.epoch[b] = s.epoch[b] + 1
+        s.ready[b] = False
+        s.ready_first[b] = 0
+        s.in_flight[b] = False
+        s.outstanding[b] = None
+        s.backing_off[b] = False
+
+    @action(fair="weak")
+    def register(s, b: Broker):
+        require(s.registered[b] != s.epoch[b])
+        s.registered[b] = s.epoch[b]

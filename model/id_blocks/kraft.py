@@ -1,0 +1,75 @@
+"""KRaft: the active controller grants blocks from the metadata log (KIP-730 as shipped).
+
+What the log holds is reduced to the end of its last record: `logged` with what is not committed yet, `committed` without.  A
+controller that takes over knows the snapshot and the committed records after it, and nothing else.
+"""
+
+from ..language import Bool, action, each, either, fault, require, rule, when
+from .brokers import Broker, Id, Request, RpcBrokers, Stage
+
+
+class Kraft(RpcBrokers):
+    """One active controller at a time appends, waits until a majority has the record, and answers."""
+
+    next: Id  # the active controller's memory: first id of the next block
+    logged: Id  # next free id by the last record of the log
+    committed: Id  # next free id by the last committed record
+    snapshot: Id  # next free id by the latest snapshot
+    record_follows: Bool  # a committed record stands after the snapshot
+
+    @action(fair="weak")
+    def allocate(s, b: Broker, r: Request):
+        """The controller gets the request, appends the record of the next block, and keeps the answer back."""
+        require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
+        require(s.registered[b] == s.asker_epoch[r], rule="730.18")
+        require(s.next + s.size <= s.ids, rule="730.16")
+        first = s.start_of_block(s.next)
+        s.stage[r] = Stage.RECORDED
+        s.first[r] = first
+        s.logged = first + s.size
+        with rule("730.8"):
+            s.next = first + s.size
+
+    @action(fair="weak")
+    def commit(s):
+        """A majority has the record."""
+        require(s.committed != s.logged)
+        s.committed = s.logged
+        s.record_follows = True
+
+    @action(fair="weak")
+    def answer(s, r: Request):
+        require(s.stage[r] == Stage.RECORDED)
+        require(s.first[r] + s.size <= s.committed, rule="730.7")
+        s.stage[r] = Stage.ANSWERED
+        s.grant(s.first[r])
+
+    @action(fair="weak")
+    def refuse(s, b: Broker, r: Request):
+        """STALE_BROKER_EPOCH, or no ids left."""
+        require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
+        require((s.registered[b] != s.asker_epoch[r]) | (s.ids < s.next + s.size))
+        s.stage[r] = Stage.REFUSED
+
+    @fault(budget="errors")
+    def turn_away(s, r: Request):
+        """NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED or an unexpected error."""
+        require(s.stage[r] == Stage.SENT)
+        s.stage[r] = Stage.REFUSED
+
+    @fault(budget="fail_overs")
+    def fail_over(s):
+        """Another controller takes over: what is not committed is gone, and who waits for it is sent away."""
+        known = when(s.record_follows, s.committed, s.snapshot)
+        s.next = known
+        s.logged = known
+        s.committed = known
+        s.first = each(lambda r: when(s.stage[r] == Stage.RECORDED, 0, s.first[r]))
+        s.stage = each(lambda r: when(s.stage[r] == Stage.RECORDED, Stage.REFUSED, s.stage[r]))
+
+    @fault(budget="snapshots")
+    def take_snapshot(s):
+        """The log up to here is replaced by one record: the next free id."""
+        require(s.record_follows)
+        s.snapshot = either("730.10", s.committed, start_of_block=s.committed - s.size, omitted=0)
+        s.record_follows = False

@@ -1,0 +1,84 @@
+"""ZooKeeper: each broker takes its blocks itself, by compare-and-set on one node (before KIP-730, and beside it).
+
+The node holds the latest block with both ends inclusive, and a version that every write raises.
+"""
+
+from ..language import Bool, Map, Nat, Set, action, either, fault, require, when
+from .brokers import Broker, Id, IdBlocks
+
+
+class Version(Nat, upto="ids"):
+    """Of the block node: the number of writes to it."""
+
+
+class BlockNode(IdBlocks):
+    """The node, and what a writer does to it."""
+
+    written: Bool
+    last: Id  # last id of the latest block, inclusive
+    version: Version
+
+    def next_in_node(s):
+        return when(s.written, s.last + 1, 0)
+
+    def put(s, first):
+        s.written = True
+        s.last = first + s.size - 1
+        s.version = s.version + 1
+        s.grant(first)
+
+
+class Zookeeper(BlockNode):
+    """Read, add one block, write if nobody wrote in between; else read again."""
+
+    has_read: Set[Broker]
+    read_next: Map[Broker, Id]  # first id after the block that was read
+    read_version: Map[Broker, Version]
+
+    @action(fair="weak")
+    def read(s, b: Broker):
+        """A broker that has run out reads data and version of the node."""
+        require((s.cursor[b] == s.end[b]) & ~s.has_read[b])
+        s.has_read[b] = True
+        s.read_next[b] = s.next_in_node()
+        s.read_version[b] = s.version
+
+    @action(fair="strong")
+    def write(s, b: Broker):
+        """The conditional write succeeds, and the block is the broker's at once."""
+        s.may_write(b)
+        first = s.start_of_block(s.read_next[b])
+        s.put(first)
+        s.cursor[b] = first
+        s.end[b] = first + s.size
+        s.put_aside(b)
+
+    def may_write(s, b):
+        require(s.has_read[b])
+        require(s.read_version[b] == s.version, rule="730.2")
+        require(s.read_next[b] + s.size <= s.ids, rule="730.16")
+
+    def put_aside(s, b):
+        s.has_read[b] = False
+        s.read_next[b] = 0
+        s.read_version[b] = 0
+
+    @fault(budget="losses")
+    def write_unseen(s, b: Broker):
+        """The write succeeds and the connection is lost: the broker reads again, and the block is a gap."""
+        s.may_write(b)
+        s.put(s.start_of_block(s.read_next[b]))
+        s.put_aside(b)
+
+    @action(fair="weak")
+    def conflict(s, b: Broker):
+        """The conditional write fails: what was read is out of date."""
+        require(s.has_read[b] & (s.read_version[b] != s.version))
+        s.has_read[b] = either("730.2", False, not_read_again=s.has_read[b])
+        s.read_next[b] = either("730.2", 0, not_read_again=s.read_next[b])
+        s.read_version[b] = either("730.2", 0, not_read_again=s.version)
+
+    @fault(budget="restarts")
+    def restart(s, b: Broker):
+        s.forget_block(b)
+        s.put_aside(b)
