@@ -89,7 +89,9 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _frame(self, kind: Any, request: Any) -> bytes:
@@ -125,7 +127,7 @@ class Connection:
 
 
 def init_producer_id(connection: Connection) -> Given:
-    """Ask for a producer id without a transactional id (an idempotent producer): any broker answers, from its own block."""
+    """Ask for a producer id without a transactional id: any broker answers, from the block that it holds."""
     answer = connection.call(
         InitProducerIdRequest(
             transactional_id=None,

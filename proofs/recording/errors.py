@@ -1,0 +1,13 @@
+"""The one error of the recorder: input that cannot be recorded from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class RecordingError(ValueError):
+    """One line: what is wrong, where (file, byte position), why it cannot be used, and what to do about it."""
+
+    def __init__(self, what: str, where: Path, todo: str, position: int | None = None) -> None:
+        place = str(where) if position is None else f"{where} byte {position}"
+        super().__init__(f"{place}: {what}; {todo}")
