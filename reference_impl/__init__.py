@@ -1,4 +1,11 @@
-"""fencepost.reference_impl"""
+"""A second, runnable Kafka, written from the documents: the reference implementations and the simulation under them.
+
+Nothing here knows how the properties or the formal models are stated; whoever compares reaches an implementation by
+name, `fencepost.reference_impl.id_blocks:reference`, as any user's implementation is reached.
+"""
 
 if __name__ != "fencepost.reference_impl":
-    raise ImportError("import this package as fencepost.reference_impl, not as reference_impl: under two names each class would exist twice")
+    raise ImportError(
+        "import this package as fencepost.reference_impl, not as reference_impl: under two names each class would "
+        "exist twice"
+    )

@@ -1,0 +1,82 @@
+"""What all nodes of one cluster share: clock, log, network, configuration, and the cluster's registrations.
+
+Registrations (broker id -> broker epoch) stand outside the metadata log: a broker serves clients only after its
+registration is committed, so no fail-over can take it back, and nothing here depends on how it is stored.
+"""
+
+from fencepost.reference_impl.id_blocks.config import Config
+from fencepost.reference_impl.id_blocks.events import IdBlockLog
+from fencepost.reference_impl.simulation import Kernel, Network, Node
+from fencepost.reference_impl.simulation.kernel import Handler
+
+# Alias of the node that is the active controller at the moment a message is delivered.
+ACTIVE_CONTROLLER = "active-controller"
+
+
+def controller_name(node_id: int) -> str:
+    """The address of one controller node, active or not."""
+    return f"controller-{node_id}"
+
+
+class DrivenPace:
+    """Nobody hurries: commits and ZooKeeper operations wait for the driver."""
+
+    __slots__ = ()
+
+    def commit_later(self, leader: Node, commit: Handler, grant: int) -> None:
+        """The record `grant` was appended by `leader` and will be committed, unless the leader dies first."""
+
+    def zookeeper_later(self, client: Node, step: Handler) -> None:
+        """A client of ZooKeeper has its next operation ready."""
+
+
+class SeededPace:
+    """Commits and ZooKeeper operations happen by themselves after a random while."""
+
+    __slots__ = ("_follower_us", "_kernel", "_majority", "_zookeeper_us")
+
+    def __init__(self, kernel: Kernel, controllers: int, follower_us: int, zookeeper_us: int) -> None:
+        self._kernel = kernel
+        self._majority = controllers // 2  # followers that must have the record, besides the leader
+        self._follower_us = follower_us
+        self._zookeeper_us = zookeeper_us
+
+    def commit_later(self, leader: Node, commit: Handler, grant: int) -> None:
+        """Committed when the last follower of the fastest majority has fetched the record."""
+        fetches = sorted(self._kernel.spread(self._follower_us) for _ in range(2 * self._majority))
+        leader.after(fetches[self._majority - 1] if fetches else 0, commit, grant)
+
+    def zookeeper_later(self, client: Node, step: Handler) -> None:
+        """One round trip to ZooKeeper."""
+        client.after(self._kernel.spread(self._zookeeper_us), step)
+
+
+class Environment:
+    """One per cluster. `registered` maps broker id to epoch; `without_cluster_action` are brokers the ACL denies."""
+
+    __slots__ = (
+        "_requests", "active_controller", "config", "emit", "kernel", "log", "network", "pace", "registered",
+        "without_cluster_action",
+    )  # fmt: skip
+
+    def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace | SeededPace) -> None:
+        self.config = config
+        self.kernel = kernel
+        self.network = network
+        self.pace = pace
+        self.log = IdBlockLog(kernel)
+        self.emit = self.log.emit
+        self.registered: dict[int, int] = {}
+        self.without_cluster_action: set[int] = set()
+        self.active_controller = 0
+        self._requests = 0
+
+    def active_controller_name(self) -> str:
+        """The address of the node that is the active controller now."""
+        return controller_name(self.active_controller)
+
+    def next_request(self) -> int:
+        """A correlation number that no request of this history has had: an old answer never fits a new request."""
+        number = self._requests
+        self._requests += 1
+        return number

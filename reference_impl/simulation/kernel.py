@@ -1,0 +1,58 @@
+"""The kernel: a virtual clock in microseconds, a queue of things to come, and one seeded random generator.
+
+Nothing here knows a protocol. Whoever wants something to happen later calls `at` or `after`; time passes only in
+`advance` (a driver's clock step) and `run` (free-running), and jumps from one queued entry to the next.
+"""
+
+from collections.abc import Callable, Sized
+from heapq import heappop, heappush
+from random import Random
+from typing import Any
+
+Handler = Callable[[Any], object]
+
+
+class Kernel:
+    """Virtual time and everything queued in it. Entries due at the same time run in the order they were queued."""
+
+    __slots__ = ("_queue", "_queued", "now", "random")
+
+    def __init__(self, seed: int) -> None:
+        self.now = 0
+        self.random = Random(seed)
+        self._queue: list[tuple[int, int, Handler, Any]] = []
+        self._queued = 0
+
+    def at(self, time_us: int, handler: Handler, argument: Any = None) -> None:
+        """Call `handler(argument)` at the virtual time `time_us`; a time that has passed means now."""
+        self._queued += 1
+        heappush(self._queue, (time_us, self._queued, handler, argument))
+
+    def after(self, delay_us: int, handler: Handler, argument: Any = None) -> None:
+        """Call `handler(argument)` when `delay_us` microseconds have passed."""
+        self.at(self.now + delay_us, handler, argument)
+
+    def spread(self, mean_us: int) -> int:
+        """A random duration around `mean_us`: uniform between 0 and twice the mean, in whole microseconds."""
+        return int(self.random.random() * (2 * mean_us + 1))
+
+    def advance(self, duration_us: int) -> None:
+        """Let `duration_us` pass: what falls due runs, each entry at its own time."""
+        if duration_us < 0:
+            raise ValueError(f"cannot advance the clock by {duration_us} us: time only moves forward; pass 0 or more")
+        until = self.now + duration_us
+        queue = self._queue
+        while queue and queue[0][0] <= until:
+            self._run_next()
+        self.now = until
+
+    def run(self, rows: Sized, enough: int) -> None:
+        """Run until `rows` has `enough` entries, or nothing is queued any more."""
+        queue = self._queue
+        while queue and len(rows) < enough:
+            self._run_next()
+
+    def _run_next(self) -> None:
+        time_us, _, handler, argument = heappop(self._queue)
+        self.now = max(self.now, time_us)
+        handler(argument)

@@ -1,0 +1,112 @@
+"""The network: messages between named nodes, lost, doubled, delayed and reordered.
+
+`Network` does nothing by itself: messages wait until a driver delivers or drops them, in any order, as often as it
+likes. `LossyNetwork` delivers by itself after a random delay and throws its dice per message.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from fencepost.reference_impl.simulation.faults import FaultMix
+from fencepost.reference_impl.simulation.kernel import Kernel
+
+
+class Message:
+    """One message in flight. `number` names it to the driver; `body` is the protocol's own."""
+
+    __slots__ = ("body", "kind", "number", "source", "target")
+
+    def __init__(self, number: int, kind: str, source: str, target: str, body: Any) -> None:
+        self.number = number
+        self.kind = kind
+        self.source = source
+        self.target = target
+        self.body = body
+
+    def __repr__(self) -> str:
+        return f"Message({self.number}, {self.kind}, {self.source} -> {self.target}, {self.body})"
+
+
+class Receiver(Protocol):
+    """Whatever can stand at the end of an address."""
+
+    def arrive(self, message: Message, /) -> None:
+        """Take the message."""
+
+
+class Network:
+    """Messages wait in flight for a driver. An address may be an alias that moves (the active controller)."""
+
+    __slots__ = ("_sent", "in_flight", "kernel", "nodes")
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.nodes: dict[str, Receiver] = {}
+        self.in_flight: dict[int, Message] = {}
+        self._sent = 0
+
+    def send(self, kind: str, source: str, target: str, body: Any) -> None:
+        """Put a message on its way to the node (or alias) called `target`."""
+        message = self._message(kind, source, target, body)
+        self.in_flight[message.number] = message
+
+    def deliver(self, number: int, keep: bool = False) -> None:
+        """Deliver one message now; with `keep` a copy stays in flight, to be delivered again."""
+        message = self._find(number)
+        if not keep:
+            del self.in_flight[number]
+        self.nodes[message.target].arrive(message)
+
+    def drop(self, number: int) -> None:
+        """Lose one message."""
+        del self.in_flight[self._find(number).number]
+
+    def _message(self, kind: str, source: str, target: str, body: Any) -> Message:
+        number = self._sent
+        self._sent += 1
+        return Message(number, kind, source, target, body)
+
+    def _find(self, number: int) -> Message:
+        message = self.in_flight.get(number)
+        if message is None:
+            raise KeyError(
+                f"no message {number} in flight: it was delivered without keep, dropped, or never sent; "
+                f"in flight are {sorted(self.in_flight)}"
+            )
+        return message
+
+
+class LossyNetwork(Network):
+    """Delivers by itself: latency around `latency_us`; each message may be dropped, doubled, or held up for long."""
+
+    __slots__ = ("_faults", "_latency_us", "_long_us", "_odds")
+
+    def __init__(self, kernel: Kernel, faults: FaultMix, odds: Mapping[str, float], latency_us: int, long_us: int):
+        super().__init__(kernel)
+        self._faults = faults
+        self._latency_us = latency_us
+        self._long_us = long_us
+        drop, duplicate, delay = (odds.get(fault, 0.0) for fault in ("drop", "duplicate", "delay"))
+        self._odds = (drop, drop + duplicate, drop + duplicate + delay)
+
+    def send(self, kind: str, source: str, target: str, body: Any) -> None:
+        """Send; at most one fault per message, so that the rates add up to the share of messages hit."""
+        message = self._message(kind, source, target, body)
+        kernel = self.kernel
+        delay_us = kernel.spread(self._latency_us)
+        luck = kernel.random.random()
+        drop, duplicate, delay = self._odds
+        if luck < delay:
+            if luck < drop:
+                self._faults.count("drop")
+                return
+            if luck < duplicate:
+                self._faults.count("duplicate")
+                kernel.after(kernel.spread(self._long_us), self._arrive, message)
+            else:
+                self._faults.count("delay")
+                delay_us += kernel.spread(self._long_us)
+        kernel.after(delay_us, self._arrive, message)
+
+    def _arrive(self, message: Message) -> None:
+        self.nodes[message.target].arrive(message)
