@@ -25,6 +25,7 @@ class Bridge(Kraft, Zookeeper):
     controller_version: Map[Controller, Version]
 
     def init(s):
+        RpcBrokers.init(s)
         s.direct = each(lambda b: True)
 
     @action(fair="weak")

@@ -95,6 +95,9 @@ class RpcBrokers(IdBlocks):
     original: Map[Request, Request]  # itself, or the request that this one is a second copy of
     first: Map[Request, Id]  # of the block recorded for it
 
+    def init(s):
+        s.original = each(lambda r: r)
+
     @action(fair="weak")
     def ask(s, b: Broker, r: Request):
         """A broker asks when it runs out, or before; never twice at once, and not while it backs off."""

@@ -1,0 +1,1 @@
+"""Producer id blocks (KIP-730): who may hand out which producer ids."""

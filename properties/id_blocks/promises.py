@@ -1,0 +1,210 @@
+"""What producer id blocks promise, and the lemmas about brokers from which it follows, whoever grants the blocks.
+
+The idea of the proof: every id is below the *book*, granted, held, or given, in that order, and each is at most one broker's.
+"""
+
+from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
+from fencepost.model.language import Properties, exists, forall, implies, lemma, progress, promise, step, witness
+
+
+class IdBlocksProperties(Properties):
+    """For any variant that says, as `book`, which ids are used up so far, and as `none_left`, when there are no more."""
+
+    @promise(rule="730.P1")
+    def no_id_twice(s):
+        """No producer id is handed out twice, by whichever brokers, over restarts, fail-overs and migration."""
+        return ~s.given_twice
+
+    @promise(rule="730.P2")
+    def disjoint_blocks(s):
+        """No two blocks that were ever granted share an id."""
+        return ~s.granted_twice
+
+    @step(rule="730.7")
+    def used_up_for_ever(old, new):
+        """A block once persisted is used up, answered or not: the book never goes back."""
+        return old.book() <= new.book()
+
+    @progress(rule="730.P3")
+    def an_id_in_the_end(s, b: Broker):
+        """A broker that has run out has an id again in the end, once faults stop, unless there are none left in the cluster."""
+        return leads_to_id(s, b, s.none_left())
+
+    @progress(rule="730.16")
+    def an_id_even_at_the_end(s, b: Broker):
+        """The same without the exception.  It fails, and the cycle shows how: at the end of the ids brokers ask for ever."""
+        return leads_to_id(s, b, s.size == 0)
+
+    @witness(of="no_id_twice")
+    def a_second_block_in_use(s):
+        """Ids of two different blocks have been handed out."""
+        return s.given[0] & exists(Id, lambda i: s.given[i] & (s.size <= i))
+
+    @witness(of="disjoint_blocks")
+    def two_blocks_held(s):
+        """Two brokers hold a block at the same time."""
+        return exists(Broker, Broker, lambda b, c: (b != c) & (s.cursor[b] < s.end[b]) & (s.cursor[c] < s.end[c]))
+
+    @witness(of="used_up_for_ever")
+    def a_gap(s):
+        """A block is used up by the book, and nobody was or can be given an id of it any more, or it was lost with a restart."""
+        return exists(Id, lambda i: (i < s.book()) & ~s.given[i] & forall(Broker, lambda b: ~s.held(b, i) & (s.cursor[b] < s.end[b])))
+
+    @witness(of="an_id_in_the_end")
+    def run_out(s):
+        """A broker has used up a block, and there are ids left."""
+        return exists(Broker, lambda b: (s.cursor[b] == s.end[b]) & (0 < s.end[b])) & ~s.none_left()
+
+    @witness(of="an_id_even_at_the_end")
+    def nothing_left(s):
+        """A broker has run out, and so has the cluster."""
+        return s.none_left() & exists(Broker, lambda b: s.cursor[b] == s.end[b])
+
+    def held(s, b, i):
+        return (s.cursor[b] <= i) & (i < s.end[b])
+
+    @lemma
+    def cursor_within_block(s):
+        """A broker's next id is in its block, or one past it."""
+        return forall(Broker, lambda b: s.cursor[b] <= s.end[b])
+
+    @lemma
+    def given_was_granted(s):
+        """Only ids of granted blocks are handed out."""
+        return forall(Id, lambda i: implies(s.given[i], s.granted[i]))
+
+    @lemma
+    def granted_is_booked(s):
+        """Granted blocks are used up by the book, so that a block after the book is new."""
+        return forall(Id, lambda i: implies(s.granted[i], i < s.book()))
+
+    @lemma
+    def held_was_granted(s):
+        """What a broker still has to hand out was granted and not handed out before."""
+        return forall(Broker, Id, lambda b, i: implies(s.held(b, i), s.granted[i] & ~s.given[i]))
+
+    @lemma
+    def held_by_one(s):
+        """No id is in the blocks of two brokers."""
+        return forall(Broker, Broker, Id, lambda b, c, i: implies((b != c) & s.held(b, i), ~s.held(c, i)))
+
+    @lemma
+    def blocks_end_in_the_book(s):
+        """No block ends past the book."""
+        return forall(Broker, lambda b: s.end[b] <= s.book())
+
+
+def leads_to_id(s, b, unless):
+    return s.cursor[b] == s.end[b], (s.cursor[b] < s.end[b]) | unless
+
+
+class RpcProperties(IdBlocksProperties):
+    """Lemmas about brokers that ask a controller."""
+
+    @witness(of="no_id_twice")
+    def fetched_ahead(s):
+        """A broker has its next block while it still hands out the current one (730.12)."""
+        return exists(Broker, lambda b: s.ready[b] & (s.cursor[b] < s.end[b]) & s.given[0])
+
+    @witness(of="disjoint_blocks")
+    def answered_twice(s):
+        """A request and its copy are both answered, each with a block of its own, and a broker waits for one of them."""
+        return exists(Request, Request, lambda r, q: (r != q) & s.installable(r) & s.installable(q))
+
+    def in_ready(s, b, i):
+        return s.ready[b] & s.in_block(i, s.ready_first[b])
+
+    def installable(s, r):
+        return (s.stage[r] == Stage.ANSWERED) & exists(Broker, lambda b: s.awaits(b, r))
+
+    def waits_for(s, b, r):
+        return (s.stage[r] == Stage.ANSWERED) & s.awaits(b, r)
+
+    @lemma
+    def ready_was_granted(s):
+        """A block fetched ahead was granted, ends within the book, and none of it was handed out."""
+        return forall(Broker, lambda b: implies(s.ready[b], s.ready_first[b] + s.size <= s.book())) & forall(
+            Broker, Id, lambda b, i: implies(s.in_ready(b, i), s.granted[i] & ~s.given[i])
+        )
+
+    @lemma
+    def ready_by_one(s):
+        """No id of a block fetched ahead is in any current block, or in another one fetched ahead."""
+        return forall(
+            Broker,
+            Broker,
+            Id,
+            lambda b, c, i: implies(s.in_ready(b, i), ~s.held(c, i) & ((b == c) | ~s.in_ready(c, i))),
+        )
+
+    @lemma
+    def one_request_at_a_time(s):
+        """A broker waits for one answer at most, and for none while it has a next block."""
+        return forall(
+            Broker,
+            lambda b: implies(s.outstanding[b] != None, s.in_flight[b] & ~s.ready[b])  # noqa: E711
+            & implies(s.ready[b], s.in_flight[b]),
+        )
+
+    @lemma
+    def outstanding_is_its_own(s):
+        """The request that a broker waits for is its own, and still in the network."""
+        return forall(
+            Broker,
+            Request,
+            lambda b, r: implies(
+                s.outstanding[b] == r, (s.stage[r] != Stage.FREE) & (s.asker[r] == b) & (s.original[r] == r)
+            ),
+        )
+
+    @lemma
+    def copies_have_an_original(s):
+        """While a copy is in the network, the number of its original stands for nothing else."""
+        return forall(
+            Request,
+            lambda q: implies(
+                s.stage[q] != Stage.FREE,
+                (s.stage[s.original[q]] != Stage.FREE) & (s.original[s.original[q]] == s.original[q]),
+            ),
+        )
+
+    @lemma
+    def answered_was_granted(s):
+        """The block of an answer was granted, within the book."""
+        return forall(
+            Request, lambda r: implies(s.stage[r] == Stage.ANSWERED, s.first[r] + s.size <= s.book())
+        ) & forall(
+            Request,
+            Id,
+            lambda r, i: implies((s.stage[r] == Stage.ANSWERED) & s.in_block(i, s.first[r]), s.granted[i]),
+        )
+
+    @lemma
+    def answers_are_disjoint(s):
+        """No two answers carry the same id."""
+        return forall(
+            Request,
+            Request,
+            lambda r, q: implies(
+                (r != q) & (s.stage[r] == Stage.ANSWERED) & (s.stage[q] == Stage.ANSWERED),
+                (s.first[r] + s.size <= s.first[q]) | (s.first[q] + s.size <= s.first[r]),
+            ),
+        )
+
+    @lemma
+    def awaited_is_new(s):
+        """An id in an answer that somebody waits for is in no block of any broker, and was never handed out."""
+        return forall(
+            Broker,
+            Request,
+            Id,
+            lambda b, r, i: implies(
+                s.waits_for(b, r) & s.in_block(i, s.first[r]),
+                ~s.given[i] & forall(Broker, lambda c: ~s.held(c, i) & ~s.in_ready(c, i)),
+            ),
+        )
+
+    @lemma
+    def awaited_comes_after(s):
+        """A block that a broker waits for starts past its current one."""
+        return forall(Broker, Request, lambda b, r: implies(s.waits_for(b, r), s.end[b] <= s.first[r]))
