@@ -1,0 +1,179 @@
+"""What KIP-730 turned down, and what implementations got wrong: each a small replacement, kept with what would repair it."""
+
+from ..language import Map, Option, Set, Sort, action, each, fault, forall, require, when
+from .brokers import Broker, Id, IdBlocks, Request, Stage
+from .kraft import Kraft
+
+
+class Idempotent(Kraft):
+    """730.17: the controller remembers the block of each broker id, and answers a broker that asks again with the same one.
+
+    It knows neither the broker's epoch nor which request it answered, so a restarted broker gets the block of its former self.
+    """
+
+    remembered: Map[Broker, Option[Request]]  # the request that the remembered block answered
+    remembered_first: Map[Broker, Id]
+
+    @action(fair="weak")
+    def answer(s, r: Request, b: Broker):
+        require(s.asker[r] == b)
+        Kraft.answer(s, r)
+        s.remembered[b] = s.original[r]
+        s.remembered_first[b] = s.first[r]
+
+    def same_request(s, b, r):
+        """Is what the controller remembers of this broker an answer to this very request?  Never asked here."""
+        return s.remembered[b] == s.remembered[b]
+
+    @action(fair="weak")
+    def answer_again(s, b: Broker, r: Request):
+        """The same block again, and no record."""
+        require((s.stage[r] == Stage.SENT) & (s.asker[r] == b) & (s.remembered[b] != None))  # noqa: E711
+        require(s.registered[b] == s.asker_epoch[r], rule="730.18")
+        require(s.same_request(b, r))
+        s.stage[r] = Stage.ANSWERED
+        s.first[r] = s.remembered_first[b]
+
+    @action(fair="weak")
+    def allocate(s, b: Broker, r: Request):
+        require((s.remembered[b] == None) | ~s.same_request(b, r))  # noqa: E711
+        Kraft.allocate(s, b, r)
+
+    @fault(budget="fail_overs")
+    def fail_over(s):
+        Kraft.fail_over(s)
+        s.remembered = each(lambda b: None)
+        s.remembered_first = each(lambda b: 0)
+
+
+class IdempotentPerRequest(Idempotent):
+    """The repair: remember which request was answered, and repeat the answer for that one only."""
+
+    def same_request(s, b, r):
+        return s.remembered[b] == s.original[r]
+
+    @action(fair="weak")
+    def ask(s, b: Broker, r: Request):
+        """A new request has a new number: what is remembered under the number that is used again here is something else."""
+        Kraft.ask(s, b, r)
+        s.remembered = each(lambda c: when(s.remembered[c] == r, None, s.remembered[c]))
+
+
+class FaultyController(Kraft):
+    """KAFKA-20031: a controller at fault grants a block that starts at the last id the broker holds.
+
+    The broker's check (730.20) is its only defence; with `<` in place of `<=` the block is taken, and one id is handed out twice.
+    """
+
+    @fault(budget="errors")
+    def grant_overlapping(s, b: Broker, r: Request):
+        require((s.stage[r] == Stage.SENT) & (s.asker[r] == b) & (0 < s.end[b]))
+        s.stage[r] = Stage.ANSWERED
+        s.first[r] = s.end[b] - 1
+
+
+class Thread(Sort, bound="threads"):
+    """A request handler of a broker."""
+
+
+class Threads(Kraft):
+    """KAFKA-14694: several threads of a broker find the current block used up and go for the next one.
+
+    Each installs what it saw; the one that comes late must find that the block is not there any more (test and set).
+    """
+
+    saw: Map[Broker, Thread, Option[Id]]  # first id of the next block, when the thread looked
+
+    install = None
+
+    @action
+    def look(s, b: Broker, t: Thread):
+        require((s.cursor[b] == s.end[b]) & s.ready[b])
+        s.saw[b, t] = s.ready_first[b]
+
+    @action(fair="weak")
+    def swap(s, b: Broker, t: Thread, first: Id):
+        require(s.saw[b, t] == first)
+        require(s.ready[b] & (s.ready_first[b] == first) & (s.cursor[b] == s.end[b]), rule="730.19")
+        s.cursor[b] = first
+        s.end[b] = first + s.size
+        s.ready[b] = False
+        s.ready_first[b] = 0
+        s.in_flight[b] = False
+        s.saw[b, t] = None
+
+    @action(fair="weak")
+    def come_late(s, b: Broker, t: Thread, first: Id):
+        """Another thread was faster."""
+        require((s.saw[b, t] == first) & ~(s.ready[b] & (s.ready_first[b] == first)))
+        s.saw[b, t] = None
+
+    @fault(budget="restarts")
+    def restart(s, b: Broker):
+        Kraft.restart(s, b)
+        s.saw = each(lambda c, t: when(c == b, None, s.saw[c, t]))
+
+
+class Uncoordinated(IdBlocks):
+    """730.17: each broker has a range of its own, written into its configuration, and asks nobody.
+
+    The range is in no one's log: a restart begins it again, and nothing keeps it clear of what ZooKeeper gave out before.
+    """
+
+    floor: Id  # ids below were granted by ZooKeeper before, and are in use
+    configured: Set[Broker]
+    range_first: Map[Broker, Id]
+
+    def clear_of_zookeeper(s, first):
+        return s.floor == s.floor
+
+    def resume(s, b):
+        """Where a broker goes on after a restart: it has no durable storage."""
+        return s.range_first[b]
+
+    @fault(budget="migrations")
+    def zookeeper_gave(s, i: Id):
+        """The cluster's past: ids below i were handed out by way of ZooKeeper."""
+        require((s.floor == 0) & (i <= s.ids) & forall(Broker, lambda b: ~s.configured[b]))
+        s.floor = i
+        s.given = each(lambda j: j < i)
+        s.granted = each(lambda j: j < i)
+
+    @action(fair="weak")
+    def configure(s, b: Broker, first: Id):
+        """An administrator gives a broker a range that no other broker has."""
+        require(~s.configured[b] & (first + s.size <= s.ids))
+        require(
+            forall(
+                Broker,
+                lambda c: ~s.configured[c]
+                | (first + s.size <= s.range_first[c])
+                | (s.range_first[c] + s.size <= first),
+            )
+        )
+        require(s.clear_of_zookeeper(first))
+        s.configured[b] = True
+        s.range_first[b] = first
+        s.cursor[b] = first
+        s.end[b] = first + s.size
+        s.grant(first)
+
+    @fault(budget="restarts")
+    def restart(s, b: Broker):
+        require(s.configured[b])
+        s.cursor[b] = s.resume(b)
+
+
+class UncoordinatedDurable(Uncoordinated):
+    """Half the repair: each broker writes down how far it has come.  ZooKeeper's range can still be given out again."""
+
+    def resume(s, b):
+        return s.cursor[b]
+
+
+class UncoordinatedRepaired(UncoordinatedDurable):
+    """Both repairs: durable storage in every broker, and ranges that start after ZooKeeper's.  That is coordination again."""
+
+    def clear_of_zookeeper(s, first):
+        return s.floor <= first
+
