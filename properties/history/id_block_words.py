@@ -6,7 +6,7 @@ from fencepost.properties.history.id_block_view import IdBlockView
 
 def again(view: IdBlockView, at: int, other: int) -> str:
     """An id handed out twice."""
-    return f"{_handed_out(view, at)}, which {_handed_out(view, other)} already"
+    return f"{_handed_out(view, at)}; broker {_at(view, 'broker', other)} did so at step {_at(view, 'step', other)}"
 
 
 def overlap(view: IdBlockView, at: int, other: int) -> str:

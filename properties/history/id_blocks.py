@@ -122,10 +122,10 @@ GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
 }
 
 
-def check(columns: Columns, names: Iterable[str] = tuple(PROPERTIES)) -> dict[str, Finding]:
-    """The findings of the properties called `names` on one piece: `COLUMNS` of whole histories, sorted."""
+def check(columns: Columns, names: Iterable[str] = tuple(PROPERTIES)) -> tuple[dict[str, Finding], dict[str, int]]:
+    """The findings of the properties called `names`, and the figures, of one piece: `COLUMNS` of whole histories."""
     view = IdBlockView(columns)
-    return {name: PROPERTIES[name].on(view, columns) for name in names}
+    return {name: PROPERTIES[name].on(view, columns) for name in names}, figures(view)
 
 
 def undecidable(manifest: Manifest) -> dict[str, str]:
@@ -143,16 +143,15 @@ def undecidable(manifest: Manifest) -> dict[str, str]:
     return reasons
 
 
-def figures(columns: Columns) -> dict[str, int]:
+def figures(view: IdBlockView) -> dict[str, int]:
     """What became of the ids of one piece; the figures of several pieces add up.
 
     blocks, ids_granted (their lengths), ids_handed_out (distinct), ids_lost (granted, never handed out: exact where
     blocks are disjoint), blocks_leaked (not one id of theirs was handed out).
     """
-    view = IdBlockView(columns)
     rows, key = view.ids_in_order
     fresh = np.append(True, key[1:] != key[:-1])[: len(rows)]
-    granted = int(columns["length"][view.granted.rows].sum(dtype=np.int64))
+    granted = int(view.columns["length"][view.granted.rows].sum(dtype=np.int64))
     within = int((fresh & (view.granted_since != NEVER)).sum())
     begin, end = np.searchsorted(key, view.granted.first), np.searchsorted(key, view.granted.last, side="right")
     return {

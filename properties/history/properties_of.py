@@ -1,0 +1,36 @@
+"""The history properties of each protocol, behind one interface: what a replay needs to know of a protocol.
+
+A new protocol adds its module to `_MODULES`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from fencepost.properties.history import id_blocks
+from fencepost.properties.history.checking import Finding
+from fencepost.properties.history.manifest import Manifest
+from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.protocols import VOCABULARIES
+from fencepost.properties.history.vocabulary import Vocabulary
+
+_MODULES: Mapping[str, ModuleType] = {"id-blocks": id_blocks}
+
+
+@dataclass(frozen=True)
+class HistoryProperties:
+    """The history properties of one protocol: their names, the columns they read, and how they are checked."""
+
+    vocabulary: Vocabulary
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    undecidable: Callable[[Manifest], dict[str, str]]
+    check: Callable[[Columns, Sequence[str]], tuple[dict[str, Finding], dict[str, int]]]
+
+
+def properties_of(protocol: str) -> HistoryProperties:
+    """The history properties of `protocol`, which is one of `VOCABULARIES`."""
+    module = _MODULES[protocol]
+    return HistoryProperties(
+        VOCABULARIES[protocol], tuple(module.PROPERTIES), module.COLUMNS, module.undecidable, module.check
+    )
