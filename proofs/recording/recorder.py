@@ -30,9 +30,9 @@ Event = tuple[int, Kind, dict[str, int]]  # time in µs, kind, the columns that 
 
 NOTES = (
     "Recorded from controllers' metadata logs and from clients. Events of the log stand in log order, with their "
-    "leader's append time; the clients' events stand among them by wall time only, so whether an id was used before its block "
-    "was committed cannot be told from the order of steps. Ids are those the recorded clients were given; snapshots, "
-    "those that were still on disk."
+    "leader's append time; the clients' events stand among them by wall time only, so whether an id was used before "
+    "its block was committed cannot be told from the order of steps. Ids are those the recorded clients were given; "
+    "snapshots, those that were still on disk."
 )
 
 
@@ -88,13 +88,15 @@ def record(
     seen = read_observations(clients) if clients else []
     by_log = list(_log_events(facts, _snapshots(logs), block_size))
     by_clients = list(_client_events(seen))
-    rows = [_row(step, *event) for step, event in enumerate(heapq.merge(by_log, by_clients, key=lambda event: event[0]))]
+    in_time = heapq.merge(by_log, by_clients, key=lambda event: event[0])
+    rows = [_row(step, *event) for step, event in enumerate(in_time)]
     levels = [dated.fact.level for dated in facts if isinstance(dated.fact, MetadataVersion)]
     write_histories(
         out,
         [(0, rows)],
         ID_BLOCKS,
         source="recorded",
+        ordered=False,
         variant="kraft",
         observable=_observable(committed, seen, clients is not None),
         config={
@@ -104,9 +106,8 @@ def record(
             "block_size": block_size,
             "first_offset": committed.start,
             "committed_end_offset": committed.end,
-            "order_of_clients_and_log": "wall time",
         },
-        faults=Counter(observation.fault for observation in seen if observation.fault),
+        faults=dict(Counter(observation.fault for observation in seen if observation.fault)),
         notes=" ".join([NOTES, *(note + "." for note in committed.notes)]),
     )
     kinds = Counter(kind for _, kind, _ in by_log + by_clients)

@@ -66,7 +66,7 @@ log.cleaner.enable=false
 
 
 class ClusterError(Exception):
-    """Kafka could not be had or did not do what was asked; the message ends with the last lines of the node's output."""
+    """Kafka could not be had or did not do what was asked; the message ends with what the node printed last."""
 
 
 @dataclass
@@ -116,8 +116,8 @@ class KafkaCluster:
     folder: Path
     size: int = 3
     heap_mb: int = 256
-    snapshot_bytes: int = 8192
-    segment_bytes: int = 16384
+    snapshot_bytes: int = 4096
+    segment_bytes: int = 8192
     nodes: dict[int, Node] = field(default_factory=dict)
 
     def __enter__(self) -> KafkaCluster:
@@ -136,7 +136,9 @@ class KafkaCluster:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
     @property
@@ -208,8 +210,9 @@ class KafkaCluster:
 
     def active_controller(self) -> int:
         """The quorum's leader, asked of every running broker in turn, which forwards the question to that leader."""
+        partitions = (PartitionData(partition_index=i32(0)),)
         question = DescribeQuorumRequest(
-            topics=(TopicData(topic_name=TopicName("__cluster_metadata"), partitions=(PartitionData(partition_index=i32(0)),)),)
+            topics=(TopicData(topic_name=TopicName("__cluster_metadata"), partitions=partitions),)
         )
         for node in self.nodes.values():
             if node.process is None:

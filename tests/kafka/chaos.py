@@ -1,0 +1,67 @@
+"""One run of a real cluster under fire: clients ask for producer ids while nodes are killed; what is left is recorded."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster import KafkaCluster
+from fencepost.proofs.recording import Observation, Summary, collect_producer_ids, record, write_observations
+
+KAFKA_VERSION = "4.3.1"  # as pom.xml has it
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run left behind: log directories, the clients' observations, and the history made of both."""
+
+    log_dirs: list[Path]
+    clients: Path
+    out: Path
+    observations: list[Observation]
+    summary: Summary
+
+
+def run_under_fire(
+    jars: Path, folder: Path, *, requests: int, seed: int, kills: int, pace_s: float = 0.004, threads: int = 4
+) -> Run:
+    """Start three nodes, ask `threads` times at once, kill `kills` times (each node's turn, the active controller often).
+
+    Every third time a follower dies along with the active controller: the quorum is lost until both are back.
+    """
+    with KafkaCluster(jars, folder / "cluster") as cluster, ThreadPoolExecutor(1) as pool:
+        over = threading.Event()
+        asked = pool.submit(
+            collect_producer_ids, cluster.bootstrap, requests, threads, seed, pace_s=pace_s, until=over, deadline_s=240
+        )
+        try:
+            faults = _kill_and_restart(cluster, kills, random.Random(seed))
+        finally:
+            over.set()
+        observations = sorted([*asked.result(), *faults], key=lambda each: each.time_us)
+        log_dirs = cluster.log_dirs
+    clients = folder / "clients.jsonl"
+    write_observations(clients, observations)
+    summary = record(log_dirs, clients, folder / "history", kafka_version=KAFKA_VERSION)
+    return Run(log_dirs, clients, folder / "history", observations, summary)
+
+
+def _kill_and_restart(cluster: KafkaCluster, kills: int, chance: random.Random) -> list[Observation]:
+    faults = []
+    for number in range(kills):
+        time.sleep(chance.uniform(0.5, 1.5))
+        leader = cluster.active_controller()
+        followers = [node for node in cluster.nodes if node != leader]
+        victims = ([leader], [chance.choice(followers)], [leader, chance.choice(followers)])[number % 3]
+        for node in victims:
+            cluster.kill(node)
+            faults.append(Observation(time.time_ns() // 1000, node, fault="killed"))
+        time.sleep(chance.uniform(0.5, 2.5))  # short of a fail-over, or past it
+        for node in victims:
+            cluster.start(node)
+        cluster.wait_until_ready()
+    return faults
