@@ -43,13 +43,10 @@ class Bridge(Kraft, Zookeeper):
         require(s.moved)
         Kraft.allocate(s, b, r)
 
-    @action(fair="weak")
-    def refuse(s, b: Broker, r: Request):
+    def refusable(s, b, r):
         """A stale epoch, or no ids left by the book that is in force."""
-        require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
         next = when(s.moved, s.next, s.next_in_node())
-        require((s.registered[b] != s.asker_epoch[r]) | (s.ids < next + s.size))
-        s.stage[r] = Stage.REFUSED
+        return (s.registered[b] != s.asker_epoch[r]) | (s.ids < next + s.size)
 
     @action(fair="weak")
     def controller_read(s, c: Controller):

@@ -32,9 +32,9 @@ class Kraft(RpcBrokers):
 
     @action(fair="weak")
     def commit(s):
-        """A majority has the record."""
+        """A majority has the next record."""
         require(s.committed != s.logged)
-        s.committed = s.logged
+        s.committed = when(s.committed + s.size <= s.logged, s.committed + s.size, s.logged)
         s.record_follows = True
 
     @action(fair="weak")
@@ -48,8 +48,11 @@ class Kraft(RpcBrokers):
     def refuse(s, b: Broker, r: Request):
         """STALE_BROKER_EPOCH, or no ids left."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
-        require((s.registered[b] != s.asker_epoch[r]) | (s.ids < s.next + s.size))
+        require(s.refusable(b, r))
         s.stage[r] = Stage.REFUSED
+
+    def refusable(s, b, r):
+        return (s.registered[b] != s.asker_epoch[r]) | (s.ids < s.next + s.size)
 
     @fault(budget="errors")
     def turn_away(s, r: Request):

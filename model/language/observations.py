@@ -1,0 +1,88 @@
+"""Observations: which steps of a protocol an event of a history stands for, and what it says about the state.
+
+Written once per protocol, and read by the agreement machines (one history at a time, some events unseen) and by replay (many
+histories at once, all events seen).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import mistake
+from .protocol import Spec
+from .recording import StateProxy, condition
+from .symbols import Symbol
+from .terms import TRUE, Term, local
+from .types import ScalarType, scalar
+
+Condition = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Do:
+    """One step: an action with its parameters taken from columns of the event.  Skipped where ``when`` is false."""
+
+    action: str
+    parameters: Mapping[str, str]
+    when: Condition | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """An event kind: ``before`` must hold, then each step be enabled in turn, then ``after`` must hold."""
+
+    kind: str
+    steps: tuple[Do, ...] = ()
+    before: Condition | None = None
+    after: Condition | None = None
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    action: str
+    columns: tuple[str, ...]
+    when: Term
+
+
+@dataclass(frozen=True)
+class TracedObservation:
+    """An observation over terms: columns of the event are locals of that name."""
+
+    kind: str
+    steps: tuple[TracedStep, ...]
+    before: Term
+    after: Term
+
+
+class _Row:
+    def __init__(self, columns: Mapping[str, ScalarType]) -> None:
+        self._columns = columns
+
+    def __getattr__(self, name: str) -> Symbol:
+        if name not in self._columns:
+            raise mistake(f"an event has no column {name!r}", f"it has {', '.join(self._columns)}")
+        return Symbol(local(name, self._columns[name]))
+
+
+def trace_observations(
+    spec: Spec, columns: Mapping[str, Any], observations: tuple[Observation, ...], helpers: Mapping[str, Any] | None = None
+) -> dict[str, TracedObservation]:
+    """The observations whose actions ``spec`` has, by kind.  ``columns``: the language's type of each column that a rule may read."""
+    owner = Spec(spec.name, "", spec.types, spec.ghosts, spec.constants, (), (), {}, {**spec.helpers, **(helpers or {})})
+    s, e = StateProxy(owner, None), _Row({name: scalar(kind) for name, kind in columns.items()})
+
+    def traced(function: Condition | None, role: str) -> Term:
+        return TRUE if function is None else condition(function(s, e), role)
+
+    found: dict[str, TracedObservation] = {}
+    for o in observations:
+        if any(do.action not in spec.actions for do in o.steps):
+            continue
+        steps = []
+        for do in o.steps:
+            names = [n for n, _ in spec.actions[do.action].parameters]
+            if set(names) != set(do.parameters):
+                raise mistake(f"{do.action} takes {', '.join(names)}", f"{o.kind} gives {', '.join(do.parameters)}")
+            steps.append(TracedStep(do.action, tuple(do.parameters[n] for n in names), traced(do.when, o.kind)))
+        found[o.kind] = TracedObservation(o.kind, tuple(steps), traced(o.before, o.kind), traced(o.after, o.kind))
+    return found
