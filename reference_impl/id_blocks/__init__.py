@@ -6,6 +6,17 @@ implementations with one thing wrong each, `scenarios.py` replays known bugs.
 """
 
 from fencepost.reference_impl.id_blocks.events import COLUMNS, KIND_NAMES, Event, Kind, readable
+from fencepost.reference_impl.id_blocks.generator import simulate, simulate_with_stats
 from fencepost.reference_impl.id_blocks.system import System, reference
 
-__all__ = ["COLUMNS", "KIND_NAMES", "Event", "Kind", "System", "readable", "reference"]
+__all__ = [
+    "COLUMNS",
+    "KIND_NAMES",
+    "Event",
+    "Kind",
+    "System",
+    "readable",
+    "reference",
+    "simulate",
+    "simulate_with_stats",
+]

@@ -53,6 +53,10 @@ class MetadataLog:
         records = self.committed_records()
         return records[-1].next_producer_id if records else 0
 
+    def snapshot_next_id(self) -> int:
+        """The next free id that the snapshot alone says; 0 if it says none."""
+        return self._snapshot[-1].next_producer_id if self._snapshot else 0
+
     def install_snapshot(self, records: list[ProducerIdsRecord]) -> None:
         """Replace everything committed by `records`; what is not committed stays in the log."""
         self._snapshot = records

@@ -66,12 +66,14 @@ class BlockLoop:
         self.env = env
         self.node = node
         self.broker_id = broker_id  # -1: the controller, on behalf of brokers
-        self.seen: tuple[str, int] | None = None
+        self.seen: tuple[Block, int] | None = None  # the latest block and the node's version, as read
 
     def read(self) -> Block | None:
         """Read and compute the block to take; None when the ids are exhausted."""
-        self.seen = self.node.read()
-        block = self.following_block()
+        data, version = self.node.read()
+        _, latest = decode(data)
+        self.seen = latest, version
+        block = self.block_after(latest)
         self.env.emit(Kind.ZK_READ, broker=self.broker_id, first=block.first)
         config = self.env.config
         if block.first - 1 > config.max_id - config.block_size:  # the LAST id of the present block; KRaft differs
@@ -79,16 +81,16 @@ class BlockLoop:
             return None
         return block
 
-    def following_block(self) -> Block:
-        """The block after the one that was read; the first block starts at 0."""
-        _, present = decode(self.seen[0] if self.seen else "")
-        return Block(present.last + 1, self.env.config.block_size)
+    def block_after(self, latest: Block) -> Block:
+        """The block to take after `latest`; the first block starts at 0."""
+        return Block(latest.last + 1, self.env.config.block_size)
 
     def write(self, taker: int, request: int) -> Block | None:
         """Write the block that follows what was read, for broker `taker`; None when the write lost."""
         assert self.seen is not None, "write() without read(): the version to write on is not known"
-        block = self.following_block()
-        if self.node.write(encode(taker, block), self.seen[1]):
+        latest, version = self.seen
+        block = self.block_after(latest)
+        if self.node.write(encode(taker, block), version):
             self.seen = None
             self.env.emit(
                 Kind.ZK_WRITTEN, broker=self.broker_id, request=request, first=block.first, length=block.length

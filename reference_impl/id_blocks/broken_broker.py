@@ -1,0 +1,139 @@
+"""Brokers with one thing wrong each. `broken.py` says what each of them breaks; here is only how."""
+
+from fencepost.reference_impl.id_blocks.broker import NONE, Broker, ProducerIds
+from fencepost.reference_impl.id_blocks.environment import Environment
+from fencepost.reference_impl.id_blocks.messages import Block, ResponseBody
+
+
+class ShiftedIds(ProducerIds):
+    """Takes the start as exclusive: start+1 … start+len instead of start … start+len-1."""
+
+    def claim(self) -> int:
+        producer_id = super().claim()
+        return producer_id if producer_id == NONE else producer_id + 1
+
+    def after_claim(self, producer_id: int) -> None:
+        super().after_claim(producer_id - 1)
+
+
+class ShiftedIdsOnEvenBrokers(ShiftedIds):
+    """The same, but only on some brokers, as in a rolling upgrade: now the blocks of two brokers meet."""
+
+    def claim(self) -> int:
+        return super().claim() if self.broker.broker_id % 2 == 0 else ProducerIds.claim(self)
+
+    def after_claim(self, producer_id: int) -> None:
+        ProducerIds.after_claim(self, producer_id - 1 if self.broker.broker_id % 2 == 0 else producer_id)
+
+
+class StaleAnswerInstalled(ProducerIds):
+    """Takes any answer while it has no block in reserve, also one to a request of its own earlier life."""
+
+    def is_outstanding(self, number: int) -> bool:
+        return number == self.outstanding or (self.prefetched is None and self.current.last == NONE)
+
+
+class DuplicateAnswerTaken(ProducerIds):
+    """Takes every copy of every answer to a request of this life; the sanity check still stands behind."""
+
+    def __init__(self, env: Environment, broker: Broker) -> None:
+        super().__init__(env, broker)
+        self.sent: set[int] = set()
+
+    def send_request(self) -> None:
+        super().send_request()
+        self.sent.add(self.outstanding)
+
+    def is_outstanding(self, number: int) -> bool:
+        return number in self.sent
+
+
+class DuplicateAnswerInstalled(DuplicateAnswerTaken):
+    """The same, and does not look whether the block lies above the ids it holds."""
+
+    def is_sane(self, start: int, length: int) -> bool:
+        return True
+
+
+class BlockKeptOverRestart(ProducerIds):
+    """Keeps the bounds of its block on disk, not the cursor, and starts the block again in its next life."""
+
+    def __init__(self, env: Environment, broker: Broker) -> None:
+        super().__init__(env, broker)
+        earlier = getattr(broker, "ids", None)
+        if isinstance(earlier, BlockKeptOverRestart) and earlier.current.length:
+            self.install(Block(earlier.current.first, earlier.current.length))
+
+
+class OverlapByOneAccepted(ProducerIds):
+    """Accepts a block that starts at the last id of the current one: `<` where `<=` refuses."""
+
+    def is_sane(self, start: int, length: int) -> bool:
+        return start >= self.current.last and start >= 0 and start <= self.env.config.max_id - length
+
+
+class SharedClaimCounter(ProducerIds):
+    """One claim counter for all blocks, reset when an answer comes in and not when the block is swapped in."""
+
+    def take(self, block: Block) -> None:
+        super().take(block)
+        if self.current.length:
+            self.current.unclaimed = self.current.first
+
+
+class InFlightKeptOnError(ProducerIds):
+    """An error answer leaves the in-flight flag set: nothing is ever requested again."""
+
+    def back_off(self) -> None:
+        super().back_off()
+        self.request_in_flight = True
+
+
+class InFlightKeptOnTimeout(ProducerIds):
+    """A time-out leaves the in-flight flag set: one lost message, and the broker is silent for ever."""
+
+    def time_out(self, number: int) -> None:
+        super().time_out(number)
+        self.request_in_flight = self.request_in_flight or self.prefetched is None
+
+
+class DoublePrefetch(DuplicateAnswerTaken):
+    """Ignores the in-flight flag; the second answer overwrites the first block, whose ids are lost."""
+
+    def request_block(self) -> None:
+        if self.prefetched is None and self.may_ask_again():
+            self.send_request()
+
+    def is_outstanding(self, number: int) -> bool:
+        expected = number in self.sent
+        self.sent.discard(number)
+        return expected
+
+
+class BackoffIgnored(ProducerIds):
+    """Asks again at once after an error."""
+
+    def may_ask_again(self) -> bool:
+        return True
+
+
+class BackoffNeverOver(ProducerIds):
+    """Never compares the deadline with the clock again: after one error it waits for ever."""
+
+    def may_ask_again(self) -> bool:
+        return self.backoff_until == NONE and super().may_ask_again()
+
+
+class Uncoordinated(ProducerIds):
+    """The rejected alternative: ids cut up by broker id, nothing durable, no request; a restart begins anew."""
+
+    def __init__(self, env: Environment, broker: Broker) -> None:
+        super().__init__(env, broker)
+        share = env.config.max_id // env.config.brokers
+        self.current = Block(broker.broker_id * share, share)
+
+    def request_block(self) -> None:
+        """Nobody to ask."""
+
+    def answer(self, body: ResponseBody) -> None:
+        """Nobody was asked."""
