@@ -1,0 +1,114 @@
+"""The kernels against SQL: two implementations that share no line must report the same violations."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from fencepost.proofs.replay import ReplayReport, replay
+from fencepost.proofs.spark import session
+from fencepost.proofs.units import SparkSettings
+from fencepost.properties.history import ID_BLOCKS, SCHEMA, id_blocks, write_histories
+from fencepost.properties.history.planted import planted
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from id_block_sql import QUERY, RENAMED, VIOLATIONS, in_duckdb, told
+from random_histories import BASES, random_histories
+
+Verdict = dict[str, tuple[int, tuple[int, int]]]
+
+
+def by_kernel(columns: dict[str, np.ndarray]) -> Verdict:
+    findings, _ = id_blocks.check(columns)
+    return {
+        name: (found.violations, (found.first.history, found.first.step))
+        for name, found in findings.items()
+        if found.first is not None
+    }
+
+
+def by_replay(report: ReplayReport) -> Verdict:
+    return {
+        name: (found["count"], (found["first"].history, found["first"].step))
+        for name, found in report.violations.items()
+    }
+
+
+def table(columns: dict[str, np.ndarray]) -> pa.Table:
+    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in SCHEMA}, schema=SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def duck() -> Any:
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    return connection
+
+
+def test_every_property_has_a_twin() -> None:
+    """A property that only the kernels know would be compared with nothing."""
+    assert set(VIOLATIONS) == set(id_blocks.PROPERTIES)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 6), st.sampled_from(sorted(BASES)), st.integers(1, 20))
+def test_small_histories(duck: Any, seed: int, histories: int, base: str, events: int) -> None:
+    """Dense random histories, at both ends of the integers, get the same verdict from DuckDB."""
+    columns = random_histories(seed, histories, base, events)
+    assert by_kernel(columns) == in_duckdb(table(columns), duck)
+
+
+@pytest.mark.parametrize("base", sorted(BASES))
+def test_many_small_histories(duck: Any, base: str) -> None:
+    """Thousands of random histories in one piece get the same verdict from DuckDB, and every property is violated."""
+    columns = random_histories(1, 3000, base)
+    found = by_kernel(columns)
+    assert set(found) == set(id_blocks.PROPERTIES)
+    assert found == in_duckdb(table(columns), duck)
+
+
+@pytest.mark.parametrize("first_id", [0, 2**63 - 3000])
+def test_planted_violations(duck: Any, first_id: int) -> None:
+    """Kernels and DuckDB count exactly what was planted, also where ids end at 2^63."""
+    columns, expected = planted(3, 0, 2000, bent=0.1, first_id=first_id)
+    found = by_kernel(columns)
+    assert {name: count for name, (count, _) in found.items()} == expected
+    assert len(expected) == 8
+    assert found == in_duckdb(table(columns), duck)
+
+
+def test_one_long_history(duck: Any) -> None:
+    """One recorded history of 200,000 events is checked as a whole."""
+    columns, expected = planted(5, 9, 1, brokers=7, rounds=20, size=1428, bent=1.0, plants=["overlap"])
+    assert len(columns["kind"]) > 200_000
+    found = by_kernel(columns)
+    assert {name: count for name, (count, _) in found.items()} == expected
+    assert found == in_duckdb(table(columns), duck)
+
+
+def test_one_long_random_history(duck: Any) -> None:
+    """Blocks that overlap a hundredfold still tell exactly since when each id may be handed out."""
+    columns = random_histories(11, 1, "low", 20_000)
+    columns["first"] *= np.random.default_rng(1).integers(1, 40, len(columns["first"]))
+    columns["producer_id"] *= np.random.default_rng(2).integers(1, 40, len(columns["first"]))
+    assert by_kernel(columns) == in_duckdb(table(columns), duck)
+
+
+def test_parquet_in_spark_sql_duckdb_and_replay(tmp_path: Path) -> None:
+    """The same files get one verdict from Spark's SQL, DuckDB and replay (starts Spark: about 20 s)."""
+    pieces = [random_histories(seed, 300, base) for seed, base in enumerate(sorted(BASES))]
+    end = 0
+    for columns in pieces:
+        columns["history"] = np.unique(columns["history"], return_inverse=True)[1] + end
+        end = int(columns["history"][-1]) + 1
+    write_histories(tmp_path, pieces, ID_BLOCKS, rows_per_group=2000)
+    replayed = by_replay(replay(tmp_path, cores=1))
+    assert replayed == in_duckdb(f"{tmp_path}/*.parquet")
+    with session(SparkSettings("local[2]", {"spark.sql.shuffle.partitions": "4"})) as spark:
+        frame = spark.read.parquet(str(tmp_path / "part-00000.parquet"))
+        for old, new in RENAMED.items():
+            frame = frame.withColumnRenamed(old, new)
+        frame.createOrReplaceTempView("events")
+        assert replayed == told([tuple(row) for row in spark.sql(QUERY).collect()])
