@@ -1,0 +1,43 @@
+"""The finite ranges that bounds give to types."""
+
+from collections.abc import Sequence
+
+from ..model.language.errors import ModelError
+from ..model.language.types import (
+    AtomsType,
+    BoolType,
+    Bounds,
+    EnumType,
+    NumberType,
+    OptionType,
+    ScalarType,
+    evaluate_bound,
+)
+
+
+def scalar_values(kind: ScalarType, bounds: Bounds) -> Sequence[int | bool | None]:
+    """All values of a type within bounds, the zero value first.  ModelError if a bound is missing or the type has none."""
+    match kind:
+        case BoolType():
+            return (False, True)
+        case EnumType(_, members):
+            return range(len(members))
+        case OptionType(of):
+            return (None, *scalar_values(of, bounds))
+        case AtomsType(name, bound):
+            return range(_bound(bound, bounds, name))
+        case NumberType(name, upto, _):
+            if upto is None:
+                raise ModelError(
+                    f'{name} has no largest value, so it can\'t be enumerated; declare class X(Nat, upto="xs") and use X'
+                )
+            return range(_bound(upto, bounds, name) + 1)
+
+
+def _bound(text: str, bounds: Bounds, name: str) -> int:
+    try:
+        return evaluate_bound(text, bounds)
+    except KeyError as missing:
+        raise ModelError(
+            f"{name} is bounded by {text}, and the bounds given lack {missing}; there are {dict(bounds)}"
+        ) from None
