@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.wire import Broker, Connection, WireError, find_brokers, init_producer_id
 
 UNANSWERED = 13  # NETWORK_EXCEPTION, the code by which Kafka's own clients mean a lost connection
-BACK_OFF_S = 0.02  # after an error; the broker's own back-off is 50 ms
+BACK_OFF_S = 0.05  # after an error: the back-off that a broker itself keeps towards the controller
 
 
 class Observation(NamedTuple):
@@ -74,25 +75,21 @@ def collect_producer_ids(
     return [seen for client in workers for seen in client.seen]
 
 
+@dataclass
 class _Client:
     """One thread: its connections, its random numbers and what it saw."""
 
-    def __init__(
-        self,
-        number: int,
-        brokers: list[Broker],
-        chance: random.Random,
-        share: int,
-        pace_s: float,
-        timeout_s: float,
-        until: threading.Event | None,
-        deadline: float,
-    ) -> None:
-        self.number, self.brokers, self.chance, self.share = number, brokers, chance, share
-        self.pace_s, self.timeout_s, self.until, self.deadline = pace_s, timeout_s, until, deadline
-        self.connections: dict[int, Connection] = {}
-        self.seen: list[Observation] = []
-        self.answered = 0
+    number: int
+    brokers: list[Broker]
+    chance: random.Random
+    share: int  # of the requests, to be answered before this thread may end
+    pace_s: float
+    timeout_s: float
+    until: threading.Event | None
+    deadline: float
+    connections: dict[int, Connection] = field(default_factory=dict)
+    seen: list[Observation] = field(default_factory=list)
+    answered: int = 0
 
     def run(self) -> None:
         try:

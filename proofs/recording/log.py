@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crc32c import crc32c
-
 from fencepost.proofs.recording.errors import RecordingError
 
 TOPIC = "__cluster_metadata-0"

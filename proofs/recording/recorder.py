@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fencepost.properties.history import ABSENT, ID_BLOCKS, Kind, write_histories
 from fencepost.proofs.recording.clients import UNANSWERED, Observation, read_observations
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.log import NodeLog, read_node
 from fencepost.proofs.recording.quorum import CommittedLog, committed_log
 from fencepost.proofs.recording.records import Block, Dated, Election, MetadataVersion, Registration, read_facts
+from fencepost.properties.history import ABSENT, ID_BLOCKS, Kind, write_histories
 
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in every release so far
 Event = tuple[int, Kind, dict[str, int]]  # time in µs, kind, the columns that apply

@@ -13,14 +13,13 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.log import Batch
 from kio.records.readers import read_batch
 from kio.schema.leader_change_message.v0.data import LeaderChangeMessage as LeaderChangeV0
 from kio.schema.leader_change_message.v1.data import LeaderChangeMessage as LeaderChangeV1
 from kio.serial import entity_reader
 from kio.serial.errors import SerialError
-
-from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.log import Batch
 
 CONTROL = 0x20  # attribute bit: a batch of raft itself
 LEADER_CHANGE = 2  # ControlRecordType

@@ -148,9 +148,11 @@ def find_brokers(bootstrap: str, timeout_s: float = 5.0) -> list[Broker]:
     for host, port in parse_servers(bootstrap):
         try:
             with Connection(host, port, timeout_s) as connection:
-                answer = connection.call(MetadataRequest(
-                    topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False
-                ))
+                answer = connection.call(
+                    MetadataRequest(
+                        topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False
+                    )
+                )
                 return sorted(Broker(int(each.node_id), each.host, int(each.port)) for each in answer.brokers)
         except WireError as error:
             failures.append(str(error))

@@ -1,4 +1,4 @@
-"""One run of a real cluster under fire: clients ask for producer ids while nodes are killed; what is left is recorded."""
+"""One run of a real cluster under fire: clients ask for producer ids while nodes are killed; the rest is recorded."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Run:
 def run_under_fire(
     jars: Path, folder: Path, *, requests: int, seed: int, kills: int, pace_s: float = 0.004, threads: int = 4
 ) -> Run:
-    """Start three nodes, ask `threads` times at once, kill `kills` times (each node's turn, the active controller often).
+    """Start three nodes, ask from `threads` threads, strike `kills` times: in turn the controller, a follower, both.
 
-    Every third time a follower dies along with the active controller: the quorum is lost until both are back.
+    When both die the quorum is lost, and no block can be granted until one of them is back.
     """
     with KafkaCluster(jars, folder / "cluster") as cluster, ThreadPoolExecutor(1) as pool:
         over = threading.Event()

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from fencepost.proofs.recording.wire import Connection, WireError, find_brokers
 from kio.schema.describe_quorum.v1.request import DescribeQuorumRequest, PartitionData, TopicData
 from kio.schema.types import TopicName
 from kio.static.primitive import i32
-
-from fencepost.proofs.recording.wire import Connection, WireError, find_brokers
 
 POM = Path(__file__).with_name("pom.xml")
 CLUSTER_ID = "ZmVuY2Vwb3N0LXRlc3RzLQ"  # 16 bytes in base64, as StorageTool wants it
