@@ -191,17 +191,26 @@ class RpcProperties(IdBlocksProperties):
             ),
         )
 
+    def awaited(s, b, r, i):
+        return s.waits_for(b, r) & s.in_block(i, s.first[r])
+
     @lemma
     def awaited_is_new(s):
-        """An id in an answer that somebody waits for is in no block of any broker, and was never handed out."""
+        """An id in an answer that somebody waits for was never handed out."""
+        return forall(Broker, Request, Id, lambda b, r, i: implies(s.awaited(b, r, i), ~s.given[i]))
+
+    @lemma
+    def awaited_is_not_held(s):
+        """An id in an answer that somebody waits for is in no broker's current block."""
         return forall(
-            Broker,
-            Request,
-            Id,
-            lambda b, r, i: implies(
-                s.waits_for(b, r) & s.in_block(i, s.first[r]),
-                ~s.given[i] & forall(Broker, lambda c: ~s.held(c, i) & ~s.in_ready(c, i)),
-            ),
+            Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.awaited(b, r, i), ~s.held(c, i))
+        )
+
+    @lemma
+    def awaited_is_not_ready(s):
+        """An id in an answer that somebody waits for is in no block fetched ahead."""
+        return forall(
+            Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.awaited(b, r, i), ~s.in_ready(c, i))
         )
 
     @lemma
