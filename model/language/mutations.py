@@ -104,6 +104,17 @@ def _guards(spec: Spec) -> Iterator[Mutation]:
         for g in a.guards:
             if g.rule is not None:
                 shared.setdefault((g.rule, g.line, g.condition), []).append(a.name)
+    lines: dict[tuple[str, tuple[str, int]], list[Term]] = {}
+    for rule, line, term_ in shared:
+        lines.setdefault((rule, line), []).append(term_)
+    for (rule, line), terms in lines.items():
+        if len(terms) > 1:
+            names = shared[rule, line, terms[0]]
+            yield Mutation(
+                rule,
+                f"{names[0]}: guards dropped together",
+                lambda names=names, terms=tuple(terms): _with_guard(spec, names, terms, lambda g: ()),  # type: ignore[misc]
+            )
     numbers: dict[tuple[str, str], int] = {}
     for (rule, _line, term_), names in shared.items():
         number = numbers[rule, names[0]] = numbers.get((rule, names[0]), 0) + 1
@@ -114,13 +125,13 @@ def _guards(spec: Spec) -> Iterator[Mutation]:
             yield Mutation(
                 rule,
                 f"{names[0]}: guard {number} {way}",
-                lambda names=names, t=term_, change=change: _with_guard(spec, names, t, change),  # type: ignore[misc]
+                lambda names=names, t=term_, change=change: _with_guard(spec, names, (t,), change),  # type: ignore[misc]
             )
 
 
-def _with_guard(spec: Spec, names: list[str], condition: Term, change: Change) -> Spec:
+def _with_guard(spec: Spec, names: list[str], conditions: tuple[Term, ...], change: Change) -> Spec:
     def guards(a: Action) -> tuple[Guard, ...]:
-        return tuple(h for g in a.guards for h in (change(g) if g.condition is condition else (g,)))
+        return tuple(h for g in a.guards for h in (change(g) if g.condition in conditions else (g,)))
 
     return _changed(spec, {n: replace(spec.actions[n], guards=guards(spec.actions[n])) for n in names})
 

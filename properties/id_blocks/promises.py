@@ -7,8 +7,8 @@ from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
 from fencepost.model.language import Properties, exists, forall, implies, lemma, progress, promise, step, witness
 
 
-class IdBlocksProperties(Properties):
-    """For any variant that says, as `book`, which ids are used up so far, and as `none_left`, when there are no more."""
+class Promises(Properties):
+    """What every variant promises, the rejected ones included."""
 
     @promise(rule="730.P1")
     def no_id_twice(s):
@@ -19,6 +19,20 @@ class IdBlocksProperties(Properties):
     def disjoint_blocks(s):
         """No two blocks that were ever granted share an id."""
         return ~s.granted_twice
+
+    @witness(of="no_id_twice")
+    def a_second_block_in_use(s):
+        """Ids of two different blocks have been handed out."""
+        return s.given[0] & exists(Id, lambda i: s.given[i] & (s.size <= i))
+
+    @witness(of="disjoint_blocks")
+    def two_blocks_held(s):
+        """Two brokers hold a block at the same time."""
+        return exists(Broker, Broker, lambda b, c: (b != c) & (s.cursor[b] < s.end[b]) & (s.cursor[c] < s.end[c]))
+
+
+class IdBlocksProperties(Promises):
+    """For any variant that says, as `book`, which ids are used up so far, and as `none_left`, when there are no more."""
 
     @step(rule="730.7")
     def used_up_for_ever(old, new):
@@ -34,16 +48,6 @@ class IdBlocksProperties(Properties):
     def an_id_even_at_the_end(s, b: Broker):
         """The same without the exception.  It fails, and the cycle shows how: at the end of the ids brokers ask for ever."""
         return leads_to_id(s, b, s.size == 0)
-
-    @witness(of="no_id_twice")
-    def a_second_block_in_use(s):
-        """Ids of two different blocks have been handed out."""
-        return s.given[0] & exists(Id, lambda i: s.given[i] & (s.size <= i))
-
-    @witness(of="disjoint_blocks")
-    def two_blocks_held(s):
-        """Two brokers hold a block at the same time."""
-        return exists(Broker, Broker, lambda b, c: (b != c) & (s.cursor[b] < s.end[b]) & (s.cursor[c] < s.end[c]))
 
     @witness(of="used_up_for_ever")
     def a_gap(s):

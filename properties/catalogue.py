@@ -1,0 +1,98 @@
+"""The catalogue: which protocols there are, in which variants, with what expected of each property and which bounds.
+
+A *variant* is a protocol with its properties, perhaps with one rule read differently (``reading``); what is expected of it is that
+everything holds, but for the exceptions it names, each of which the documents predict.  Bounds are named, per profile, with reasons.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from fencepost.model.language.mutations import mutation, settle
+from fencepost.model.language.properties import Properties, Property
+from fencepost.model.language.protocol import Spec
+
+Profile = Literal["smoke", "ci", "nightly"]
+PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property -> verdict where it is
+    not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile; ``leaves_out``: properties not asked of it."""
+
+    name: str
+    properties: type[Properties]
+    says: str
+    rule: str | None = None
+    reading: tuple[str, str] | None = None
+    expected: Mapping[str, str] = field(default_factory=dict)
+    bounds: Mapping[Profile, Mapping[str, int]] = field(default_factory=dict)
+    leaves_out: tuple[str, ...] = ()
+
+    @cached_property
+    def spec(self) -> Spec:
+        """The settled protocol of this variant."""
+        raw = self.properties.protocol.spec
+        return settle(raw) if self.reading is None else mutation(raw, *self.reading).apply()
+
+    @cached_property
+    def asked(self) -> dict[str, Property]:
+        """The properties that are asked of this variant."""
+        return {n: p for n, p in self.properties.properties.items() if n not in self.leaves_out}
+
+    @property
+    def main(self) -> bool:
+        """Is this the protocol as it should be, rather than a mistake or a rejected alternative?"""
+        return self.rule is None
+
+
+@dataclass(frozen=True)
+class ProtocolEntry:
+    """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough."""
+
+    name: str
+    says: str
+    variants: tuple[Variant, ...]
+    reasons: Mapping[str, str]
+    scenarios: tuple[Any, ...] = ()
+
+    def variant(self, name: str) -> Variant:
+        for candidate in self.variants:
+            if candidate.name == name:
+                return candidate
+        raise CatalogueError(
+            f"{self.name} has no variant {name!r}; there are {', '.join(v.name for v in self.variants)}: pick one of them"
+        )
+
+
+class CatalogueError(Exception):
+    """A protocol, variant, profile or bound that does not exist, with those that do."""
+
+
+def bounds_of(variant: Variant, profile: Profile, changes: Mapping[str, int] | None = None) -> dict[str, int]:
+    """The bounds of a variant in a profile, with some of them changed; CatalogueError for one it does not have."""
+    known = dict(variant.bounds.get(profile) or variant.bounds["smoke"])
+    for name, value in (changes or {}).items():
+        if name not in known:
+            raise CatalogueError(f"{variant.name} has no bound {name!r}; it has {', '.join(known)}: name one of them")
+        known[name] = value
+    return known
+
+
+def protocols() -> dict[str, ProtocolEntry]:
+    """Every protocol by name.  Imported when asked for, since tracing all of them takes a moment."""
+    from .id_blocks.catalogue import ID_BLOCKS
+    from .kip618_yardstick import YARDSTICK
+
+    return {entry.name: entry for entry in (ID_BLOCKS, YARDSTICK)}
+
+
+def find(name: str) -> tuple[ProtocolEntry, Variant | None]:
+    """``id-blocks`` or ``id-blocks/kraft``; CatalogueError naming what there is."""
+    protocol, _, variant = name.partition("/")
+    known = protocols()
+    if protocol not in known:
+        raise CatalogueError(f"there is no protocol {protocol!r}; there are {', '.join(known)}: pick one of them")
+    return known[protocol], known[protocol].variant(variant) if variant else None

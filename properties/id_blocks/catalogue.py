@@ -1,0 +1,136 @@
+"""Producer id blocks in the catalogue: the three ways blocks were and are granted, and every way known to go wrong."""
+
+from fencepost.model.id_blocks.rejected import (
+    FaultyController, Idempotent, IdempotentPerRequest, Threads, Uncoordinated, UncoordinatedDurable, UncoordinatedRepaired,
+)  # fmt: skip
+
+from ..catalogue import ProtocolEntry, Variant
+from .controllers import BridgeProperties, KraftProperties, ZookeeperProperties
+from .promises import Promises
+
+KRAFT = {
+    "smoke": dict(brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1, time_outs=1, losses=0, copies=1, errors=0),
+    "ci": dict(brokers=2, requests=2, ids=4, size=2, restarts=1, fail_overs=1, snapshots=1, time_outs=1, losses=1, copies=1, errors=1),
+    "nightly": dict(brokers=2, requests=3, ids=5, size=2, restarts=1, fail_overs=2, snapshots=1, time_outs=1, losses=1, copies=1, errors=1),
+}  # fmt: skip
+ZOOKEEPER = {
+    "smoke": dict(brokers=2, ids=6, size=2, restarts=2, losses=1),
+    "ci": dict(brokers=3, ids=8, size=2, restarts=2, losses=1),
+    "nightly": dict(brokers=3, ids=10, size=2, restarts=3, losses=2),
+}
+BRIDGE = {
+    "smoke": dict(KRAFT["smoke"], controllers=1, copies=0, time_outs=0, requests=1, snapshots=0),
+    "ci": dict(KRAFT["smoke"], controllers=1, copies=0, requests=2),
+    "nightly": dict(KRAFT["smoke"], controllers=2, requests=2, copies=1),
+}
+"""Two brokers, since every promise is about two; two requests, so that one can be late or a copy."""
+
+REASONS = {
+    "brokers": "every promise speaks of two brokers at most; a third only repeats what the first does to the second",
+    "requests": "numbers of requests are used again; two let one be late, or a copy, while the other is under way",
+    "ids": "one block for each broker and one more, so that a block is used up and the ids run out as well",
+    "size": "a block of two ids has a first, a last and a used-up part; smoke takes one to stay small",
+    "restarts": "one restart separates an incarnation from its successor; more only repeat it",
+    "fail_overs": "one fail-over separates what was committed from what was not",
+    "snapshots": "one snapshot followed by a fail-over shows whether it says enough",
+    "time_outs": "a time-out lets an answer come late; one late answer at a time is enough to install a stale block",
+    "losses": "a loss only takes a message away; the time-out that follows is what matters",
+    "copies": "a copy is a second delivery; three of one message show no more than two",
+    "errors": "an error answer starts one back-off",
+    "controllers": "two processes that both believe to be the controller, or one",
+    "threads": "two threads race for one block",
+    "migrations": "a cluster moves once",
+}
+
+
+class IdempotentProperties(KraftProperties, of=Idempotent):
+    """Kraft's properties of the idempotent RPC."""
+
+
+class IdempotentPerRequestProperties(KraftProperties, of=IdempotentPerRequest):
+    """Kraft's properties of the repaired idempotent RPC."""
+
+
+class FaultyControllerProperties(KraftProperties, of=FaultyController):
+    """Kraft's properties with a controller at fault."""
+
+
+class ThreadsProperties(KraftProperties, of=Threads):
+    """Kraft's properties with several threads in each broker."""
+
+
+class UncoordinatedProperties(Promises, of=Uncoordinated):
+    """The promises, of allocation by broker id."""
+
+
+class UncoordinatedDurableProperties(Promises, of=UncoordinatedDurable):
+    """The promises, of allocation by broker id with durable storage."""
+
+
+class UncoordinatedRepairedProperties(Promises, of=UncoordinatedRepaired):
+    """The promises, of allocation by broker id with both repairs."""
+
+
+_TWICE = {"no_id_twice": "violated", "disjoint_blocks": "violated"}
+_FOR_EVER = {"an_id_even_at_the_end": "violated"}
+_SAFETY_ONLY = ("an_id_in_the_end", "an_id_even_at_the_end")
+_SMALL = {"smoke": dict(KRAFT["smoke"], ids=2)}
+_THREADS = {"smoke": dict(KRAFT["smoke"], brokers=1, threads=2, snapshots=0, fail_overs=0)}
+_ALONE = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
+
+ID_BLOCKS = ProtocolEntry(
+    "id-blocks",
+    "Producer id blocks (KIP-730): no producer id is handed out twice in a cluster.",
+    (
+        Variant("zookeeper", ZookeeperProperties, "every broker takes its blocks from ZooKeeper", bounds=ZOOKEEPER, expected=_FOR_EVER),
+        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER),
+        Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER),
+        Variant(
+            "kraft-answer-first", KraftProperties, "the text's order taken literally: the answer before the commit", "730.7",
+            ("730.7", "answer: guard 1 dropped"), _TWICE, _SMALL, _SAFETY_ONLY,
+        ),
+        Variant(
+            "kraft-snapshot-of-block", KraftProperties, "the snapshot carries the latest block's first id", "730.10",
+            ("730.10", "start_of_block"), _TWICE | {"used_up_for_ever": "violated"}, _SMALL, _SAFETY_ONLY,
+        ),
+        Variant(
+            "bridge-from-block-start", BridgeProperties, "KRaft starts from ZooKeeper's latest block (KAFKA-15552)", "730.15",
+            ("730.15", "start_of_block"), _TWICE | {"used_up_for_ever": "violated"}, BRIDGE, _SAFETY_ONLY,
+        ),
+        Variant(
+            "bridge-from-last-id", BridgeProperties, "KRaft starts from ZooKeeper's inclusive end", "730.15",
+            ("730.15", "last_id"), _TWICE | {"used_up_for_ever": "violated"}, BRIDGE, _SAFETY_ONLY,
+        ),
+        Variant(
+            "kraft-idempotent", IdempotentProperties, "an answer remembered per broker id, without epoch or restart reset", "730.17",
+            None, _TWICE, _SMALL, _SAFETY_ONLY,
+        ),
+        Variant(
+            "kraft-idempotent-per-request", IdempotentPerRequestProperties, "its repair: an answer remembered per request", "730.17",
+            None, {}, _SMALL, _SAFETY_ONLY,
+        ),
+        Variant(
+            "by-broker-id", UncoordinatedProperties, "a range per broker id, which no log remembers", "730.17", None, _TWICE, _ALONE,
+        ),
+        Variant(
+            "by-broker-id-durable", UncoordinatedDurableProperties, "the same with durable storage, over ids that ZooKeeper gave", "730.17",
+            None, _TWICE, _ALONE,
+        ),
+        Variant("by-broker-id-repaired", UncoordinatedRepairedProperties, "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE),
+        Variant(
+            "kraft-faulty-controller", FaultyControllerProperties, "a controller at fault, and the broker's check", "730.20",
+            None, {}, {"smoke": dict(_SMALL["smoke"], errors=1)}, _SAFETY_ONLY,
+        ),
+        Variant(
+            "kraft-faulty-controller-off-by-one", FaultyControllerProperties, "the same with the check off by one (KAFKA-20031)", "730.20",
+            ("730.20", "take: guard 1 looser"), {"no_id_twice": "violated"}, {"smoke": dict(_SMALL["smoke"], errors=1)}, _SAFETY_ONLY,
+        ),
+        Variant("kraft-threads", ThreadsProperties, "several threads per broker install the next block by test and set", "730.19",
+                None, {}, _THREADS, (*_SAFETY_ONLY, "two_blocks_held")),
+        Variant(
+            "kraft-threads-without-test", ThreadsProperties, "the same without the test (KAFKA-14694)", "730.19",
+            ("730.19", "swap: guards dropped together"), {"no_id_twice": "violated"}, _THREADS, (*_SAFETY_ONLY, "two_blocks_held"),
+        ),
+    ),
+    REASONS,
+)  # fmt: skip
