@@ -1,0 +1,174 @@
+"""Exploration: every reachable state of a protocol within bounds, and what that says of its properties.
+
+``explore(spec, properties, {"brokers": 2, …})`` returns an Exploration: counts, verdicts with shortest traces, what was cut by the bounds.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Spec
+from fencepost.proofs.explore import memory
+from fencepost.proofs.explore.kernels import Kernels
+from fencepost.proofs.explore.packing import Words
+from fencepost.proofs.explore.search import Found, OutOfMemory, Search
+from fencepost.proofs.explore.traces import trace_step, trace_to
+from fencepost.proofs.ground import Bounds, ground
+from fencepost.proofs.results import Trace, Verdict
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the callback gets after each level.  ``warning`` says that memory may not last, or why the search stopped."""
+
+    depth: int
+    distinct: int
+    generated: int
+    frontier: int
+    seconds: float
+    predicted_bytes: int
+    warning: str | None = None
+
+
+@dataclass
+class Exploration:
+    """The result.  ``levels[d]``: how many states are first reached in d steps; ``depth`` counts levels.
+
+    ``verdicts``: always and step properties hold, are violated, or unknown if the search was incomplete; a witness holds if it was found.
+    ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``: steps per action, and steps not taken since
+    they left the bounds.  ``deadlocks``: states that no action could leave, bounds aside.  ``generated`` counts all steps and the start.
+    """
+
+    kernels: Kernels
+    states: list[Words]
+    levels: list[int]
+    distinct: int = 0
+    generated: int = 1
+    seconds: float = 0.0
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    traces: dict[str, Trace] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
+    cut: dict[str, int] = field(default_factory=dict)
+    deadlocks: int = 0
+    complete: bool = True
+    stopped: str | None = None
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels)
+
+    @property
+    def violated(self) -> list[str]:
+        return [name for name, verdict in self.verdicts.items() if verdict == "violated"]
+
+
+Callback = Callable[[Progress], None]
+
+
+def explore(
+    spec: Spec, properties: Mapping[str, Property], bounds: Bounds, *, max_states: int | None = None, memory_limit: int | None = None,
+    threads: int | None = None, engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool = False,
+) -> Exploration:  # fmt: skip
+    """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of what is free) would run out.
+
+    ``spec`` must be settled.  ``stop_when_violated`` ends the search after the level that first breaks an always or step property.
+    ``engine``: "numpy", or "numba" (extra ``fast``), which compiles for seconds and pays above some 10 million states.
+    Progress properties are not decided here, but by ``fencepost.proofs.progress``.  BoundsError: bounds missing or too large to pack.
+    """
+    start = time.perf_counter()
+    kernels = Kernels(ground(spec, properties, bounds))
+    limit = memory_limit or memory.default_limit()
+    cores = threads or min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    result = Exploration(kernels, [], [])
+    if engine == "numpy":
+        with Search(kernels, cores, limit) as search:
+            _run(search, result, start, max_states, progress, stop_when_violated)
+    elif engine == "numba":
+        from fencepost.proofs.explore.compiled import run_compiled
+
+        run_compiled(kernels, result, cores, limit, max_states, progress, stop_when_violated)
+    else:
+        raise ValueError(f"engine {engine!r} is unknown; use 'numpy' or 'numba'")
+    _conclude(result)
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def _run(
+    search: Search, result: Exploration, start: float, max_states: int | None, progress: Callback | None, stop_when_violated: bool
+) -> None:
+    result.states = search.levels
+    settle_found(result, search.check())
+    while sizes := [len(level[0]) for level in search.levels]:
+        predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes)
+        result.stopped = _reason(search, result, predicted, max_states, stop_when_violated)
+        if progress is not None:
+            warning = result.stopped or _warning(predicted, search.memory_limit)
+            spent = time.perf_counter() - start
+            progress(Progress(len(sizes), sum(sizes), search.generated, sizes[-1], spent, predicted, warning))
+        if result.stopped or not sizes[-1]:
+            break
+        try:
+            found = search.step()
+        except OutOfMemory:
+            result.stopped = f"memory: level {len(sizes)} does not fit into {search.memory_limit >> 20} MB"
+            break
+        settle_found(result, found)
+        settle_found(result, search.check())
+    if not len(search.levels[-1][0]):
+        search.levels.pop()
+    result.levels = [len(level[0]) for level in search.levels]
+    result.distinct, result.generated, result.deadlocks = search.distinct, search.generated, search.tally.stuck
+    result.complete = result.stopped is None
+    count_actions(result, search.tally.taken, search.tally.cut)
+
+
+def _reason(search: Search, result: Exploration, predicted: int, max_states: int | None, stop_when_violated: bool) -> str | None:
+    if not len(search.levels[-1][0]):
+        return None
+    if stop_when_violated and result.violated:
+        return f"{result.violated[0]} is violated"
+    if max_states is not None and search.distinct > max_states:
+        return f"more than {max_states} states"
+    if predicted > search.memory_limit:
+        return f"memory: the next level would take about {predicted >> 20} MB of {search.memory_limit >> 20} MB"
+    return None
+
+
+def _warning(predicted: int, limit: int) -> str | None:
+    return f"the next level will take about {predicted >> 20} MB of {limit >> 20} MB" if predicted > limit // 2 else None
+
+
+def settle_found(result: Exploration, found: Found) -> None:
+    """Verdicts that a level decided, each with its trace; a property decided before keeps its shorter one."""
+    kernels, levels = result.kernels, result.states
+    for number, row in found.state.items():
+        name = kernels.states[number]
+        if name not in result.verdicts:
+            result.verdicts[name] = "violated" if name in kernels.ground.always else "holds"
+            result.traces[name] = trace_to(kernels, levels, len(levels) - 1, row)
+    for number, (row, instance) in found.step.items():
+        name = kernels.steps[number]
+        if name not in result.verdicts:
+            result.verdicts[name] = "violated"
+            # A step of the level before the newest, whether or not it led to a new state.
+            result.traces[name] = trace_step(kernels, levels, len(levels) - 2, row, instance)
+
+
+def count_actions(result: Exploration, taken: list[int], cut: list[int]) -> None:
+    names = result.kernels.ground.spec.actions
+    result.taken, result.cut = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for instance, steps, lost in zip(result.kernels.active, taken, cut, strict=True):
+        result.taken[instance.action] += steps
+        result.cut[instance.action] += lost
+
+
+def _conclude(result: Exploration) -> None:
+    """Verdicts of what the search did not decide on the way."""
+    made = result.kernels.ground
+    for name in (*made.always, *made.steps):
+        result.verdicts.setdefault(name, "holds" if result.complete else "unknown")
+    for name in made.sometimes:
+        result.verdicts.setdefault(name, "violated" if result.complete else "unknown")

@@ -1,0 +1,65 @@
+"""Kernels: the emitted functions of one protocol, and what a block of states yields through them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencepost.proofs.explore.emit import Writer, compile_source, function
+from fencepost.proofs.explore.packing import Packing, Words, pack_fields
+from fencepost.proofs.explore.successors import emit_check, emit_expand
+from fencepost.proofs.ground import Ground, Instance, Node
+
+Rows = NDArray[np.int64]
+
+
+@dataclass
+class Tally:
+    """What the expansion of some blocks counted.  ``broken`` are (property, instance, first row) of steps that must not be."""
+
+    taken: list[int]
+    cut: list[int]
+    stuck: int
+    broken: list[tuple[int, int, int]]
+
+
+class Kernels:
+    """``expand(words, out, rows, tally)`` returns how many successors it wrote to ``out``, instance by instance; ``rows``, if not None, gets the
+    row of each one's predecessor.  ``check(words, found)`` calls found(property, row) for the first row that decides a property;
+    ``leaves(words)`` marks states that a fair action, stopped by a bound only, would leave."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.packing = pack_fields(ground.spec.name, ground.layout.fields)
+        self.steps = list(ground.steps)
+        self.states = [*ground.always, *ground.sometimes]
+        w = ", ".join(f"w{i}" for i in range(self.packing.words))
+        self.source = "\n".join((emit_expand(ground, self.packing, w), emit_check(ground, self.packing, w)))
+        self.expand: Callable[[Words, Words, Rows | None, Tally], int] = compile_source(self.source, "expand")  # type: ignore[assignment]
+        self.check: Callable[[Words, Callable[[int, int], None]], None] = compile_source(self.source, "check")  # type: ignore[assignment]
+
+    @property
+    def active(self) -> list[Instance]:
+        return self.ground.instances
+
+    def tally(self) -> Tally:
+        return Tally([0] * len(self.active), [0] * len(self.active), 0, [])
+
+    def leaves(self) -> Callable[[Words], Any]:
+        """Emitted when first asked for: only progress needs it."""
+        w = ", ".join(f"w{i}" for i in range(self.packing.words))
+        table = self.ground.table
+        stopped = [
+            table.both((i.guard, table.negate(table.both((i.limit, i.fits))))) for i in self.active if i.fair and i.budget is None
+        ]
+        return conditions(self.packing, w, [table.some(stopped)])
+
+
+def conditions(packing: Packing, w: str, roots: Sequence[Node]) -> Callable[[Words], Any]:
+    """A function from words to one column of truth values per root."""
+    writer = Writer(packing, [roots])
+    names = [f"np.full(w0.size, {bool(r.data)})" if r.op == "const" else writer.value(r) for r in roots]
+    source = function("conditions", "words", [f"{w}, = words", *writer.lines, f"return [{', '.join(names)}]"])
+    return compile_source(source, "conditions")  # type: ignore[return-value]

@@ -1,0 +1,73 @@
+"""Traces: the way from the initial state to a state of some level, found again by expanding the level before it.
+
+No predecessors are kept: of each level on the way back, blocks are expanded until the state appears.  The first predecessor in the order of
+the level is taken, and its first instance, so that the same search gives the same trace.
+"""
+
+import numpy as np
+
+from fencepost.proofs.explore import sets
+from fencepost.proofs.explore.kernels import Kernels
+from fencepost.proofs.explore.packing import Words
+from fencepost.proofs.ground import Instance
+from fencepost.proofs.results import State, Trace
+
+# Small enough that a predecessor near the start of a level costs little.
+BLOCK = 1 << 13
+
+
+class Expansion:
+    """All successors of a block: ``words``, with the row of each one's predecessor and the number of its instance."""
+
+    def __init__(self, kernels: Kernels, states: Words) -> None:
+        count = sets.size(states)
+        room = count * len(kernels.active)
+        out = tuple(np.empty(room, np.uint64) for _ in range(kernels.packing.words))
+        rows = np.empty(room, np.int64)
+        tally = kernels.tally()
+        size = kernels.expand(sets.to_words(states), out, rows, tally)
+        self.words = tuple(o[:size] for o in out)
+        self.rows = rows[:size]
+        self.instances = np.repeat(np.arange(len(tally.taken)), tally.taken)
+
+
+def state_at(kernels: Kernels, states: Words, row: int) -> State:
+    words = [int(w[0]) for w in sets.to_words(sets.part(states, row, row + 1))]
+    return kernels.ground.decode(kernels.packing.unpack(words))
+
+
+def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, Instance]:
+    """Row and instance of a step from ``level`` to ``state`` (set columns of length 1)."""
+    target = sets.to_words(state)
+    for start in range(0, sets.size(level), BLOCK):
+        made = Expansion(kernels, sets.part(level, start, start + BLOCK))
+        hit = made.words[0] == target[0]
+        for word, wanted in zip(made.words[1:], target[1:], strict=True):
+            hit &= word == wanted
+        found = hit.nonzero()[0]
+        if found.size:
+            # Successors stand instance by instance; the smallest row is what does not depend on the block.
+            best = found[made.rows[found].argmin()]
+            return start + int(made.rows[best]), kernels.active[int(made.instances[best])]
+    raise AssertionError("a state of a level has no predecessor in the level before: the search and the expansion disagree")
+
+
+def trace_to(kernels: Kernels, levels: list[Words], depth: int, row: int) -> Trace:
+    """A shortest trace to that state."""
+    states = [state_at(kernels, levels[depth], row)]
+    events = []
+    for level in range(depth - 1, -1, -1):
+        row, instance = predecessor(kernels, levels[level], sets.part(levels[level + 1], row, row + 1))
+        states.append(state_at(kernels, levels[level], row))
+        events.append(instance.event)
+    return Trace(tuple(reversed(states)), tuple(reversed(events)))
+
+
+def trace_step(kernels: Kernels, levels: list[Words], depth: int, row: int, instance: int) -> Trace:
+    """A shortest trace to that state, and one step further."""
+    before = trace_to(kernels, levels, depth, row)
+    made = Expansion(kernels, sets.part(levels[depth], row, row + 1))
+    at = int((made.instances == instance).argmax())
+    words = [int(w[at]) for w in made.words]
+    last = kernels.ground.decode(kernels.packing.unpack(words))
+    return Trace((*before.states, last), (*before.events, kernels.active[instance].event))
