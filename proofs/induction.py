@@ -7,7 +7,7 @@ satisfiable together with it, and every action enabled in some state that satisf
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..model.language.properties import Property
@@ -19,13 +19,13 @@ from .results import Verdict
 from .z3_models import Counterexample, Shrinker
 from .z3_solving import RLIMIT, Question
 
-Kind = Literal["initial", "preserved", "step", "antecedent", "enabled"]
+Kind = Literal["initial", "preserved", "step", "antecedent", "enabled", "dead"]
 
 
 @dataclass(frozen=True)
 class Obligation:
     """One thing to prove.  ``action`` is "init" for initial states and empty for an antecedent; ``property`` is empty for the
-    question whether an action can happen.  ``uses`` names the properties that the proof needed before the step; ``how`` is
+    question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses`` names the properties that the proof needed before the step; ``how`` is
     "unchanged" if the action writes nothing that the property reads, so that no solver was asked."""
 
     kind: Kind
@@ -108,7 +108,7 @@ def _obligations(spec: Spec, properties: Mapping[str, Property], rlimit: int, ex
                 yield Obligation("preserved", action.name, name, "holds", 0.0, "unchanged")
         for name, term in step.items():
             yield _decide(question, "step", name, term, always, examples)
-        yield _possible(question, "enabled", "", TRUE, always)
+        yield _alive(question, action, always)
         yield from antecedents_of_steps.among(question, always)
     yield from antecedents_of_steps.never_found()
 
@@ -136,6 +136,15 @@ def _possible(question: Question, kind: Kind, name: str, term: Term, always: Map
         verdict = "holds"
     question.forget()
     return Obligation(kind, question.action.name if question.action else "", name, verdict, time.perf_counter() - start)
+
+
+def _alive(question: Question, action: Action, always: Mapping[str, Term]) -> Obligation:
+    """Some state of the invariant enables the action; or none does, if that is what its author says."""
+    found = _possible(question, "enabled", "", TRUE, always)
+    if action.dead is None:
+        return found
+    opposite: dict[Verdict, Verdict] = {"holds": "violated", "violated": "holds", "unknown": "unknown"}
+    return replace(found, kind="dead", verdict=opposite[found.verdict])
 
 
 class _Search:

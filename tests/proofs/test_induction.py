@@ -1,11 +1,23 @@
 """Induction proves what holds without bounds, refutes with small states, and does not pass an invariant that says nothing."""
 
 import pytest
-from fencepost.model.language import Map, ModelError, Nat, Properties, Protocol, Seq, action, append, lemma, length
+from fencepost.model.language import (
+    Map,
+    ModelError,
+    Nat,
+    Properties,
+    Protocol,
+    Seq,
+    action,
+    append,
+    lemma,
+    length,
+    require,
+)
 from fencepost.model.language.mutations import mutation, settle
 from fencepost.proofs.induction import antecedents, prove
 from fencepost.proofs.results import Event
-from z3_protocols import Allocation, AllocationProperties, Contradiction, TicketLock, TicketLockProperties
+from z3_protocols import Allocation, AllocationProperties, Broker, Contradiction, TicketLock, TicketLockProperties
 
 
 def proved(protocol, properties, **options):
@@ -120,3 +132,25 @@ def test_sequences_are_refused_with_a_way_out():
     """The error says which variable, why, and what to do instead."""
     with pytest.raises(ModelError, match="waiting is a sequence.*model it as a map"):
         prove(Queue.spec, QueueProperties.properties)
+
+
+class Defensive(Allocation):
+    """With an action against a fault that the protocol excludes."""
+
+    @action(dead="no block ends before its cursor")
+    def complain(s, b: Broker):
+        require(s.has[b] & (s.end[b] < s.cursor[b]))
+        s.has[b] = False
+
+    @action(dead="nobody gives up early, says an author who is wrong")
+    def give_up(s, b: Broker):
+        require(s.has[b])
+        s.has[b] = False
+
+
+def test_an_action_declared_dead_is_proved_so():
+    """A dead action must be impossible under the invariant; one that is possible is a failure, even if it does no harm."""
+    proof = proved(Defensive, AllocationProperties)
+    dead = {o.action: o.verdict for o in proof.obligations if o.kind == "dead"}
+    assert dead == {"complain": "holds", "give_up": "violated"}
+    assert {o.kind for o in proof.failures} == {"dead"}
