@@ -17,7 +17,7 @@ from fencepost.proofs.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.history import VOCABULARIES, HistoryError, HistoryFile, HistoryWriter, Manifest
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import MANIFEST
-from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.history.pieces import Rows, columns_of
 from fencepost.properties.history.writer import ROWS_PER_GROUP
 
 _ODD = 0x9E3779B97F4A7C15
@@ -124,11 +124,13 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
             writer.add(columns)
             faults.update(injected)
         else:
+            made: list[Rows] = []
             for history in range(unit.first_history, unit.first_history + unit.histories):
                 rows, injected = _simulated(simulate, recipe, history)
-                writer.add(columns_of(vocabulary, history, rows))
+                made.append((history, rows))
                 for fault, count in injected.items():
                     faults[fault] = faults.get(fault, 0) + int(count)
+            writer.add(columns_of(vocabulary, made))
     return Written(unit.number, writer.written, faults)
 
 

@@ -46,6 +46,11 @@ class ReplayReport:
         return not self.violations
 
     @property
+    def vacuous(self) -> tuple[str, ...]:
+        """The properties that held only because there was nothing to judge."""
+        return tuple(name for name, judged in self.judged.items() if not judged)
+
+    @property
     def events_per_second(self) -> float:
         return self.events / self.seconds if self.seconds else 0.0
 
@@ -86,7 +91,8 @@ def replay(
     check = partial(check_piece, protocol=opened.manifest.protocol, names=names, further=tuple((further or {}).items()))
     checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay")
     _require_all(opened, checked)
-    findings = merged(piece.findings for piece in checked)
+    nothing = dict.fromkeys((*names, *(further or {})), Finding())
+    findings = merged([nothing, *(piece.findings for piece in checked)])
     return ReplayReport(
         events=opened.manifest.totals.rows,
         histories=opened.manifest.totals.histories,

@@ -41,7 +41,6 @@ def answered_after_commit(view: IdBlockView) -> Rows:
     grant = view.columns["grant"]
     answers = view.answers[grant[view.answers] >= 0]
     commits = view.rows_of(Kind.block_committed)
-    commits = commits[grant[commits] >= 0]
     (asked, done), bits = narrowed([grant[answers], grant[commits]], BITS - 2 * bits_for(len(grant)))
     order, key = sorted_stably(packed(view.place[commits], done, bits))
     wanted = packed(view.place[answers], asked, bits)

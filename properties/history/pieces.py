@@ -6,29 +6,43 @@ start at step 0 and count up by one, which a second half never does.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from fencepost.properties.history.vocabulary import ABSENT, HistoryError, Vocabulary
 
 Columns = Mapping[str, np.ndarray]  # name -> one integer array; all arrays of a piece are equally long
+Rows = tuple[int, Sequence[Sequence[int]]]  # a history's number, and its rows: the other columns in order
 
 
-def columns_of(vocabulary: Vocabulary, history: int, rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
-    """Columns of one history from its rows (the vocabulary's columns in order, without `history`).
+def columns_of(vocabulary: Vocabulary, histories: Sequence[Rows]) -> dict[str, np.ndarray]:
+    """Columns of some histories from their rows.
 
     Raises `HistoryError` if a row has another number of values, or a value does not fit its column's type.
     """
-    names = [field.name for field in vocabulary.schema][1:]
-    for step, row in enumerate(rows):
-        if len(row) != len(names):
-            raise HistoryError(f"history {history}, row {step}: {len(row)} values for the {len(names)} columns {names}")
-    columns = {"history": np.full(len(rows), history, np.int64)}
-    for name, values in zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True):
-        kind = vocabulary.schema.field(name).type.to_pandas_dtype()
-        try:
-            columns[name] = np.fromiter(values, kind, len(rows))
-        except (OverflowError, TypeError, ValueError) as error:
-            raise HistoryError(f"history {history}: column {name!r} cannot hold a value: {error}") from None
+    names = vocabulary.schema.names[1:]
+    for history, rows in histories:
+        if any(map(len(names).__ne__, map(len, rows))):
+            step = next(step for step, row in enumerate(rows) if len(row) != len(names))
+            raise HistoryError(
+                f"history {history}, row {step}: {len(rows[step])} values for {len(names)} columns: {', '.join(names)}"
+            )
+    lengths = [len(rows) for _, rows in histories]
+    flat = chain.from_iterable(chain.from_iterable(rows for _, rows in histories))
+    numbers = ", ".join(str(history) for history, _ in histories[:3])
+    try:
+        values = np.fromiter(flat, np.int64, sum(lengths) * len(names)).reshape(-1, len(names))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise HistoryError(f"histories {numbers} …: a value is no 64-bit integer: {error}") from None
+    columns = {"history": np.repeat(np.array([history for history, _ in histories], np.int64), lengths)}
+    for place, name in enumerate(names):
+        columns[name] = values[:, place].astype(vocabulary.schema.field(name).type.to_pandas_dtype())
+        wrong = np.flatnonzero(columns[name] != values[:, place])
+        if len(wrong):
+            raise HistoryError(
+                f"history {columns['history'][wrong[0]]}: {values[wrong[0], place]} does not fit the column {name!r}, "
+                f"{vocabulary.schema.field(name).type}"
+            )
     return columns
 
 

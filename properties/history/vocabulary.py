@@ -9,6 +9,7 @@ apply": NumPy sees plain arrays, and no reading has to agree with another about 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -51,13 +52,13 @@ class Vocabulary:
     columns: tuple[Column, ...]
     used_by: Mapping[str, tuple[str, ...]]
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema, its version and protocol in the metadata (Parquet keeps both)."""
         metadata = {"fencepost.schema_version": str(SCHEMA_VERSION), "fencepost.protocol": self.protocol}
         return pa.schema([column.field() for column in (*COMMON_COLUMNS, *self.columns)], metadata=metadata)
 
-    @property
+    @cached_property
     def codes(self) -> Mapping[str, IntEnum]:
         """Kind by name."""
         return MappingProxyType(dict(self.kinds.__members__))

@@ -4,7 +4,7 @@
 manifest from what they return.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import HistoryFile, Manifest
-from fencepost.properties.history.pieces import Columns, check_whole, columns_of
+from fencepost.properties.history.pieces import Columns, Rows, check_whole, columns_of
 from fencepost.properties.history.vocabulary import HistoryError, Vocabulary
 
 ROWS_PER_GROUP = 250_000  # large enough to hide per-group costs, small enough that a group's arrays stay in cache
-Rows = tuple[int, Sequence[Sequence[int]]]  # a history's number, and its rows without that number
 
 
 def write_histories(
@@ -40,7 +39,7 @@ def write_histories(
     place.make()
     with HistoryWriter(place, "part-00000.parquet", vocabulary, rows_per_group) as writer:
         for item in histories:
-            writer.add(columns_of(vocabulary, *item) if isinstance(item, tuple) else item)
+            writer.add(columns_of(vocabulary, [item]) if isinstance(item, tuple) else item)
     described.setdefault("observable", tuple(vocabulary.codes))
     manifest = Manifest(protocol=vocabulary.protocol, files=(writer.written,), **described)
     manifest.write(place)

@@ -1,0 +1,53 @@
+"""Keys that order rows by several columns: exact up to the last id there is, whatever the rows and ranges."""
+
+import numpy as np
+import pytest
+from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, sorted_stably
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+MAX = 2**63 - 1
+EDGES = st.sampled_from([-1, 0, 1, 2, 5, 2**31, 2**62, MAX - 2, MAX - 1, MAX])
+
+
+@given(st.lists(st.lists(EDGES, max_size=6), min_size=1, max_size=4), st.integers(0, 40))
+def test_narrowed_keeps_order_and_equality_and_fits(raw: list[list[int]], bits: int) -> None:
+    """Values compare as before, also across arrays, and the greatest + 1 still fits into the bits returned."""
+    small, used = narrowed([np.array(values, np.int64) for values in raw], bits)
+    before = np.concatenate([np.array(values, np.int64) for values in raw])
+    after = np.concatenate(small)
+    assert [len(array) for array in small] == [len(values) for values in raw]
+    assert np.array_equal(before[:, None] < before, after[:, None] < after)
+    assert not len(after) or (after.min() >= 0 and int(after.max()) + 1 < 2**used)
+    assert used <= max(bits, bits_for(len(before) + 1), 1)
+
+
+@given(arrays(np.int64, st.integers(0, 40), elements=st.sampled_from([0, 1, 7, 2**40, MAX - 1, MAX])))
+def test_sorted_stably_is_a_stable_sort(key: np.ndarray) -> None:
+    """Keys that leave no room for the place beside them are sorted as stably as those that do."""
+    order, ordered = sorted_stably(key)
+    assert np.array_equal(order, np.argsort(key, kind="stable"))
+    assert np.array_equal(ordered, key[order])
+
+
+def test_sorted_stably_without_room_for_the_place() -> None:
+    """Enough equal keys of 63 bits that an unstable sort would show itself."""
+    key = np.tile(np.array([MAX, MAX - 1, 3]), 5000)
+    order, _ = sorted_stably(key)
+    assert np.array_equal(order, np.argsort(key, kind="stable"))
+
+
+@pytest.mark.parametrize(("high", "bits"), [(1, BITS - 1), (2**20 - 1, BITS - 20), (0, BITS)])
+def test_packed_uses_every_bit(high: int, bits: int) -> None:
+    """The greatest values that fit give a key that is positive and comes apart again."""
+    low = 2**bits - 1
+    (key,) = packed(np.array([high]), np.array([low]), bits)
+    assert (int(key) >> bits, int(key) & low) == (high, low)
+
+
+@pytest.mark.parametrize(("high", "bits"), [(1, BITS), (2**20, BITS - 20), (MAX, 1)])
+def test_packed_refuses_to_wrap(high: int, bits: int) -> None:
+    """One bit more, and violations could hide in a wrapped key."""
+    with pytest.raises(OverflowError, match=f"exceed {BITS} bits"):
+        packed(np.array([high]), np.array([0]), bits)
