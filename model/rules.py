@@ -47,6 +47,7 @@ RULES: dict[str, Rule] = _ledger("""
 730.19 mechanism  An answer is installed at most once, and only for the outstanding request.
 730.20 mechanism  A malformed block, or one that starts at or below the last id held, is refused.
 730.21 interface  In ZooKeeper mode the RPC is used from inter-broker protocol 3.0-IV0 on; in KRaft always.
+618.4  mechanism  A set of configurations that stands after the latest count record needs a round of fencing.
 618.7  mechanism  The task count record is written only after every fencing succeeded.
 618.6  mechanism  The ids fenced are as many as the latest count record says.
 618.16 mechanism  A task start is abandoned unless the latest count record stands after its set of configurations.
