@@ -1,4 +1,4 @@
-"""Faults of a free-running simulation: how often each strikes, when it is due for certain, and how often it did.
+"""Faults of a free-running simulation: how often each strikes, and how often it did.
 
 Rates are probabilities per *draw*; who draws is the protocol's free-running loop (id blocks: once per client
 demand), so that a history of any length sees faults in proportion to its events and not to its virtual time.

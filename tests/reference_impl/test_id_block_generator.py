@@ -1,0 +1,112 @@
+"""Free-running histories: deterministic in any process, of the asked length, and with every kind of event in them."""
+
+import hashlib
+import itertools
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from fencepost.reference_impl.id_blocks import COLUMNS, KIND_NAMES, simulate, simulate_with_stats
+
+MODES = ("kraft", "zookeeper", "bridge")
+DIGEST = """
+import hashlib
+from fencepost.reference_impl.id_blocks import simulate
+rows = [simulate(seed, {"mode": mode}) for seed in range(5) for mode in ("kraft", "zookeeper", "bridge")]
+print(hashlib.sha256(repr(rows).encode()).hexdigest())
+"""
+
+
+def test_same_seed_gives_same_rows_in_any_process():
+    """The rows do not depend on the process or on its hash seed."""
+    rows = [simulate(seed, {"mode": mode}) for seed in range(5) for mode in MODES]
+    here = hashlib.sha256(repr(rows).encode()).hexdigest()
+    for hash_seed in ("0", "1"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", DIGEST]
+        there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert there.stdout.strip() == here
+
+
+def test_different_seeds_give_different_rows():
+    """A seed decides the history."""
+    assert len({tuple(simulate(seed, {})) for seed in range(50)}) == 50
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("events", [1, 50, 1000])
+def test_rows_have_the_documented_shape(mode, events):
+    """As many rows as asked for, twelve plain integers each, steps from 0, time never backwards."""
+    rows = simulate(11, {"mode": mode, "events": events})
+    assert len(rows) == events
+    assert all(len(row) == len(COLUMNS) and all(type(value) is int for value in row) for row in rows)
+    assert [row[0] for row in rows] == list(range(events))
+    assert all(earlier[1] <= later[1] for earlier, later in itertools.pairwise(rows))
+
+
+def test_every_kind_and_every_error_code_is_generated():
+    """Together the modes produce every kind of event but a refused block, and every error that a history can meet."""
+    kinds, errors = Counter(), set()
+    for seed in range(150):
+        for mode in MODES:
+            rough = {"mode": mode, "events": 600, "max_id": 400, "duplicate": 0.1, "restart": 0.03, "delay_us": 50_000}
+            for row in simulate(seed, rough):
+                kinds[KIND_NAMES[row[2]]] += 1
+                errors.add((KIND_NAMES[row[2]], row[11]))
+    assert set(KIND_NAMES.values()) - set(kinds) <= {"answer_refused"}
+    assert {error for kind, error in errors if kind == "request_refused"} == {-1, 41, 77}
+    assert {error for kind, error in errors if kind == "id_refused"} == {14}
+
+
+def test_faulty_controller_makes_brokers_refuse_blocks():
+    """The one kind that correct controllers never cause comes from a broken one."""
+    rows = simulate(0, {"broken": "next_id_not_advanced"})
+    assert "answer_refused" in {KIND_NAMES[row[2]] for row in rows}
+
+
+def test_faults_are_counted():
+    """The counts agree with the events that faults leave behind."""
+    rows, faults = simulate_with_stats(5, {"events": 3000, "mode": "bridge", "pause": 0})
+    kinds = Counter(KIND_NAMES[row[2]] for row in rows)
+    assert faults["fail_over"] == kinds["controller_elected"]
+    assert faults["upgrade"] == kinds["broker_upgraded"] == 3
+    assert faults["migrate"] == kinds["migrated"] == 1
+    assert faults["snapshot"] == kinds["snapshot_taken"]
+    assert min(faults["drop"], faults["duplicate"], faults["delay"], faults["restart"]) > 0
+    assert "pause" not in faults
+
+
+def test_no_faults_means_none():
+    """With all rates at 0 nothing is injected, and no request is lost, refused or repeated."""
+    rates = dict.fromkeys(("drop", "duplicate", "delay", "restart", "pause", "fail_over", "snapshot"), 0.0)
+    rows, faults = simulate_with_stats(1, {**rates, "events": 2000})
+    assert faults == {}
+    assert {KIND_NAMES[row[2]] for row in rows} == {
+        "broker_started", "request_sent", "block_recorded", "block_committed", "answer_sent", "answer_taken",
+        "block_installed", "id_handed_out", "id_refused",
+    }  # fmt: skip
+
+
+def test_schedule_injects_faults_for_certain():
+    """Scheduled faults strike at their virtual time, on the broker named."""
+    calm = dict.fromkeys(("drop", "duplicate", "delay", "restart", "pause", "fail_over", "snapshot"), 0.0)
+    schedule = [(40_000, "restart", 2), (60_000, "fail_over", -1)]
+    rows, faults = simulate_with_stats(1, {**calm, "schedule": schedule})
+    found = {(row[1], KIND_NAMES[row[2]], row[4]) for row in rows}
+    assert {(40_000, "broker_stopped", 2), (60_000, "controller_elected", -1)} <= found
+    assert faults == {"restart": 1, "fail_over": 1}
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ({"dorp": 0.1}, "unknown keys .'dorp'"), ({"restart": 0.6, "fail_over": 0.6}, "add up"),
+        ({"schedule": [(0, "flood", 0)]}, "no node fault is called 'flood'"),
+    ],
+)  # fmt: skip
+def test_bad_config_is_refused(config, complaint):
+    """Unknown keys, rates above one and unknown faults are refused with the reason."""
+    with pytest.raises(ValueError, match=complaint):
+        simulate(0, config)

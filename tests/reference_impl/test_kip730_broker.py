@@ -1,0 +1,208 @@
+"""KIP-730, the broker's half: one test per sentence; the docstring cites the rule."""
+
+import pytest
+from fencepost.reference_impl.id_blocks.errors import ErrorCode
+from fencepost.reference_impl.id_blocks.messages import AllocateProducerIdsResponse, ResponseBody
+from fencepost.reference_impl.id_blocks.scenarios import deliver_all, fetch_block, settle
+
+LOADING = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+
+
+def demand(system, broker, times):
+    """Ids of that many demands, answered."""
+    return [system.init_producer_id(broker)[1] for _ in range(times)]
+
+
+def test_block_lives_in_memory_only(cluster):
+    """730.3: a restart loses the rest of the block, and the gap stays."""
+    system = cluster()
+    fetch_block(system, 0)
+    assert demand(system, 0, 3) == [0, 1, 2]
+    system.restart_broker(0)
+    assert system.init_producer_id(0) == LOADING
+    settle(system)
+    assert demand(system, 0, 2) == [10, 11]
+
+
+def test_broker_uses_answer_at_once(cluster):
+    """730.11: the broker uses the block in the answer; no broker ever reads the record."""
+    system = cluster()
+    fetch_block(system, 0)
+    assert system.init_producer_id(0) == (0, 0)
+
+
+@pytest.mark.parametrize(("size", "prefetch", "at"), [(10, 0.9, 9), (10, 0.5, 5), (7, 0.9, 6), (1, 0.9, 0)])
+def test_next_block_is_prefetched_at_the_mark(cluster, size, prefetch, at):
+    """730.12: the request leaves when id first + floor(size * share) is handed out."""
+    system = cluster(block_size=size, prefetch=prefetch)
+    fetch_block(system, 0)
+    demand(system, 0, at)
+    assert system.messages() == []
+    demand(system, 0, 1)
+    assert [message[1] for message in system.messages()] == ["request"]
+
+
+def test_prefetched_block_is_installed_when_the_current_is_used_up(cluster, only):
+    """730.12: with the block in reserve no client is ever turned away."""
+    system = cluster()
+    fetch_block(system, 0)
+    ids = []
+    for _ in range(35):
+        ids += demand(system, 0, 1)
+        settle(system)
+    assert ids == list(range(35))
+    assert [event.first for event in only(system.drain_events(), "block_installed")] == [0, 10, 20, 30]
+
+
+def test_prefetching_can_be_switched_off(cluster):
+    """730.12: without prefetching a block is asked for only when a client finds none."""
+    system = cluster(prefetch=0)
+    fetch_block(system, 0)
+    assert demand(system, 0, 10) == list(range(10))
+    assert system.messages() == []
+    assert system.init_producer_id(0) == LOADING
+    assert len(system.messages()) == 1
+
+
+def test_one_request_at_a_time(cluster):
+    """730.12: however many clients ask, one request is in flight, until its block is installed."""
+    system = cluster()
+    for _ in range(5):
+        assert system.init_producer_id(0) == LOADING
+    assert len(system.messages()) == 1
+    settle(system)
+    assert demand(system, 0, 9) == list(range(9))
+    assert system.messages() == []
+
+
+def test_second_copy_of_an_answer_is_dropped(cluster, kinds):
+    """730.19: an answer is installed at most once."""
+    system = cluster()
+    system.init_producer_id(0)
+    deliver_all(system)
+    system.commit()
+    number = system.messages()[0][0]
+    system.deliver(number, keep=True)
+    system.drain_events()
+    system.deliver(number)
+    assert kinds(system.drain_events()) == ["answer_dropped"]
+
+
+def test_answer_to_an_earlier_life_is_dropped(cluster, kinds):
+    """730.19: only the outstanding request's answer counts, so a restart leaves old answers without effect."""
+    system = cluster()
+    system.init_producer_id(0)
+    deliver_all(system)
+    system.commit()
+    old = system.messages()[0][0]
+    system.restart_broker(0)
+    system.init_producer_id(0)
+    system.drain_events()
+    system.deliver(old)
+    assert kinds(system.drain_events()) == ["answer_dropped"]
+
+
+def test_late_answer_is_dropped_after_a_time_out(cluster, only):
+    """730.19, 730.5: a request that timed out is given up without back-off; its late answer is ignored."""
+    system = cluster(request_timeout_ms=1000)
+    system.init_producer_id(0)
+    deliver_all(system)
+    system.commit()
+    system.advance(999)
+    assert not only(system.drain_events(), "request_timed_out")
+    system.advance(1)
+    system.init_producer_id(0)
+    settle(system)
+    events = system.drain_events()
+    assert len(only(events, "request_timed_out")) == 1
+    assert [event.request for event in only(events, "answer_dropped")] == [0]
+    assert system.init_producer_id(0) == (0, 10)
+
+
+def answer_by_hand(system, start, length, error=0):
+    """Put any answer to broker 0's outstanding request into its hands."""
+    ids = system.brokers[0].ids
+    ids.answer(ResponseBody(ids.outstanding, AllocateProducerIdsResponse(0, error, start, length), -1))
+
+
+MALFORMED = [(-1, 10), (-5, 2), (10, -1), (991, 10), (1000, 1)]
+NOT_ABOVE_NINE = [(9, 10), (0, 10), (5, 1)]
+
+
+@pytest.mark.parametrize(("start", "length"), MALFORMED + NOT_ABOVE_NINE)
+def test_insane_block_is_refused(cluster, kinds, start, length):
+    """730.20: malformed blocks, and blocks that start at or below the last id held, are refused; back-off follows."""
+    system = cluster()
+    fetch_block(system, 0)
+    demand(system, 0, 10)
+    system.drain_events()
+    answer_by_hand(system, start, length)
+    assert kinds(system.drain_events()) == ["answer_refused"]
+    assert (system.init_producer_id(0), kinds(system.drain_events())) == (LOADING, ["id_refused"])
+
+
+@pytest.mark.parametrize(("start", "length"), [(10, 10), (990, 10), (10, 0)])
+def test_sane_block_is_taken(cluster, kinds, start, length):
+    """730.20: the first id above the last one held will do, up to the end of all ids."""
+    system = cluster()
+    fetch_block(system, 0)
+    demand(system, 0, 10)
+    system.drain_events()
+    answer_by_hand(system, start, length)
+    assert kinds(system.drain_events()) == ["answer_taken"]
+
+
+def test_empty_blocks_do_not_trap_the_broker(cluster):
+    """730.20: a block of length 0 passes the shipped check; the broker steps over it and asks again."""
+    system = cluster()
+    system.init_producer_id(0)
+    answer_by_hand(system, 0, 0)
+    assert system.init_producer_id(0) == LOADING
+    assert len(system.messages()) == 2
+
+
+def test_error_answer_starts_a_back_off_of_50_ms(cluster, kinds):
+    """730.5: after an error nothing is sent for 50 ms; then the next demand asks again."""
+    system = cluster()
+    system.unregister_broker(0)
+    fetch_block(system, 0)
+    system.advance(49)
+    system.init_producer_id(0)
+    assert system.messages() == []
+    system.advance(1)
+    system.drain_events()
+    system.init_producer_id(0)
+    assert kinds(system.drain_events()) == ["backoff_over", "request_sent", "id_refused"]
+
+
+def test_nothing_is_sent_without_a_demand(cluster):
+    """730.5: there is no timer for retries; a broker asks when a client does."""
+    system = cluster()
+    system.unregister_broker(0)
+    fetch_block(system, 0)
+    system.advance(3_600_000)
+    assert system.messages() == []
+
+
+def test_broker_that_keeps_asking_gets_an_id_once_faults_stop(cluster):
+    """730.P3: whatever was lost before, some later demand is answered with an id."""
+    system = cluster()
+    system.init_producer_id(0)
+    system.drop(0)
+    system.fail_over()
+    system.advance(2000)
+    fetch_block(system, 0)
+    assert system.init_producer_id(0)[0] == 0
+
+
+def test_paused_broker_answers_late_and_loses_nothing(cluster):
+    """730.12: a pause delays answers and time-outs alike; a block that was waiting is used afterwards."""
+    system = cluster()
+    system.init_producer_id(0)
+    deliver_all(system)
+    system.commit()
+    system.brokers[0].pause()
+    deliver_all(system)
+    system.advance(5000)
+    system.brokers[0].resume()
+    assert system.init_producer_id(0) == (0, 0)

@@ -1,0 +1,172 @@
+"""KIP-730, what can be seen from outside: fields, error codes, throttling, versions."""
+
+from dataclasses import asdict, fields
+
+import pytest
+from fencepost.reference_impl.id_blocks import messages
+from fencepost.reference_impl.id_blocks.config import protocol_version
+from fencepost.reference_impl.id_blocks.errors import ErrorCode
+from fencepost.reference_impl.id_blocks.quota import Quota
+from fencepost.reference_impl.id_blocks.scenarios import deliver_all, fetch_block
+
+
+def names(message_type):
+    """The field names of a message."""
+    return [field.name for field in fields(message_type)]
+
+
+def test_request_and_response_fields():
+    """730.4: AllocateProducerIds(brokerId, brokerEpoch) is answered with (errorCode, start, length)."""
+    assert asdict(messages.AllocateProducerIdsRequest(3)) == {"broker_id": 3, "broker_epoch": -1}
+    assert names(messages.AllocateProducerIdsResponse) == [
+        "throttle_time_ms", "error_code", "producer_id_start", "producer_id_len",
+    ]  # fmt: skip
+    assert names(messages.ProducerIdsRecord) == ["broker_id", "broker_epoch", "next_producer_id"]
+
+
+def test_start_is_inclusive():
+    """730.4: start 0 and length 1000 are the ids 0 to 999."""
+    block = messages.Block(0, 1000)
+    assert [block.claim() for _ in range(1001)] == [*range(1000), -1]
+    assert (block.last, block.next_first) == (999, 1000)
+
+
+def test_empty_block_lies_below_every_id():
+    """730.20: a broker without a block holds -1 as its last id, so that id 0 may be the first."""
+    empty = messages.empty_block()
+    assert (empty.last, empty.claim()) == (-1, -1)
+
+
+def refused(system, only):
+    """The error codes of refusals, and of the answers that follow them."""
+    events = system.drain_events()
+    refusals = [event.error for event in only(events, "request_refused")]
+    assert refusals == [event.error for event in only(events, "answer_sent") if event.error]
+    return refusals
+
+
+def test_stale_and_unknown_brokers_are_told_77(cluster, only):
+    """730.18: KRaft refuses an unregistered broker id and a different epoch alike with STALE_BROKER_EPOCH."""
+    system = cluster()
+    system.init_producer_id(0)
+    system.restart_broker(0)
+    deliver_all(system)
+    assert refused(system, only) == [ErrorCode.STALE_BROKER_EPOCH]
+    system.unregister_broker(1)
+    fetch_block(system, 1)
+    assert refused(system, only) == [ErrorCode.STALE_BROKER_EPOCH]
+
+
+def test_zookeeper_controller_tells_unknown_from_stale(cluster, only):
+    """730.18: ZooKeeper mode answers 102 for an unknown broker, 77 for a wrong epoch."""
+    system = cluster(mode="zookeeper", inter_broker_protocol="3.0-IV0")
+    system.unregister_broker(1)
+    fetch_block(system, 1)
+    system.init_producer_id(0)
+    system.restart_broker(0)
+    deliver_all(system)
+    assert refused(system, only) == [ErrorCode.BROKER_ID_NOT_REGISTERED, ErrorCode.STALE_BROKER_EPOCH]
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_stale_controller_answers_41(cluster, only, mode):
+    """730.5: a controller that is no longer active answers NOT_CONTROLLER; the broker then asks the new one."""
+    system = cluster(mode=mode, inter_broker_protocol="3.0-IV0", controller_discovery="at_sending")
+    system.init_producer_id(0)
+    system.fail_over()
+    deliver_all(system)
+    assert refused(system, only) == [ErrorCode.NOT_CONTROLLER]
+    system.advance(50)
+    fetch_block(system, 0)
+    assert system.init_producer_id(0) == (0, 0)
+
+
+def test_exhaustion_is_an_unknown_server_error(cluster, only):
+    """730.16: exhausted ids are answered with UNKNOWN_SERVER_ERROR."""
+    system = cluster(max_id=5)
+    fetch_block(system, 0)
+    assert refused(system, only) == [ErrorCode.UNKNOWN_SERVER_ERROR]
+
+
+def test_missing_permission_is_31_and_retried_as_shipped(cluster, only):
+    """730.5: without CLUSTER_ACTION the answer is CLUSTER_AUTHORIZATION_FAILED; shipped brokers just retry."""
+    system = cluster()
+    system.set_cluster_action(0, allowed=False)
+    fetch_block(system, 0)
+    assert refused(system, only) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+    system.set_cluster_action(0, allowed=True)
+    system.advance(50)
+    fetch_block(system, 0)
+    assert system.init_producer_id(0) == (0, 0)
+
+
+def test_missing_permission_terminates_the_broker_by_the_kip(cluster, kinds):
+    """730.5: by the KIP's words CLUSTER_AUTHORIZATION_FAILED is fatal: the broker stops."""
+    system = cluster(authorization_error="fatal")
+    system.set_cluster_action(0, allowed=False)
+    fetch_block(system, 0)
+    assert kinds(system.drain_events())[-2:] == ["answer_failed", "broker_stopped"]
+    assert system.init_producer_id(0) == (ErrorCode.NETWORK_EXCEPTION, -1)
+    system.set_cluster_action(0, allowed=True)
+    system.restart_broker(0)
+    fetch_block(system, 0)
+    assert system.init_producer_id(0) == (0, 0)
+
+
+@pytest.mark.parametrize("setting", ["retried", "fatal"])
+def test_every_other_error_is_retried(cluster, setting):
+    """730.5: a stale epoch never terminates a broker, whatever is done about 31."""
+    system = cluster(authorization_error=setting)
+    system.unregister_broker(0)
+    fetch_block(system, 0)
+    assert system.brokers[0].running
+
+
+def test_every_error_code_says_what_it_means():
+    """730.5: each code that this protocol can meet carries its meaning."""
+    assert [int(code) for code in ErrorCode] == [-1, 0, 13, 14, 31, 41, 77, 102]
+    assert all(code.meaning for code in ErrorCode)
+
+
+def test_rpc_is_throttled(cluster, only):
+    """730.6: beyond its quota a broker is told to stay silent, and its channel holds requests back for so long."""
+    system = cluster(quota_per_second=2, prefetch=0)
+    for _ in range(4):
+        fetch_block(system, 0)
+        for _ in range(10):
+            system.init_producer_id(0)
+    assert len(only(system.drain_events(), "request_sent")) == 3
+    system.advance(500)
+    fetch_block(system, 0)
+    assert len(only(system.drain_events(), "request_sent")) == 1
+
+
+def test_quota_refills_with_time():
+    """730.6: one second's worth may come in a burst; after that, one token per 1/rate seconds; 0 is no limit."""
+    quota = Quota(4)
+    assert [quota.throttle_ms(0, 0) for _ in range(6)] == [0, 0, 0, 0, 250, 500]
+    assert quota.throttle_ms(1, 0) == 0
+    assert quota.throttle_ms(0, 10_000_000) == 0
+    assert Quota(0).throttle_ms(0, 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "version", "uses_rpc"),
+    [
+        ("zookeeper", "2.8-IV1", False), ("zookeeper", "3.0-IV0", True), ("zookeeper", "3.0", True),
+        ("zookeeper", "2.8", False), ("zookeeper", "3.10-IV2", True), ("bridge", "2.8-IV1", False),
+        ("bridge", "3.4-IV0", True), ("kraft", "2.8-IV1", True),
+    ],
+)  # fmt: skip
+def test_version_decides_whether_the_rpc_is_used(cluster, mode, version, uses_rpc):
+    """730.21: in ZooKeeper mode the RPC is used from 3.0-IV0 on; in KRaft always."""
+    system = cluster(mode=mode, inter_broker_protocol=version)
+    system.init_producer_id(0)
+    assert bool(system.messages()) is uses_rpc
+    assert system.zk_step(0) is not uses_rpc
+
+
+def test_versions_compare_by_number():
+    """730.21: 3.10 is later than 3.9, and a bare version stands for its last revision."""
+    assert protocol_version("3.10") > protocol_version("3.9-IV7") > protocol_version("3.0-IV0")
+    assert protocol_version("2.8") < protocol_version("3.0-IV0") < protocol_version("3.0")
