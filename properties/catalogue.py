@@ -39,8 +39,9 @@ class Variant:
 
     @cached_property
     def asked(self) -> dict[str, Property]:
-        """The properties that are asked of this variant."""
-        return {n: p for n, p in self.properties.properties.items() if n not in self.leaves_out}
+        """The properties that are asked of this variant; lemmas only of the main ones, since they serve a proof."""
+        every = self.properties.properties
+        return {n: p for n, p in every.items() if n not in self.leaves_out and (self.main or p.role != "lemma")}
 
     @property
     def main(self) -> bool:

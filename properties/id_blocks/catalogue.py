@@ -4,26 +4,38 @@ from fencepost.model.id_blocks.rejected import (
     FaultyController, Idempotent, IdempotentPerRequest, Threads, Uncoordinated, UncoordinatedDurable, UncoordinatedRepaired,
 )  # fmt: skip
 
-from ..catalogue import ProtocolEntry, Variant
+from collections.abc import Mapping
+
+from ..catalogue import Profile, ProtocolEntry, Variant
 from .controllers import BridgeProperties, KraftProperties, ZookeeperProperties
 from .promises import Promises
 
-KRAFT = {
-    "smoke": dict(brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1, time_outs=1, losses=0, copies=1, errors=0),
-    "ci": dict(brokers=2, requests=2, ids=4, size=2, restarts=1, fail_overs=1, snapshots=1, time_outs=1, losses=1, copies=1, errors=1),
-    "nightly": dict(brokers=2, requests=3, ids=5, size=2, restarts=1, fail_overs=2, snapshots=1, time_outs=1, losses=1, copies=1, errors=1),
+Faults = Mapping[Profile, Mapping[str, int]]
+
+_QUIET = dict(restarts=0, fail_overs=0, snapshots=0, time_outs=0, losses=0, copies=0, errors=0)
+"""No faults: a variant names those that it is about."""
+
+KRAFT: Faults = {
+    "smoke": dict(_QUIET, brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1),
+    "ci": dict(_QUIET, brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1, time_outs=1, copies=1),
+    "nightly": dict(brokers=2, requests=2, ids=4, size=2, restarts=1, fail_overs=1, snapshots=1, time_outs=1, losses=1, copies=1, errors=1),
 }  # fmt: skip
-ZOOKEEPER = {
+ZOOKEEPER: Faults = {
     "smoke": dict(brokers=2, ids=6, size=2, restarts=2, losses=1),
     "ci": dict(brokers=3, ids=8, size=2, restarts=2, losses=1),
     "nightly": dict(brokers=3, ids=10, size=2, restarts=3, losses=2),
 }
-BRIDGE = {
-    "smoke": dict(KRAFT["smoke"], controllers=1, copies=0, time_outs=0, requests=1, snapshots=0),
-    "ci": dict(KRAFT["smoke"], controllers=1, copies=0, requests=2),
-    "nightly": dict(KRAFT["smoke"], controllers=2, requests=2, copies=1),
+BRIDGE: Faults = {
+    "smoke": dict(_QUIET, brokers=2, requests=2, controllers=1, ids=3, size=1, restarts=0, copies=1),
+    "ci": dict(_QUIET, brokers=2, requests=2, controllers=2, ids=3, size=1, restarts=1, copies=1),
+    "nightly": dict(KRAFT["ci"], controllers=2, losses=1),
 }
-"""Two brokers, since every promise is about two; two requests, so that one can be late or a copy."""
+
+
+def _about(**bounds: int) -> Faults:
+    """The bounds of a variant that is about few faults: two brokers, two requests, blocks of one id, and those faults only."""
+    return {"smoke": dict(_QUIET, brokers=2, requests=2, ids=2, size=1) | bounds}
+
 
 REASONS = {
     "brokers": "every promise speaks of two brokers at most; a third only repeats what the first does to the second",
@@ -74,8 +86,6 @@ class UncoordinatedRepairedProperties(Promises, of=UncoordinatedRepaired):
 _TWICE = {"no_id_twice": "violated", "disjoint_blocks": "violated"}
 _FOR_EVER = {"an_id_even_at_the_end": "violated"}
 _SAFETY_ONLY = ("an_id_in_the_end", "an_id_even_at_the_end")
-_SMALL = {"smoke": dict(KRAFT["smoke"], ids=2)}
-_THREADS = {"smoke": dict(KRAFT["smoke"], brokers=1, threads=2, snapshots=0, fail_overs=0)}
 _ALONE = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
 ID_BLOCKS = ProtocolEntry(
@@ -87,27 +97,27 @@ ID_BLOCKS = ProtocolEntry(
         Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER),
         Variant(
             "kraft-answer-first", KraftProperties, "the text's order taken literally: the answer before the commit", "730.7",
-            ("730.7", "answer: guard 1 dropped"), _TWICE, _SMALL, _SAFETY_ONLY,
+            ("730.7", "answer: guard 1 dropped"), _TWICE, _about(fail_overs=1), _SAFETY_ONLY,
         ),
         Variant(
             "kraft-snapshot-of-block", KraftProperties, "the snapshot carries the latest block's first id", "730.10",
-            ("730.10", "start_of_block"), _TWICE | {"used_up_for_ever": "violated"}, _SMALL, _SAFETY_ONLY,
+            ("730.10", "start_of_block"), _TWICE | {"used_up_for_ever": "violated"}, _about(snapshots=1, fail_overs=1), _SAFETY_ONLY,
         ),
         Variant(
             "bridge-from-block-start", BridgeProperties, "KRaft starts from ZooKeeper's latest block (KAFKA-15552)", "730.15",
-            ("730.15", "start_of_block"), _TWICE | {"used_up_for_ever": "violated"}, BRIDGE, _SAFETY_ONLY,
+            ("730.15", "start_of_block"), _TWICE | {"used_up_for_ever": "violated"}, _about(controllers=1), _SAFETY_ONLY,
         ),
         Variant(
             "bridge-from-last-id", BridgeProperties, "KRaft starts from ZooKeeper's inclusive end", "730.15",
-            ("730.15", "last_id"), _TWICE | {"used_up_for_ever": "violated"}, BRIDGE, _SAFETY_ONLY,
+            ("730.15", "last_id"), _TWICE | {"used_up_for_ever": "violated"}, _about(controllers=1, ids=3), _SAFETY_ONLY,
         ),
         Variant(
             "kraft-idempotent", IdempotentProperties, "an answer remembered per broker id, without epoch or restart reset", "730.17",
-            None, _TWICE, _SMALL, _SAFETY_ONLY,
+            None, {"no_id_twice": "violated"}, _about(restarts=1, ids=3), (*_SAFETY_ONLY, "fetched_ahead"),
         ),
         Variant(
             "kraft-idempotent-per-request", IdempotentPerRequestProperties, "its repair: an answer remembered per request", "730.17",
-            None, {}, _SMALL, _SAFETY_ONLY,
+            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY,
         ),
         Variant(
             "by-broker-id", UncoordinatedProperties, "a range per broker id, which no log remembers", "730.17", None, _TWICE, _ALONE,
@@ -119,17 +129,17 @@ ID_BLOCKS = ProtocolEntry(
         Variant("by-broker-id-repaired", UncoordinatedRepairedProperties, "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE),
         Variant(
             "kraft-faulty-controller", FaultyControllerProperties, "a controller at fault, and the broker's check", "730.20",
-            None, {}, {"smoke": dict(_SMALL["smoke"], errors=1)}, _SAFETY_ONLY,
+            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY,
         ),
         Variant(
             "kraft-faulty-controller-off-by-one", FaultyControllerProperties, "the same with the check off by one (KAFKA-20031)", "730.20",
-            ("730.20", "take: guard 1 looser"), {"no_id_twice": "violated"}, {"smoke": dict(_SMALL["smoke"], errors=1)}, _SAFETY_ONLY,
+            ("730.20", "take: guard 1 looser"), {"no_id_twice": "violated"}, _about(ids=3, errors=1), _SAFETY_ONLY,
         ),
         Variant("kraft-threads", ThreadsProperties, "several threads per broker install the next block by test and set", "730.19",
-                None, {}, _THREADS, (*_SAFETY_ONLY, "two_blocks_held")),
+                None, {}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held")),
         Variant(
             "kraft-threads-without-test", ThreadsProperties, "the same without the test (KAFKA-14694)", "730.19",
-            ("730.19", "swap: guards dropped together"), {"no_id_twice": "violated"}, _THREADS, (*_SAFETY_ONLY, "two_blocks_held"),
+            ("730.19", "swap: guards dropped together"), {"no_id_twice": "violated"}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held"),
         ),
     ),
     REASONS,
