@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fencepost.reference_impl.id_blocks.block_node import BlockNode
 from fencepost.reference_impl.id_blocks.controller import Controller
 from fencepost.reference_impl.id_blocks.environment import Environment
 from fencepost.reference_impl.id_blocks.errors import ErrorCode
@@ -12,7 +13,7 @@ from fencepost.reference_impl.id_blocks.messages import (
     RequestBody,
 )
 from fencepost.reference_impl.id_blocks.metadata_log import MetadataLog
-from fencepost.reference_impl.id_blocks.zookeeper import BlockLoop, BlockNode
+from fencepost.reference_impl.id_blocks.zookeeper import BlockLoop
 
 
 class Unchecked(Controller):

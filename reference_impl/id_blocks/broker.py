@@ -180,6 +180,7 @@ class Broker(Node):
             self.crash()
 
     def find_controller(self) -> None:
+        """Learn the active controller's address; how brokers find it out is not part of this protocol."""
         at_delivery = self.env.config.controller_discovery == "at_delivery"
         self.controller_address = ACTIVE_CONTROLLER if at_delivery else self.env.active_controller_name()
 

@@ -33,18 +33,19 @@ class DrivenPace:
 class SeededPace:
     """Commits and ZooKeeper operations happen by themselves after a random while."""
 
-    __slots__ = ("_follower_us", "_kernel", "_majority", "_zookeeper_us")
+    __slots__ = ("_follower_us", "_followers", "_kernel", "_zookeeper_us")
 
     def __init__(self, kernel: Kernel, controllers: int, follower_us: int, zookeeper_us: int) -> None:
         self._kernel = kernel
-        self._majority = controllers // 2  # followers that must have the record, besides the leader
+        self._followers = controllers - 1
         self._follower_us = follower_us
         self._zookeeper_us = zookeeper_us
 
     def commit_later(self, leader: Node, commit: Handler, grant: int) -> None:
         """Committed when the last follower of the fastest majority has fetched the record."""
-        fetches = sorted(self._kernel.spread(self._follower_us) for _ in range(2 * self._majority))
-        leader.after(fetches[self._majority - 1] if fetches else 0, commit, grant)
+        fetches = sorted([self._kernel.spread(self._follower_us) for _ in range(self._followers)])
+        needed = (self._followers + 1) // 2  # besides the leader itself
+        leader.after(fetches[needed - 1] if needed else 0, commit, grant)
 
     def zookeeper_later(self, client: Node, step: Handler) -> None:
         """One round trip to ZooKeeper."""

@@ -1,11 +1,17 @@
 """The plug: a whole cluster behind the few operations by which a driver moves it, step by step.
 
-    system = reference({"seed": 1, "brokers": 2, "block_size": 10})
-    system.init_producer_id(0)          # (14, -1): no block yet, but a request is on its way
-    system.deliver(system.messages()[0][0])
-    system.commit()
-    system.deliver(system.messages()[0][0])
-    system.init_producer_id(0)          # (0, 0)
+>>> system = reference({"seed": 1, "brokers": 2, "block_size": 10})
+>>> system.init_producer_id(0)  # no block yet: 14, come back later; but a request is on its way
+(14, -1)
+>>> system.messages()
+[(0, 'request', 0, 0)]
+>>> system.deliver(0)
+>>> system.commit()
+>>> system.messages()
+[(1, 'response', 0, 0)]
+>>> system.deliver(1)
+>>> system.init_producer_id(0)
+(0, 0)
 
 Nothing happens between two calls: deliveries, commits, ZooKeeper operations and time are the driver's. `Parts` are
 the pieces that a broken implementation replaces.
@@ -15,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode
 from fencepost.reference_impl.id_blocks.broker import Broker, ProducerIds
 from fencepost.reference_impl.id_blocks.config import Config, parse
 from fencepost.reference_impl.id_blocks.controller import Controller
@@ -23,7 +30,7 @@ from fencepost.reference_impl.id_blocks.events import Event, Kind, readable
 from fencepost.reference_impl.id_blocks.messages import Block, ProducerIdsRecord
 from fencepost.reference_impl.id_blocks.metadata_log import MetadataLog
 from fencepost.reference_impl.id_blocks.source import IdSource, SourceFactory
-from fencepost.reference_impl.id_blocks.zookeeper import BlockLoop, BlockNode, DirectProducerIds, ZkController, decode
+from fencepost.reference_impl.id_blocks.zookeeper import BlockLoop, DirectProducerIds, ZkController
 from fencepost.reference_impl.simulation import Kernel, Network
 
 

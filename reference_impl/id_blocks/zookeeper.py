@@ -1,4 +1,4 @@
-"""Producer id blocks in ZooKeeper: the node, the compare-and-set loop, and the two that run it.
+"""Producer id blocks in ZooKeeper: the compare-and-set loop, and the two that run it.
 
 Before KIP-730 every broker takes blocks here by itself (`DirectProducerIds`, ZkProducerIdManager.scala); with it, in
 ZooKeeper mode, the controller does so for them (`ZkController`, KafkaController.scala). Both end in the same
@@ -6,8 +6,7 @@ conditional write, so they may be mixed during a rolling upgrade (730.13). Every
 driver can put anything between them.
 """
 
-import json
-
+from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode, encode
 from fencepost.reference_impl.id_blocks.broker import Broker
 from fencepost.reference_impl.id_blocks.controller import BaseController
 from fencepost.reference_impl.id_blocks.environment import Environment
@@ -22,41 +21,6 @@ from fencepost.reference_impl.id_blocks.messages import (
 )
 
 NONE = -1
-
-
-class BlockNode:
-    """ZooKeeper's /latest_producer_id_block: data with a version; a write succeeds only on the version it names."""
-
-    def __init__(self) -> None:
-        self.data = ""
-        self.version = 0
-
-    def read(self) -> tuple[str, int]:
-        return self.data, self.version
-
-    def write(self, data: str, version: int) -> bool:
-        """The conditional setData (730.2); False if somebody else wrote since `version` was read."""
-        if version != self.version:
-            return False
-        self.data = data
-        self.version += 1
-        return True
-
-
-def encode(broker_id: int, block: Block) -> str:
-    """The node's JSON: start and end as strings, the end *inclusive* (ProducerIdBlockZNode in ZkData.scala)."""
-    return json.dumps(
-        {"version": 1, "broker": broker_id, "block_start": str(block.first), "block_end": str(block.last)}
-    )
-
-
-def decode(data: str) -> tuple[int, Block]:
-    """(broker that took it, block); (-1, the empty block) while the node is empty."""
-    if not data:
-        return NONE, empty_block()
-    fields = json.loads(data)
-    start, end = int(fields["block_start"]), int(fields["block_end"])
-    return fields["broker"], Block(start, end - start + 1)
 
 
 class BlockLoop:

@@ -174,6 +174,15 @@ def test_control_changes_nothing(name):
     assert list(histories(name)) == list(histories(""))
 
 
+def test_uncoordinated_ranges_overlap_what_zookeeper_gave_out():
+    """730.17: ids cut up by broker id begin inside the blocks of the cluster's ZooKeeper past."""
+    system = REGISTRY["uncoordinated"]({"mode": "bridge", "brokers": 2, "block_size": 10, "max_id": 1000})
+    system.zk_step(1)
+    system.zk_step(1)
+    system.upgrade_broker(0)
+    assert system.init_producer_id(0) == system.init_producer_id(1) == (0, 0)
+
+
 def ids_of(events):
     """The ids that were handed out."""
     return [event.producer_id for event in events if event.kind == "id_handed_out"]

@@ -1,7 +1,10 @@
 """The plug as a driver sees it: messages, events, errors, and the same program giving the same events."""
 
+import doctest
+
 import pytest
 from fencepost.reference_impl.id_blocks import COLUMNS, KIND_NAMES, Event, reference
+from fencepost.reference_impl.id_blocks import system as system_module
 from fencepost.reference_impl.id_blocks.broken import REGISTRY
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +14,12 @@ CONFIG = {"seed": 3, "brokers": BROKERS, "controllers": 3, "block_size": 4, "max
 MESSAGE_OPERATIONS = ("deliver", "duplicate", "drop")
 BROKER_OPERATIONS = ("init_producer_id", "restart_broker", "upgrade_broker", "zk_step")
 PLAIN_OPERATIONS = ("fail_over", "commit", "snapshot", "migrate")
+
+
+def test_the_example_in_the_documentation_runs():
+    """The example at the top of the plug's file is what the plug does."""
+    results = doctest.testmod(system_module)
+    assert (results.failed, results.attempted) == (0, 8)
 
 
 def test_messages_name_number_kind_broker_and_request(cluster):

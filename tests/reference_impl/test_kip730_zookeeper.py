@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode, encode
 from fencepost.reference_impl.id_blocks.errors import ErrorCode
 from fencepost.reference_impl.id_blocks.messages import Block
 from fencepost.reference_impl.id_blocks.scenarios import fetch_block
 from fencepost.reference_impl.id_blocks.system import next_id_after
-from fencepost.reference_impl.id_blocks.zookeeper import BlockNode, decode, encode
 
 
 def take_block(system, broker):
@@ -112,6 +112,16 @@ def test_zookeeper_compares_the_last_id_of_the_present_block(cluster, only, max_
         take_block(system, 0)
         system.restart_broker(0)
     assert len(only(system.drain_events(), "zk_written")) == blocks
+
+
+def test_block_that_only_zookeeper_allows_is_refused_by_an_rpc_broker(cluster, only):
+    """730.16, 730.20: that one more block ends at max itself, which the RPC broker takes for malformed."""
+    system = cluster(mode="zookeeper", inter_broker_protocol="3.0-IV0", max_id=29, prefetch=0)
+    for _ in range(3):
+        fetch_block(system, 0)
+        for _ in range(10):
+            system.init_producer_id(0)
+    assert [event.first for event in only(system.drain_events(), "answer_refused")] == [20]
 
 
 def test_zookeeper_controller_reports_exhaustion(cluster, only):
