@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .citing import check_rule
 from .errors import mistake
 from .protocol import Spec
 from .recording import StateProxy, condition
@@ -29,12 +30,16 @@ class Do:
 
 @dataclass(frozen=True)
 class Observation:
-    """An event kind: ``before`` must hold, then each step be enabled in turn, then ``after`` must hold."""
+    """An event kind: ``before`` must hold, then each step be enabled in turn, then ``after`` must hold.
+
+    ``rule`` is what ``before`` and ``after`` check; the guards of the steps cite their own.
+    """
 
     kind: str
     steps: tuple[Do, ...] = ()
     before: Condition | None = None
     after: Condition | None = None
+    rule: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class TracedObservation:
     steps: tuple[TracedStep, ...]
     before: Term
     after: Term
+    rule: str | None
 
 
 class _Row:
@@ -76,6 +82,8 @@ def trace_observations(
 
     found: dict[str, TracedObservation] = {}
     for o in observations:
+        if o.rule is not None:
+            check_rule(o.rule)
         if any(do.action not in spec.actions for do in o.steps):
             continue
         steps = []
@@ -84,5 +92,5 @@ def trace_observations(
             if set(names) != set(do.parameters):
                 raise mistake(f"{do.action} takes {', '.join(names)}", f"{o.kind} gives {', '.join(do.parameters)}")
             steps.append(TracedStep(do.action, tuple(do.parameters[n] for n in names), traced(do.when, o.kind)))
-        found[o.kind] = TracedObservation(o.kind, tuple(steps), traced(o.before, o.kind), traced(o.after, o.kind))
+        found[o.kind] = TracedObservation(o.kind, tuple(steps), traced(o.before, o.kind), traced(o.after, o.kind), o.rule)
     return found

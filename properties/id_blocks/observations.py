@@ -53,7 +53,7 @@ def _block_of_the_answer(s, e):
 
 
 HANDED_OUT = Observation(
-    "id_handed_out", (Do("hand_out", _broker),), before=lambda s, e: s.cursor[e.broker] == e.producer_id
+    "id_handed_out", (Do("hand_out", _broker),), before=lambda s, e: s.cursor[e.broker] == e.producer_id, rule="730.4"
 )
 
 REFUSED = Observation(
@@ -64,14 +64,18 @@ REFUSED = Observation(
         Do("turn_away", {"r": "slot"}, when=lambda s, e: s.stage[e.slot] == Stage.SENT),
     ),
     before=_kraft_code,
+    rule="730.18",
 )
 
+STOPPED = Observation("broker_stopped")  # a stopped broker does nothing, and the model's crash is when it is back
+
 RPC = (
+    STOPPED,
     Observation("broker_started", (Do("restart", _broker), Do("register", _broker))),
     Observation("request_sent", (Do("ask", _request),)),
-    Observation("answer_taken", (Do("take", _slot),), before=_block_of_the_answer),
-    Observation("answer_dropped", before=lambda s, e: s.outstanding[e.broker] != e.request),
-    Observation("answer_refused", (Do("reject", _slot),), before=_block_of_the_answer),
+    Observation("answer_taken", (Do("take", _slot),), before=_block_of_the_answer, rule="730.4"),
+    Observation("answer_dropped", before=lambda s, e: s.outstanding[e.broker] != e.request, rule="730.19"),
+    Observation("answer_refused", (Do("reject", _slot),), before=_block_of_the_answer, rule="730.4"),
     Observation("answer_failed", (Do("fail", _slot),)),
     Observation(
         "request_timed_out",
@@ -86,6 +90,7 @@ RPC = (
         "block_installed",
         (Do("install", _broker),),
         after=lambda s, e: (s.cursor[e.broker] == e.first) & (e.length == s.size),
+        rule="730.8",
     ),
     HANDED_OUT,
     Observation("id_refused", before=_nothing_to_give),
@@ -96,17 +101,20 @@ LOG = (
         "block_recorded",
         (REPEAT, Do("allocate", _slot)),
         before=lambda s, e: (s.next == e.first) & (e.length == s.size),
+        rule="730.8",
     ),
     Observation(
         "block_committed",
         (Do("commit", {}),),
         after=lambda s, e: (s.committed == e.first + s.size) & (e.length == s.size),
+        rule="730.7",
     ),
     Observation("controller_elected", (Do("fail_over", {}),)),
     Observation(
         "snapshot_taken",
         (Do("take_snapshot", {}, when=lambda s, e: s.record_follows),),
         before=lambda s, e: s.committed == e.first,
+        rule="730.10",
     ),
 )
 
@@ -118,6 +126,7 @@ KRAFT = (
         "answer_sent",
         (Do("answer", {"r": "slot"}, when=lambda s, e: e.error == 0),),
         before=lambda s, e: when(e.error == 0, _block_of_the_answer(s, e), _kraft_code(s, e)),
+        rule="730.4",
     ),
 )
 
@@ -128,18 +137,22 @@ def _no_ids_after(s, next):
 
 
 ZOOKEEPER = (
+    STOPPED,
     HANDED_OUT,
+    Observation("controller_elected"),  # brokers that write to ZooKeeper themselves do not care
     Observation("id_refused", before=lambda s, e: s.cursor[e.broker] == s.end[e.broker]),
     Observation("broker_started", (Do("restart", _broker),)),
     Observation(
         "zk_read",
         (Do("read", _broker, when=lambda s, e: ~s.has_read[e.broker]),),
         before=lambda s, e: (s.next_in_node() == e.first) & (~s.has_read[e.broker] | _no_ids_after(s, s.read_next[e.broker])),
+        rule="730.2",
     ),
     Observation(
         "zk_written",
         (Do("write", _broker),),
         before=lambda s, e: (s.read_next[e.broker] == e.first) & (e.length == s.size),
+        rule="730.2",
     ),
     Observation("zk_conflict", (Do("conflict", _broker),)),
 )
@@ -163,7 +176,7 @@ def _bridge_code(s, e):
 BRIDGE = (
     *RPC,
     *LOG,
-    Observation(REFUSED.kind, REFUSED.steps, before=_bridge_code),
+    Observation(REFUSED.kind, REFUSED.steps, before=_bridge_code, rule="730.18"),
     Observation(
         "answer_sent",
         (Do("answer", {"r": "slot"}, when=lambda s, e: (e.error == 0) & s.moved),),
@@ -172,6 +185,7 @@ BRIDGE = (
             _block_of_the_answer(s, e) & (s.moved | (s.stage[e.slot] == Stage.ANSWERED)),
             _bridge_code(s, e),
         ),
+        rule="730.4",
     ),
     Observation("broker_upgraded", (Do("upgrade", _broker),)),
     Observation(
@@ -181,6 +195,7 @@ BRIDGE = (
             Do("controller_read", _controller, when=lambda s, e: e.by_controller & ~s.controller_has_read[e.controller]),
         ),
         before=lambda s, e: (s.next_in_node() == e.first) & _may_read(s, e),
+        rule="730.2",
     ),
     Observation(
         "zk_written",
@@ -191,6 +206,7 @@ BRIDGE = (
         ),
         before=lambda s, e: (when(e.by_controller, s.controller_next[e.controller], s.read_next[e.broker]) == e.first)
         & (e.length == s.size),
+        rule="730.2",
     ),
     Observation(
         "zk_conflict",
@@ -199,7 +215,7 @@ BRIDGE = (
             Do("controller_conflict", _controller, when=lambda s, e: e.by_controller),
         ),
     ),
-    Observation("migrated", (Do("move", {}),), after=lambda s, e: s.next == e.first),
+    Observation("migrated", (Do("move", {}),), after=lambda s, e: s.next == e.first, rule="730.15"),
 )
 
 BY_VARIANT = {"kraft": KRAFT, "zookeeper": ZOOKEEPER, "bridge": BRIDGE}
