@@ -47,6 +47,11 @@ class Batch:
     position: int  # byte in the file
     content: memoryview
 
+    @property
+    def control(self) -> bool:
+        """Whether it is raft's own (attribute bit 5) rather than the controller's."""
+        return bool(self.content[CRC_FROM + 1] & 0x20)
+
 
 @dataclass(frozen=True, slots=True)
 class Tear:

@@ -87,7 +87,8 @@ def _check_members(logs: Sequence[NodeLog]) -> frozenset[int]:
 
 
 def _voters(logs: Sequence[NodeLog]) -> frozenset[int]:
-    elections = [dated.fact for log in logs for dated in read_facts(log.batches) if isinstance(dated.fact, Election)]
+    control = (batch for log in logs for batch in log.batches if batch.control)
+    elections = [dated.fact for dated in read_facts(control) if isinstance(dated.fact, Election)]
     sets = {election.voters for election in elections} or {log.voters for log in logs if log.voters}
     if len(sets) != 1:
         told = ", ".join(str(sorted(each)) for each in sorted(sets, key=sorted)) or "none"
@@ -120,18 +121,22 @@ def _agreement(log: NodeLog, best: NodeLog) -> int:
 
 
 def _check_tears(logs: Sequence[NodeLog], standings: Sequence[_Standing], end: int, best: NodeLog) -> list[str]:
-    """Notes on torn files; raises if a torn file, were it whole, could move the end of what is committed."""
+    """Notes on torn files; raises if a torn file, were it whole, could make more of the history committed."""
     hopeful = [
         _Standing(best.end + 1, (best.last[0], best.end + 1)) if log.tear else standing
         for log, standing in zip(logs, standings, strict=True)
     ]
+    most = _settled(hopeful)
+    in_doubt = [batch for batch in best.batches if end <= batch.identity.base_offset < most]
+    # The content of a batch that is torn wherever it would have counted is not known, so it may matter.
+    matters = most > best.end or any(True for _ in read_facts(in_doubt))
     notes = []
     for log in logs:
         if log.tear is None:
             continue
         left = f"ends inside the batch at offset {log.tear.offset} ({log.tear.bytes_left} bytes of it left)"
-        if _settled(hopeful) != end:
-            what = f"a record is cut in half: the file {left}, and no majority of the other nodes holds that batch"
+        if matters:
+            what = f"a record is cut in half: the file {left}, and too few of the other nodes hold what follows"
             todo = "whether it was committed cannot be told: copy the file again from the node"
             raise RecordingError(what, log.tear.file, todo, log.tear.position)
         notes.append(f"node {log.node}: {log.tear.file.name} {left}, as a crash leaves it; the other nodes decide")

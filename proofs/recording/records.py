@@ -21,7 +21,6 @@ from kio.schema.leader_change_message.v1.data import LeaderChangeMessage as Lead
 from kio.serial import entity_reader
 from kio.serial.errors import SerialError
 
-CONTROL = 0x20  # attribute bit: a batch of raft itself
 LEADER_CHANGE = 2  # ControlRecordType
 FRAME_VERSION = 1  # AbstractApiMessageSerde
 REGISTER_BROKER, FEATURE_LEVEL, PRODUCER_IDS = 0, 12, 15
@@ -98,7 +97,7 @@ def _read(batch: Batch) -> Iterator[tuple[int, int, Fact | _Transaction]]:
         whole, _ = read_batch(batch.content, 0)
         for record in whole.records:
             value = record.value or b""
-            if whole.attributes & CONTROL:
+            if batch.control:
                 found: Fact | _Transaction | None = _control(record.key or b"", value, batch.identity.epoch)
             else:
                 found = _metadata(value)

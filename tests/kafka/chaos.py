@@ -9,10 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster import KafkaCluster
+from cluster import KafkaCluster, kafka_version
 from fencepost.proofs.recording import Observation, Summary, collect_producer_ids, record, write_observations
-
-KAFKA_VERSION = "4.3.1"  # as pom.xml has it
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def run_under_fire(
         log_dirs = cluster.log_dirs
     clients = folder / "clients.jsonl"
     write_observations(clients, observations)
-    summary = record(log_dirs, clients, folder / "history", kafka_version=KAFKA_VERSION)
+    summary = record(log_dirs, clients, folder / "history", kafka_version=kafka_version())
     return Run(log_dirs, clients, folder / "history", observations, summary)
 
 

@@ -94,14 +94,31 @@ def fetch_kafka(folder: Path, timeout_s: float = 300) -> Path:
     """Copy Kafka's jars into `folder` unless they are there; from the local Maven cache if it has them all."""
     if (folder / "complete").exists():
         return folder
-    copy = ["mvn", "-B", "-q", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    copy = [
+        "mvn",
+        "-B",
+        "-q",
+        "-Dstyle.color=never",
+        "-f",
+        str(POM),
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={folder}",
+    ]
     for command in ([*copy, "-o"], copy):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        except subprocess.TimeoutExpired:
+            raise ClusterError(f"Maven did not fetch Apache Kafka within {timeout_s:.0f} s") from None
         if done.returncode == 0:
             (folder / "complete").touch()
             return folder
     lines = [line for line in done.stdout.splitlines() if "ERROR" in line]
     raise ClusterError("Maven cannot fetch Apache Kafka: " + (lines[0] if lines else f"exit code {done.returncode}"))
+
+
+def kafka_version() -> str:
+    """The version of Kafka that the pom names."""
+    return POM.read_text().partition("<kafka.version>")[2].partition("<")[0]
 
 
 @dataclass

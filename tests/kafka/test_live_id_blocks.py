@@ -90,7 +90,7 @@ def test_every_block_was_granted_to_a_registered_incarnation(rows: dict[Kind, li
 
 
 def test_gaps_are_accounted_for(run: Run, rows: dict[Kind, list[Row]]) -> None:
-    """730.3: a broker leaves ids out only at its life's end, or in answers that were lost, or as a block leaked whole."""
+    """730.3: a broker leaves ids out only at its life's end, in answers that were lost, or as a block leaked whole."""
     seen = {row["producer_id"] for row in rows[Kind.id_handed_out]}
     lost_answers = Counter(each.broker for each in run.observations if each.error == UNANSWERED)
     lives: dict[tuple[int, int], list[range]] = {}
@@ -100,9 +100,8 @@ def test_gaps_are_accounted_for(run: Run, rows: dict[Kind, list[Row]]) -> None:
     skipped: Counter[int] = Counter()
     for (broker, _), blocks in lives.items():
         used = [block for block in blocks if seen.intersection(block)]
-        assert len(blocks) - len(used) <= 1 + len(rows[Kind.controller_elected]), (
-            "one prefetched, one lost per fail-over"
-        )
+        # One may be prefetched and not begun; and with each fail-over the answer with a committed block may be lost.
+        assert len(blocks) - len(used) <= 1 + len(rows[Kind.controller_elected])
         if used:
             reached = max(seen.intersection(used[-1]))
             skipped[broker] += sum(len(set(block) - seen) for block in used[:-1])

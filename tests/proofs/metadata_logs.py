@@ -1,4 +1,4 @@
-"""Metadata logs for the recorder's tests: copies of real ones, doctored as a test needs, and small ones written here."""
+"""Metadata logs for the recorder's tests: copies of real ones, doctored as a test needs, and small made ones."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 REAL = Path(__file__).parent / "data" / "kraft-3-nodes"  # made by tests/kafka/ship.py
 NOOP = b"\x01\x14\x00\x00"  # frame version 1, record type 20, version 0, no tagged fields
 VOTERS = (1, 2, 3)
+Entry = tuple[int, bytes | None, bytes]  # epoch, key (control batches have one), value
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -58,17 +59,17 @@ def replace(file: Path, old: bytes, new: bytes) -> int:
     return changed
 
 
-def noop(epoch: int) -> tuple[int, bytes | None, bytes]:
+def noop(epoch: int) -> Entry:
     """An entry without meaning."""
     return epoch, None, NOOP
 
 
-def block(epoch: int, broker: int, next_id: int) -> tuple[int, bytes | None, bytes]:
+def block(epoch: int, broker: int, next_id: int) -> Entry:
     """A ProducerIdsRecord, of broker epoch 7."""
     return epoch, None, b"\x01\x0f\x00" + struct.pack(">iqq", broker, 7, next_id) + b"\x00"
 
 
-def elected(epoch: int, node: int, voters: Sequence[int] = VOTERS) -> tuple[int, bytes | None, bytes]:
+def elected(epoch: int, node: int, voters: Sequence[int] = VOTERS) -> Entry:
     """The control record with which a leader begins its epoch."""
     told = tuple(Voter(voter_id=i32(voter), voter_directory_id=None) for voter in voters)
     message = LeaderChangeMessage(version=i16(1), leader_id=BrokerId(node), voters=told, granting_voters=told)
@@ -77,14 +78,7 @@ def elected(epoch: int, node: int, voters: Sequence[int] = VOTERS) -> tuple[int,
     return epoch, struct.pack(">hh", 0, 2), out.getvalue()
 
 
-def write_log(
-    folder: Path,
-    node: int,
-    entries: Sequence[tuple[int, bytes | None, bytes]],
-    *,
-    start: int = 0,
-    cluster: str = "made",
-) -> Path:
+def write_log(folder: Path, node: int, entries: Sequence[Entry], *, start: int = 0, cluster: str = "made") -> Path:
     """A node's log directory with one batch per entry, the first at offset `start`; returns the directory."""
     directory = folder / f"node-{node}"
     (directory / TOPIC).mkdir(parents=True, exist_ok=True)
@@ -97,7 +91,7 @@ def write_log(
     return directory
 
 
-def write_snapshot(directory: Path, end: int, epoch: int, entries: Sequence[tuple[int, bytes | None, bytes]]) -> Path:
+def write_snapshot(directory: Path, end: int, epoch: int, entries: Sequence[Entry]) -> Path:
     """A snapshot of everything below offset `end`, whose last record has `epoch`."""
     file = directory / TOPIC / f"{end:020d}-{epoch:010d}.checkpoint"
     file.write_bytes(b"".join(batch(offset, *entry) for offset, entry in enumerate(entries)))

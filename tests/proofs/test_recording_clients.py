@@ -7,7 +7,9 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from fencepost.proofs.recording import UNANSWERED, Connection, WireError, collect_producer_ids, init_producer_id
@@ -22,7 +24,7 @@ from kio.static.primitive import i16, i32, i32Timedelta
 
 METADATA, INIT_PRODUCER_ID = 3, 22
 Answer = Callable[[int, int, int], bytes | None]  # (api key, correlation id, port) -> bytes to send; None: hang up
-NO_WAIT = i32Timedelta.parse(__import__("datetime").timedelta(0))
+NO_WAIT = i32Timedelta.parse(timedelta(0))
 
 
 @contextmanager
@@ -32,7 +34,7 @@ def server(answer: Answer) -> Iterator[int]:
     port = listener.getsockname()[1]
 
     def serve(client: socket.socket) -> None:
-        with client:
+        with client, suppress(ConnectionError):
             while head := client.recv(4, socket.MSG_WAITALL):
                 request = client.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL)
                 key, _, correlation = struct.unpack_from(">hhi", request)
@@ -57,7 +59,7 @@ def server(answer: Answer) -> Iterator[int]:
         listener.close()
 
 
-def frame(correlation: int, response: object) -> bytes:
+def frame(correlation: int, response: Any) -> bytes:
     """A response as it goes over the wire."""
     out = io.BytesIO()
     entity_writer(ResponseHeader)(out, ResponseHeader(correlation_id=i32(correlation)))
@@ -99,9 +101,10 @@ def test_answers_and_refusals_are_told_apart() -> None:
     """An id comes with error 0; an error code comes with -1."""
     answers = iter([(ErrorCode.none, 4711), (ErrorCode.coordinator_load_in_progress, -1)])
     with server(lambda _, correlation, __: given(correlation, *next(answers))) as port:
-        with Connection("127.0.0.1", port) as connection:
-            assert init_producer_id(connection) == (0, 4711)
-            assert init_producer_id(connection) == (14, -1)
+        connection = Connection("127.0.0.1", port)
+        assert init_producer_id(connection) == (0, 4711)
+        assert init_producer_id(connection) == (14, -1)
+        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +119,7 @@ def test_answers_and_refusals_are_told_apart() -> None:
     ids=["closed", "silent", "not-kafka", "another-request", "too-short"],
 )
 def test_no_answer_is_a_wire_error(answer: Answer, why: str) -> None:
-    """A broker that hangs up, stays silent, or speaks nonsense: told with its address; the connection is then closed."""
+    """A broker that hangs up, stays silent or talks nonsense is told by its address; the connection is then closed."""
     with server(answer) as port:
         connection = Connection("127.0.0.1", port, timeout_s=0.2)
         with pytest.raises(WireError, match=f"127.0.0.1:{port}: .*{why}"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from fencepost.proofs.recording import Observation, RecordingError, Summary, record, write_observations
-from fencepost.proofs.recording.log import TOPIC, read_node
+from fencepost.proofs.recording.log import read_node
 from fencepost.proofs.recording.records import Block, Registration, read_facts
 from fencepost.properties.history import SCHEMA, Kind
 from metadata_logs import block, elected, noop, positions, real_logs, replace, segment, write_log
@@ -76,9 +76,8 @@ def test_an_id_twice_shows_in_the_history(tmp_path: Path) -> None:
     """A doctored answer is recorded as it was told: the history has the same id from two brokers."""
     directories, clients = real_logs(tmp_path), tmp_path / "clients.jsonl"
     lines = [json.loads(line) for line in clients.read_text().splitlines()]
-    one, other = (
-        next(line for line in lines if line["broker"] == broker and line.get("error") == 0) for broker in (1, 2)
-    )
+    given = [line for line in lines if line.get("error") == 0]
+    one, other = (next(line for line in given if line["broker"] == broker) for broker in (1, 2))
     clients.write_text("\n".join(json.dumps(line) for line in [*lines, {**other, "producer_id": one["producer_id"]}]))
     _, rows = history_of(directories, clients, tmp_path / "out")
     owners = [row["broker"] for row in of_kind(rows, Kind.id_handed_out) if row["producer_id"] == one["producer_id"]]
@@ -187,9 +186,7 @@ def test_observations_that_are_none_are_refused_by_line(tmp_path: Path) -> None:
         '{"time_us": 1, "broker": 1, "error": 0}',
     ):
         clients.write_text(good + bad + "\n")
-        with pytest.raises(
-            RecordingError, match=r"clients.jsonl: line 3 is not an observation: .*; each line is a JSON"
-        ):
+        with pytest.raises(RecordingError, match=r"line 3 is not an observation: .*; each line is a JSON object"):
             record(real_logs(tmp_path / "logs"), clients, tmp_path / "out")
         shutil.rmtree(tmp_path / "logs")
     with pytest.raises(RecordingError, match="cannot be read"):
@@ -206,4 +203,3 @@ def test_the_shipped_recording_is_what_the_logs_say() -> None:
     assert table.schema.equals(SCHEMA)
     assert table.num_rows == manifest["totals"]["rows"] > 10_000
     assert sum(file.stat().st_size for file in shipped.iterdir()) < 300_000
-    assert not any(Path(TOPIC).name in file.name for file in shipped.iterdir())

@@ -99,9 +99,8 @@ def test_what_is_no_kafka_log_is_refused(tmp_path: Path) -> None:
     directory = real_logs(tmp_path)[0]
     for text in ("x", "hello, world", "2026-01-01 12:00:00 INFO a log, but not of this kind\n" * 9):
         segment(directory, 0).write_text(text)
-        assert "byte 0: no Kafka record batch (format version 2) begins here; this is not a Kafka log" in refusal(
-            directory
-        )
+        line = refusal(directory)
+        assert "byte 0: no Kafka record batch (format version 2) begins here; this is not a Kafka log" in line
 
 
 def test_a_compressed_batch_is_refused(tmp_path: Path) -> None:
@@ -113,10 +112,9 @@ def test_a_compressed_batch_is_refused(tmp_path: Path) -> None:
 
 
 def test_missing_directories_and_files_are_named(tmp_path: Path) -> None:
-    """No directory, no metadata partition, no segment, no meta.properties, no quorum-state: each is told by its name."""
-    assert f"{tmp_path / 'nowhere'}: no such directory; name a controller's metadata.log.dir" in refusal(
-        tmp_path / "nowhere"
-    )
+    """No directory, no metadata partition, no segment, no meta.properties, no quorum-state: each is told by name."""
+    nowhere = tmp_path / "nowhere"
+    assert f"{nowhere}: no such directory; name a controller's metadata.log.dir" in refusal(nowhere)
     (tmp_path / "orders-0").mkdir()
     assert f"holds no {TOPIC}" in refusal(tmp_path / "orders-0")
     for name in ("meta.properties", f"{TOPIC}/quorum-state"):

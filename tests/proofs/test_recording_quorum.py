@@ -1,4 +1,4 @@
-"""What is committed follows from the controllers' copies: a majority holds it, and no winner of an election lacks it."""
+"""What is committed follows from the controllers' copies: a majority has it, and no winner of an election lacks it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,13 +7,12 @@ import pytest
 from fencepost.proofs.recording import RecordingError
 from fencepost.proofs.recording.log import read_node
 from fencepost.proofs.recording.quorum import CommittedLog, committed_log
-from metadata_logs import block, elected, noop, segment, write_log, write_snapshot
+from metadata_logs import Entry, block, elected, noop, segment, write_log, write_snapshot
 
-Entries = Sequence[tuple[int, bytes | None, bytes]]
 FIRST = [elected(1, 1), block(1, 1, 1000), noop(1)]
 
 
-def committed(folder: Path, *logs: Entries) -> CommittedLog:
+def committed(folder: Path, *logs: Sequence[Entry]) -> CommittedLog:
     """What is committed when node 1, 2 … hold these logs."""
     return committed_log([read_node(write_log(folder, node, entries)) for node, entries in enumerate(logs, 1)])
 
@@ -54,7 +53,7 @@ def test_a_deposed_leaders_tail_is_left_out(tmp_path: Path) -> None:
 
 
 def test_an_old_record_on_a_majority_is_not_yet_committed(tmp_path: Path) -> None:
-    """Raft's figure 8: nodes 1, 2 and 3 hold a record of epoch 2, but node 5, last of epoch 3, could still win over it."""
+    """Raft's figure 8: three of five hold a record of epoch 2, but node 5, last of epoch 3, could still win over it."""
     voters = (1, 2, 3, 4, 5)
     first = [elected(1, 1, voters)]
     second = [*first, block(2, 1, 1000)]
