@@ -160,7 +160,7 @@ def settle_found(result: Exploration, found: Found) -> None:
 def count_actions(result: Exploration, taken: list[int], cut: list[int]) -> None:
     names = result.kernels.ground.spec.actions
     result.taken, result.cut = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    for instance, steps, lost in zip(result.kernels.active, taken, cut, strict=True):
+    for instance, steps, lost in zip(result.kernels.instances, taken, cut, strict=True):
         result.taken[instance.action] += steps
         result.cut[instance.action] += lost
 

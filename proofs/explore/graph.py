@@ -3,6 +3,7 @@
 States are numbered level by level in the order of each level, the initial state first.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from fencepost.proofs.explore import sets
 from fencepost.proofs.explore.exploration import Exploration
+from fencepost.proofs.explore.packing import Words
 from fencepost.proofs.explore.traces import Expansion, state_at
 from fencepost.proofs.results import State
 
@@ -18,56 +20,79 @@ BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Graph:
-    """``source[i] -> target[i]`` by ``instance[i]``, sorted by source.  ``leaves``: states that a fair action would leave if a bound did not
-    stop it.  ``truths``: columns of the conditions asked for.  States whose successors were not searched have no steps and are in ``leaves``."""
+    """``source[i] -> target[i]`` by ``instance[i]``, sorted by source; ``depth`` of each state.
 
-    states: int
+    ``stopped_state[i]``: there the protocol allows ``stopped_instance[i]``, of a fair action, and only the bounds do not.
+    ``unsearched`` marks states with successors that were not searched.
+    """
+
+    depth: NDArray[np.int64]
     source: NDArray[np.int64]
     target: NDArray[np.int64]
-    instance: NDArray[np.int32]
-    leaves: NDArray[np.bool_]
+    instance: NDArray[np.int64]
+    stopped_state: NDArray[np.int64]
+    stopped_instance: NDArray[np.int64]
+    unsearched: NDArray[np.bool_]
+
+    @property
+    def states(self) -> int:
+        return int(self.depth.size)
 
 
 class TooManySteps(Exception):
-    """The graph would not fit in the number of steps allowed."""
+    """The graph has more steps than allowed."""
+
+
+def blocks(exploration: Exploration) -> Iterator[tuple[int, Words]]:
+    """All states in blocks of set columns, each with the number of its first state."""
+    first = 0
+    for level in exploration.states:
+        for start in range(0, sets.size(level), BLOCK):
+            yield first + start, sets.part(level, start, start + BLOCK)
+        first += sets.size(level)
 
 
 def graph(exploration: Exploration, max_steps: int = 20_000_000) -> Graph:
-    """The explored graph.  TooManySteps beyond ``max_steps`` (24 bytes each): choose smaller bounds for progress."""
+    """The explored graph, 24 bytes a step.  TooManySteps beyond ``max_steps``."""
     if exploration.generated - 1 > max_steps:
-        raise TooManySteps(f"{exploration.generated - 1} steps, more than {max_steps}; choose smaller bounds for progress properties")
-    kernels, levels = exploration.kernels, exploration.states
-    leaves_of = kernels.leaves()
-    firsts = np.concatenate(([0], np.cumsum(exploration.levels)))
-    order = _Order(levels, firsts)
-    parts: list[tuple[NDArray[np.int64], ...]] = []
-    leaves = np.zeros(exploration.distinct, np.bool_)
-    for depth, level in enumerate(levels):
-        for start in range(0, sets.size(level), BLOCK):
-            block = sets.part(level, start, start + BLOCK)
-            first = int(firsts[depth]) + start
-            leaves[first : first + sets.size(block)] = leaves_of(sets.to_words(block))[0]
-            made = Expansion(kernels, block)
-            target = order.numbers(sets.to_set_order(made.words))
-            rows = made.rows + first
-            # Steps out of the explored part, of a search that was stopped.
-            unknown = target < 0
-            leaves[rows[unknown]] = True
-            by_source = rows[~unknown].argsort(kind="stable")
-            parts.append(tuple(a[~unknown][by_source] for a in (rows, target, made.instances)))
-    source, target, instance = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Graph(exploration.distinct, source, target, instance.astype(np.int32), leaves)
+        taken = exploration.generated - 1
+        raise TooManySteps(f"the graph has {taken} steps, more than {max_steps}: choose smaller bounds, or allow more steps")
+    kernels, order = exploration.kernels, _Order(exploration.states)
+    may_stop, stopped = kernels.stopped()
+    unsearched = np.zeros(exploration.distinct, np.bool_)
+    steps: list[tuple[NDArray[np.int64], ...]] = []
+    stops: list[tuple[NDArray[np.int64], ...]] = []
+    for first, block in blocks(exploration):
+        for number, column in zip(may_stop, stopped(sets.to_words(block)), strict=True):
+            rows = column.nonzero()[0] + first
+            stops.append((rows, np.full(rows.size, number)))
+        made = Expansion(kernels, block)
+        target = order.numbers(sets.to_set_order(made.words))
+        source = made.rows + first
+        unsearched[source[target < 0]] = True
+        kept = (target >= 0).nonzero()[0]
+        by_source = kept[source[kept].argsort(kind="stable")]
+        steps.append((source[by_source], target[by_source], made.instances[by_source]))
+    depth = np.repeat(np.arange(exploration.depth), exploration.levels)
+    nothing = (np.zeros(0, np.int64),) * 2
+    source, target, instance = (np.concatenate(columns) for columns in zip(*steps, strict=True))
+    return Graph(depth, source, target, instance, *_columns(stops or [nothing]), unsearched)
+
+
+def _columns(parts: list[tuple[NDArray[np.int64], ...]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    first, second = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return first, second
 
 
 class _Order:
     """From a state to its number: all levels in one sorted set, each with its number."""
 
-    def __init__(self, levels: list[sets.Words], firsts: NDArray[np.int64]) -> None:
+    def __init__(self, levels: list[Words]) -> None:
         joined = sets.join(levels)
         rows = np.lexsort(tuple(reversed(joined))) if len(joined) == 2 else joined[0].argsort()
         self.states, self.rows = sets.pick(joined, rows), rows
 
-    def numbers(self, states: sets.Words) -> NDArray[np.int64]:
+    def numbers(self, states: Words) -> NDArray[np.int64]:
         """The number of each state; -1 where it is not known."""
         at = self.states[0].searchsorted(states[0])
         at = np.minimum(at, self.states[0].size - 1)

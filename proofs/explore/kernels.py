@@ -27,8 +27,7 @@ class Tally:
 
 class Kernels:
     """``expand(words, out, rows, tally)`` returns how many successors it wrote to ``out``, instance by instance; ``rows``, if not None, gets the
-    row of each one's predecessor.  ``check(words, found)`` calls found(property, row) for the first row that decides a property;
-    ``leaves(words)`` marks states that a fair action, stopped by a bound only, would leave."""
+    row of each one's predecessor.  ``check(words, found)`` calls found(property, row) for the first row that decides a property."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
@@ -41,24 +40,26 @@ class Kernels:
         self.check: Callable[[Words, Callable[[int, int], None]], None] = compile_source(self.source, "check")  # type: ignore[assignment]
 
     @property
-    def active(self) -> list[Instance]:
+    def instances(self) -> list[Instance]:
         return self.ground.instances
 
     def tally(self) -> Tally:
-        return Tally([0] * len(self.active), [0] * len(self.active), 0, [])
+        return Tally([0] * len(self.instances), [0] * len(self.instances), 0, [])
 
-    def leaves(self) -> Callable[[Words], Any]:
-        """Emitted when first asked for: only progress needs it."""
-        w = ", ".join(f"w{i}" for i in range(self.packing.words))
-        table = self.ground.table
-        stopped = [
-            table.both((i.guard, table.negate(table.both((i.limit, i.fits))))) for i in self.active if i.fair and i.budget is None
-        ]
-        return conditions(self.packing, w, [table.some(stopped)])
+    def stopped(self) -> tuple[list[int], Callable[[Words], list[NDArray[np.bool_]]]]:
+        """Instances of fair actions that a bound can stop, and a function giving for each of them the column of states in
+        which the protocol allows it but the bounds do not.  Emitted when asked for: only progress needs it."""
+        table, owed = self.ground.table, dict[int, Node]()
+        for number, instance in enumerate(self.instances):
+            blocked = table.both((instance.guard, table.negate(table.both((instance.limit, instance.fits)))))
+            if instance.fair and blocked is not table.false:
+                owed[number] = blocked
+        return list(owed), conditions(self.packing, list(owed.values()))
 
 
-def conditions(packing: Packing, w: str, roots: Sequence[Node]) -> Callable[[Words], Any]:
+def conditions(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[np.bool_]]]:
     """A function from words to one column of truth values per root."""
+    w = ", ".join(f"w{i}" for i in range(packing.words))
     writer = Writer(packing, [roots])
     names = [f"np.full(w0.size, {bool(r.data)})" if r.op == "const" else writer.value(r) for r in roots]
     source = function("conditions", "words", [f"{w}, = words", *writer.lines, f"return [{', '.join(names)}]"])

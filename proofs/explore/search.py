@@ -144,7 +144,7 @@ class Search(AbstractContextManager["Search"]):
 
     def _buffer(self, length: int) -> Words:
         """This thread's room for a chunk and one more block's successors; untouched pages cost nothing."""
-        room = CHUNK + length * len(self.kernels.active)
+        room = CHUNK + length * len(self.kernels.instances)
         have: Words | None = getattr(self._local, "buffer", None)
         if have is None or have[0].size < room:
             have = self._local.buffer = tuple(np.empty(room, np.uint64) for _ in range(self.kernels.packing.words))

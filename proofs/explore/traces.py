@@ -21,7 +21,7 @@ class Expansion:
 
     def __init__(self, kernels: Kernels, states: Words) -> None:
         count = sets.size(states)
-        room = count * len(kernels.active)
+        room = count * len(kernels.instances)
         out = tuple(np.empty(room, np.uint64) for _ in range(kernels.packing.words))
         rows = np.empty(room, np.int64)
         tally = kernels.tally()
@@ -48,7 +48,7 @@ def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, Inst
         if found.size:
             # Successors stand instance by instance; the smallest row is what does not depend on the block.
             best = found[made.rows[found].argmin()]
-            return start + int(made.rows[best]), kernels.active[int(made.instances[best])]
+            return start + int(made.rows[best]), kernels.instances[int(made.instances[best])]
     raise AssertionError("a state of a level has no predecessor in the level before: the search and the expansion disagree")
 
 
@@ -70,4 +70,4 @@ def trace_step(kernels: Kernels, levels: list[Words], depth: int, row: int, inst
     at = int((made.instances == instance).argmax())
     words = [int(w[at]) for w in made.words]
     last = kernels.ground.decode(kernels.packing.unpack(words))
-    return Trace((*before.states, last), (*before.events, kernels.active[instance].event))
+    return Trace((*before.states, last), (*before.events, kernels.instances[instance].event))

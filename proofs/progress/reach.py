@@ -1,0 +1,67 @@
+"""Reach: walks over a graph given as arrays, all states of a distance at once.
+
+An ``Arrows`` is one direction of a graph: for each node its arrows, in order.  Numbers of arrows refer to the graph's own arrays.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Arrows:
+    """The arrows of each of ``nodes`` nodes, by the node where they begin."""
+
+    def __init__(self, nodes: int, begin: Ints, end: Ints) -> None:
+        self.nodes, self.end = nodes, end
+        ordered = bool(np.all(begin[1:] >= begin[:-1]))
+        self.order = np.arange(begin.size) if ordered else begin.argsort(kind="stable")
+        self.first = np.concatenate(([0], np.cumsum(np.bincount(begin, minlength=nodes))))
+
+    def of(self, nodes: Ints) -> Ints:
+        """Numbers of all arrows that begin at these nodes, node by node."""
+        counts = self.first[nodes + 1] - self.first[nodes]
+        ends = np.cumsum(counts)
+        steps = np.arange(int(ends[-1]) if ends.size else 0)
+        return self.order[steps + np.repeat(self.first[nodes] - (ends - counts), counts)]
+
+
+def reached(arrows: Arrows, start: Ints, inside: Bools) -> Bools:
+    """The nodes that can be reached from ``start`` without leaving ``inside``; both ends of every arrow must lie there."""
+    seen = np.zeros(arrows.nodes, np.bool_)
+    frontier = start[inside[start]]
+    seen[frontier] = True
+    while frontier.size:
+        ends = arrows.end[arrows.of(frontier)]
+        frontier = np.unique(ends[inside[ends] & ~seen[ends]])
+        seen[frontier] = True
+    return seen
+
+
+def path(arrows: Arrows, start: int, inside: Bools, goal_arrows: Bools, goal_nodes: Bools) -> list[int]:
+    """Arrows of a shortest walk of at least one arrow from ``start``, inside, ending with a goal arrow or at a goal node.
+
+    Of equally short ones the first in order.  AssertionError if there is none: the caller knows that there is.
+    """
+    came_by = np.full(arrows.nodes, -1, np.int64)
+    came_from = np.full(arrows.nodes, -1, np.int64)
+    frontier = np.array([start])
+    seen = np.zeros(arrows.nodes, np.bool_)
+    seen[start] = True
+    while frontier.size:
+        numbers = arrows.of(frontier)
+        origins = np.repeat(frontier, arrows.first[frontier + 1] - arrows.first[frontier])
+        ends = arrows.end[numbers]
+        hits = ((goal_arrows[numbers] | goal_nodes[ends]) & inside[ends]).nonzero()[0]
+        if hits.size:
+            walk, node = [int(numbers[hits[0]])], int(origins[hits[0]])
+            while node != start:
+                walk.append(int(came_by[node]))
+                node = int(came_from[node])
+            return walk[::-1]
+        new = (inside[ends] & ~seen[ends]).nonzero()[0]
+        frontier, where = np.unique(ends[new], return_index=True)
+        came_by[frontier], came_from[frontier] = numbers[new[where]], origins[new[where]]
+        seen[frontier] = True
+    raise AssertionError("no walk leads from this state to the goal inside its component")
