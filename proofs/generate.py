@@ -97,9 +97,8 @@ def generate(
         protocol, observable, tuple(files), variant=variant, seed=seed, config=recipe.config, faults=faults, notes=notes
     )
     if manifest.totals.histories != histories:
-        raise HistoryError(
-            f"{simulator}: {manifest.totals.histories} histories of {histories} have events; none is empty"
-        )
+        empty = histories - manifest.totals.histories
+        raise HistoryError(f"{simulator}: {empty} of {histories} histories have no event; every history needs one")
     manifest.write(location)
     return manifest
 

@@ -23,6 +23,16 @@ from pyspark.sql import SparkSession
 
 TASKS_PER_CORE = 16  # few enough that starting tasks costs nothing, enough that the cores finish together
 POLL_SECONDS = 0.2
+# Given to the virtual machine before it starts: whatever is set on a session comes after a screen of warnings.
+QUIET = """\
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+"""
 
 
 class SparkUnavailable(RuntimeError):
@@ -73,11 +83,13 @@ def collect(
 
 def _start(settings: SparkSettings) -> SparkSession:
     _require_java()
+    folder = Path(tempfile.mkdtemp(prefix="fencepost-"))
+    (folder / "log4j2.properties").write_text(QUIET)
     builder = SparkSession.builder.master(settings.master).appName("fencepost")
     options = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.worker.reuse": "true",
     }
@@ -93,8 +105,7 @@ def _start(settings: SparkSettings) -> SparkSession:
     except (PySparkException, RuntimeError, OSError) as error:
         raise SparkUnavailable(f"Spark does not start on {settings.master}: {_cause(error)}") from error
     if not settings.is_local:
-        folder = tempfile.mkdtemp(prefix="fencepost-")
-        started.sparkContext.addPyFile(str(packed_distribution(Path(folder))))
+        started.sparkContext.addPyFile(str(packed_distribution(folder)))
     for file in settings.py_files:
         started.sparkContext.addPyFile(file)
     return started
@@ -104,6 +115,7 @@ def packed_distribution(folder: Path) -> Path:
     """A zip in `folder`, laid out as the wheel is, of the fencepost that is running: workers import it from there."""
     target = folder / "fencepost.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.mkdir("fencepost")  # zipimport sees a package without __init__.py only if its folder has an entry
         for name in ("model", "properties", "reference_impl", "proofs"):
             root = Path(str(import_module(f"fencepost.{name}").__file__)).parent
             for file in sorted(root.rglob("*")):

@@ -47,7 +47,8 @@ COLUMNS = (
     Column("first", pa.int64(), "first id of a block, inclusive; in snapshot_taken and migrated: next free id", "ids"),
     Column("length", pa.int32(), "number of ids in the block", "ids"),
     Column("producer_id", pa.int64(), "the id that a client was given"),
-    Column("error", pa.int16(), "Kafka error code of an answer, 0 = none"),
+    # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
+    Column("error", pa.int16(), "Kafka error code of an answer; 0 = none", absent=0),
 )
 
 _BLOCK = ("first", "length")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import numpy as np
-from fencepost.properties.history.vocabulary import ABSENT, HistoryError, Vocabulary
+from fencepost.properties.history.vocabulary import COMMON_COLUMNS, HistoryError, Vocabulary
 
 Columns = Mapping[str, np.ndarray]  # name -> one integer array; all arrays of a piece are equally long
 Rows = tuple[int, Sequence[Sequence[int]]]  # a history's number, and its rows: the other columns in order
@@ -76,4 +76,7 @@ def check_whole(columns: Columns, where: str) -> int:
 
 def absent_columns(vocabulary: Vocabulary, rows: int) -> dict[str, np.ndarray]:
     """`rows` rows of which every column is absent: a start for building columns by hand."""
-    return {field.name: np.full(rows, ABSENT, field.type.to_pandas_dtype()) for field in vocabulary.schema}
+    return {
+        column.name: np.full(rows, column.absent, column.type.to_pandas_dtype())
+        for column in (*COMMON_COLUMNS, *vocabulary.columns)
+    }

@@ -52,13 +52,13 @@ def _pattern(brokers: int, rounds: int, size: int) -> dict[str, np.ndarray]:
         rows.append({"kind": Kind.request_sent, "broker_epoch": broker, **asked})
         rows.append({"kind": Kind.block_recorded, "node": 0, "broker_epoch": broker, **asked, **block})
         rows.append({"kind": Kind.block_committed, "broker_epoch": broker, **block})
-        rows.append({"kind": Kind.answer_sent, "node": 0, "error": 0, **asked, **block})
+        rows.append({"kind": Kind.answer_sent, "node": 0, **asked, **block})
         rows.append({"kind": Kind.answer_taken, **asked, **block})
         rows.append({"kind": Kind.block_installed, "broker": broker, "first": grant * size, "length": size})
         if broker == brokers - 1:
             taken = range(grant - brokers + 1, grant + 1)
             rows += [
-                {"kind": Kind.id_handed_out, "broker": g % brokers, "producer_id": g * size + i, "error": 0}
+                {"kind": Kind.id_handed_out, "broker": g % brokers, "producer_id": g * size + i}
                 for i in range(size)
                 for g in taken
             ]

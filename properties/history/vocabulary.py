@@ -3,7 +3,7 @@
 A `Vocabulary` is one protocol's words: its event kinds (name and code) and its columns. The first four columns
 (`history`, `step`, `time_us`, `kind`) are common to every protocol, so that reading, sorting, splitting and counting
 need not know the protocol; the others are the protocol's own. Every column is a non-null integer, -1 meaning "does not
-apply": NumPy sees plain arrays, and no reading has to agree with another about what a null compares to.
+apply" unless the column says otherwise: NumPy sees plain arrays, and no two readings can differ about nulls.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 SCHEMA_VERSION = 1
-ABSENT = -1  # the value of a column that does not apply to an event
+ABSENT = -1  # the value of a column that does not apply to an event, where the column names no other
 
 
 class HistoryError(ValueError):
@@ -24,15 +24,18 @@ class HistoryError(ValueError):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, its Arrow type, what it means and the unit it is counted in."""
+    """One column: its name, its Arrow type, what it means, the unit it is counted in, and its value if it has none."""
 
     name: str
     type: pa.DataType
     meaning: str
     unit: str = "none"
+    absent: int = ABSENT
 
     def field(self) -> pa.Field:
-        return pa.field(self.name, self.type, nullable=False, metadata={"meaning": self.meaning, "unit": self.unit})
+        """The Arrow field, with all that in its metadata."""
+        metadata = {"meaning": self.meaning, "unit": self.unit, "absent": str(self.absent)}
+        return pa.field(self.name, self.type, nullable=False, metadata=metadata)
 
 
 COMMON_COLUMNS = (

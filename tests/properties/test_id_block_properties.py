@@ -43,7 +43,9 @@ def hand_out(producer_id: int, broker: int = 0) -> tuple[str, dict[str, int]]:
 
 
 GOOD: dict[str, tuple[Any, ...]] = {
-    "two brokers take turns": (start(0), commit(0), answer(0), hand_out(0), commit(10, grant=1), hand_out(10, 1), hand_out(1)),
+    "two brokers take turns": (
+        start(0), commit(0), answer(0), hand_out(0), commit(10, grant=1), hand_out(10, 1), hand_out(1),
+    ),
     "a block lost with its broker": (commit(0), hand_out(0), start(0), commit(10), hand_out(10)),
     "an answer with an error carries no block": (commit(0), answer(0), answer(-1, grant=-1, error=41)),
     "a smaller id after a restart": (commit(0), commit(10), hand_out(10), start(0), hand_out(0)),
