@@ -43,6 +43,12 @@ def test_what_a_majority_holds_is_committed(tmp_path: Path) -> None:
     assert committed(tmp_path, FIRST, FIRST, FIRST[:1]).end == 3
 
 
+def test_half_of_an_even_quorum_is_no_majority(tmp_path: Path) -> None:
+    """Two of four may hold a record that the other two can never undo; Kafka would not have answered yet."""
+    logs = [[elected(1, 1, (1, 2, 3, 4)), *FIRST[1:count]] for count in (3, 3, 2, 2)]
+    assert committed(tmp_path, *logs).end == 2
+
+
 def test_a_deposed_leaders_tail_is_left_out(tmp_path: Path) -> None:
     """Node 1 appended in epoch 1 what nobody took; epoch 2 went on without it."""
     later = [*FIRST[:2], elected(2, 2), noop(2)]
