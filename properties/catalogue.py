@@ -20,7 +20,8 @@ PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
 @dataclass(frozen=True)
 class Variant:
     """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property -> verdict where it is
-    not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile; ``leaves_out``: properties not asked of it."""
+    not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile; ``leaves_out``: properties not
+    asked of it; ``progress_bounds``: smaller, since progress needs the whole graph; ``for_mutants``: more lemmas, declared for mutants."""
 
     name: str
     properties: type[Properties]
@@ -30,6 +31,8 @@ class Variant:
     expected: Mapping[str, str] = field(default_factory=dict)
     bounds: Mapping[Profile, Mapping[str, int]] = field(default_factory=dict)
     leaves_out: tuple[str, ...] = ()
+    progress_bounds: Mapping[str, int] = field(default_factory=dict)
+    for_mutants: type[Properties] | None = None
 
     @cached_property
     def spec(self) -> Spec:

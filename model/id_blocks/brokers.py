@@ -154,8 +154,9 @@ class RpcBrokers(IdBlocks):
         """The current block is used up and there is a next one."""
         require((s.cursor[b] == s.end[b]) & s.ready[b])
         first = s.ready_first[b]
-        s.cursor[b] = either("730.8", first, one_late=first + 1)
-        s.end[b] = either("730.8", first + s.size, one_late=first + s.size + 1, one_long=first + s.size + 1)
+        late = when(s.epoch[b] == 0, first + 1, first)
+        s.cursor[b] = either("730.8", first, first_release_starts_one_late=late)
+        s.end[b] = either("730.8", first + s.size, first_release_starts_one_late=late + s.size, one_long=first + s.size + 1)
         s.ready[b] = False
         s.ready_first[b] = 0
         s.in_flight[b] = False

@@ -7,7 +7,7 @@ from ..language import Bool, Map, Nat, Set, action, either, fault, require, when
 from .brokers import Broker, Id, IdBlocks
 
 
-class Version(Nat, upto="ids"):
+class Version(Nat, upto="ids + 1"):
     """Of the block node: the number of writes to it."""
 
 

@@ -7,7 +7,7 @@ from fencepost.model.id_blocks.rejected import (
 from collections.abc import Mapping
 
 from ..catalogue import Profile, ProtocolEntry, Variant
-from .controllers import BridgeProperties, KraftProperties, ZookeeperProperties
+from .controllers import BridgeProperties, DefenceInDepth, KraftProperties, ZookeeperProperties
 from .promises import Promises
 
 Faults = Mapping[Profile, Mapping[str, int]]
@@ -21,15 +21,23 @@ KRAFT: Faults = {
     "nightly": dict(brokers=2, requests=2, ids=4, size=2, restarts=1, fail_overs=1, snapshots=1, time_outs=1, losses=1, copies=1, errors=1),
 }  # fmt: skip
 ZOOKEEPER: Faults = {
-    "smoke": dict(brokers=2, ids=6, size=2, restarts=2, losses=1),
-    "ci": dict(brokers=3, ids=8, size=2, restarts=2, losses=1),
-    "nightly": dict(brokers=3, ids=10, size=2, restarts=3, losses=2),
+    "smoke": dict(brokers=2, ids=5, size=2, restarts=2, losses=1),
+    "ci": dict(brokers=3, ids=7, size=2, restarts=2, losses=1),
+    "nightly": dict(brokers=3, ids=9, size=2, restarts=3, losses=2),
 }
 BRIDGE: Faults = {
     "smoke": dict(_QUIET, brokers=2, requests=2, controllers=1, ids=3, size=1, restarts=0, copies=1),
     "ci": dict(_QUIET, brokers=2, requests=2, controllers=2, ids=3, size=1, restarts=1, copies=1),
     "nightly": dict(KRAFT["ci"], controllers=2, losses=1),
 }
+
+
+PROGRESS = {
+    "zookeeper": dict(brokers=2, ids=5, size=2, restarts=1, losses=1),
+    "bridge": dict(_QUIET, brokers=1, requests=1, controllers=1, ids=2, size=1, restarts=1, fail_overs=1, errors=1, losses=1),
+    "kraft": dict(_QUIET, brokers=2, requests=2, ids=2, size=1, fail_overs=1, losses=1, errors=1),
+}  # fmt: skip
+"""Progress is about the time after the last fault, so one fault of each kind that leaves something to wait for is enough."""
 
 
 def _about(**bounds: int) -> Faults:
@@ -40,7 +48,7 @@ def _about(**bounds: int) -> Faults:
 REASONS = {
     "brokers": "every promise speaks of two brokers at most; a third only repeats what the first does to the second",
     "requests": "numbers of requests are used again; two let one be late, or a copy, while the other is under way",
-    "ids": "one block for each broker and one more, so that a block is used up and the ids run out as well",
+    "ids": "one block for each broker and one more, so that a block is used up; ids that are left over show a limit off by one",
     "size": "a block of two ids has a first, a last and a used-up part; smoke takes one to stay small",
     "restarts": "one restart separates an incarnation from its successor; more only repeat it",
     "fail_overs": "one fail-over separates what was committed from what was not",
@@ -92,9 +100,9 @@ ID_BLOCKS = ProtocolEntry(
     "id-blocks",
     "Producer id blocks (KIP-730): no producer id is handed out twice in a cluster.",
     (
-        Variant("zookeeper", ZookeeperProperties, "every broker takes its blocks from ZooKeeper", bounds=ZOOKEEPER, expected=_FOR_EVER),
-        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER),
-        Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER),
+        Variant("zookeeper", ZookeeperProperties, "every broker takes its blocks from ZooKeeper", bounds=ZOOKEEPER, expected=_FOR_EVER, progress_bounds=PROGRESS["zookeeper"]),
+        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"]),
+        Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER, progress_bounds=PROGRESS["kraft"], for_mutants=DefenceInDepth),
         Variant(
             "kraft-answer-first", KraftProperties, "the text's order taken literally: the answer before the commit", "730.7",
             ("730.7", "answer: guard 1 dropped"), _TWICE, _about(fail_overs=1), _SAFETY_ONLY,

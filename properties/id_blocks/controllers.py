@@ -14,8 +14,8 @@ class ControllerProperties(RpcProperties):
 
     @lemma
     def log_follows_memory(s):
-        """The next block starts where the log ends; what is committed is not after it."""
-        return (s.logged == s.next) & (s.committed <= s.next)
+        """The next block starts after the log, and the log does not end before what is committed of it."""
+        return (s.committed <= s.logged) & (s.logged <= s.next)
 
     @lemma
     def snapshot_and_log_say_all(s):
@@ -87,6 +87,41 @@ class KraftProperties(ControllerProperties, of=Kraft):
         return s.ids < s.next + s.size
 
 
+class DefenceInDepth(KraftProperties, of=Kraft):
+    """Lemmas declared for mutants in which the broker's check (730.20) alone keeps a block from being installed twice.
+
+    Of the protocol itself they say nothing: there a block that is fetched ahead is awaited no more.
+    """
+
+    def installable(s, b, r, i):
+        return s.awaited(b, r, i) & (s.end[b] <= s.first[r])
+
+    @lemma
+    def installable_is_new(s):
+        """The same three, of blocks that pass the broker's check alone (730.20): what is left where an answer is awaited for too long."""
+        return forall(
+            Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.installable(b, r, i), ~s.given[i] & ~s.held(c, i))
+        )
+
+    @lemma
+    def installable_is_ready_once(s):
+        """A block that passes the check is fetched ahead by nobody, but perhaps by the broker that awaits it, as this very block."""
+        return forall(
+            Broker,
+            Request,
+            Broker,
+            Id,
+            lambda b, r, c, i: implies(
+                s.installable(b, r, i) & s.in_ready(c, i), (b == c) & (s.ready_first[c] == s.first[r])
+            ),
+        )
+
+    @lemma
+    def ready_comes_after(s):
+        """A block fetched ahead starts past the current one."""
+        return forall(Broker, lambda b: implies(s.ready[b], s.end[b] <= s.ready_first[b]))
+
+
 class ZookeeperProperties(NodeProperties, of=Zookeeper):
     """The book is the node."""
 
@@ -112,6 +147,7 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
         return s.moved | (
             (s.next == 0)
             & (s.snapshot == 0)
+            & (s.committed == 0)
             & ~s.record_follows
             & forall(Request, lambda r: s.stage[r] != Stage.RECORDED)
         )

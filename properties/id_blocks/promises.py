@@ -113,13 +113,10 @@ class RpcProperties(IdBlocksProperties):
     @witness(of="disjoint_blocks")
     def answered_twice(s):
         """A request and its copy are both answered, each with a block of its own, and a broker waits for one of them."""
-        return exists(Request, Request, lambda r, q: (r != q) & s.installable(r) & s.installable(q))
+        return exists(Request, Request, lambda r, q: (r != q) & exists(Broker, lambda b: s.waits_for(b, r) & s.waits_for(b, q)))
 
     def in_ready(s, b, i):
         return s.ready[b] & s.in_block(i, s.ready_first[b])
-
-    def installable(s, r):
-        return (s.stage[r] == Stage.ANSWERED) & exists(Broker, lambda b: s.awaits(b, r))
 
     def waits_for(s, b, r):
         return (s.stage[r] == Stage.ANSWERED) & s.awaits(b, r)
