@@ -6,7 +6,7 @@
 import networkx
 import numpy as np
 
-from fencepost.proofs.progress.reach import Arrows, Bools, Ints, reached
+from fencepost.proofs.progress.reach import Arrows, Bools, Ints, distinct, reached
 
 FITS_NETWORKX = 200_000
 
@@ -80,7 +80,7 @@ def _trim(nodes: int, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
             gone[frontier] = True
             ends = other[arrows.of(frontier)]
             np.subtract.at(degree, ends, 1)
-            frontier = np.unique(ends[degree[ends] == 0])
+            frontier = distinct(ends[degree[ends] == 0])
         kept = ~gone[begin] & ~gone[end]
         begin, end = begin[kept], end[kept]
     return begin, end
@@ -90,13 +90,13 @@ def _colours(nodes: int, begin: Ints, end: Ints) -> Ints:
     """For each node the largest node that reaches it, itself included."""
     colour = np.arange(nodes)
     arrows = Arrows(nodes, begin, end)
-    frontier = np.unique(begin)
+    frontier = distinct(begin)
     while frontier.size:
         numbers = arrows.of(frontier)
         ends = end[numbers]
         before = colour[ends]
         np.maximum.at(colour, ends, colour[begin[numbers]])
-        frontier = np.unique(ends[colour[ends] > before])
+        frontier = distinct(ends[colour[ends] > before])
     return colour
 
 

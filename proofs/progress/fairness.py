@@ -12,7 +12,7 @@ import numpy as np
 from fencepost.proofs.explore import Graph
 from fencepost.proofs.ground import Instance
 from fencepost.proofs.progress.components import components
-from fencepost.proofs.progress.reach import Bools, Ints
+from fencepost.proofs.progress.reach import Bools, Ints, distinct
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ def _unfair(graph: Graph, owed: Duties, component: Ints) -> tuple[Bools, Bools]:
     kinds = owed.weak.size
     mine = (component[owed.state] >= 0).nonzero()[0]
     state, instance, step = owed.state[mine], owed.instance[mine], owed.step[mine]
-    key, which = np.unique(component[state] * kinds + instance, return_inverse=True)
+    pair = component[state] * kinds + instance
+    key = distinct(pair)
+    which = key.searchsorted(pair)
     allowed = np.bincount(which, minlength=key.size)
     inner = (step >= 0) & (component[graph.target[np.maximum(step, 0)]] == component[state]) if graph.target.size else step >= 0
     taken = np.bincount(which[inner], minlength=key.size)

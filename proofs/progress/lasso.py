@@ -4,7 +4,7 @@ import numpy as np
 
 from fencepost.proofs.explore import Graph
 from fencepost.proofs.progress.fairness import Duties
-from fencepost.proofs.progress.reach import Arrows, Bools, Ints, path
+from fencepost.proofs.progress.reach import Arrows, Bools, Ints, distinct, path
 
 
 def waiting(graph: Graph, forward: Arrows, first: Bools, then: Bools) -> Ints:
@@ -14,7 +14,7 @@ def waiting(graph: Graph, forward: Arrows, first: Bools, then: Bools) -> Ints:
     frontier, depth, last = np.zeros(0, np.int64), 0, int(graph.depth[begin].max()) if begin.size else -1
     while frontier.size or depth <= last:
         ends = graph.target[forward.of(frontier)]
-        fresh = np.unique(np.concatenate((ends[~then[ends]], begin[graph.depth[begin] == depth])))
+        fresh = distinct(np.concatenate((ends[~then[ends]], begin[graph.depth[begin] == depth])))
         frontier = fresh[distance[fresh] < 0]
         distance[frontier] = depth
         depth += 1
@@ -60,7 +60,7 @@ def cycle(graph: Graph, forward: Arrows, owed: Duties, component: Ints, start: i
 
 def _unpaid(graph: Graph, owed: Duties, mine: Ints, start: int, steps: list[int]) -> Bools:
     """Instances owed on the walk so far, if it were the cycle, and not taken on it."""
-    visited = np.unique([start, *graph.target[steps].tolist()])
+    visited = distinct(np.array([start, *graph.target[steps].tolist()]))
     pairs = mine[np.isin(owed.state[mine], visited)]
     allowed = np.bincount(owed.instance[pairs], minlength=owed.weak.size)
     taken = np.zeros(owed.weak.size, np.bool_)

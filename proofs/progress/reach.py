@@ -15,8 +15,7 @@ class Arrows:
 
     def __init__(self, nodes: int, begin: Ints, end: Ints) -> None:
         self.nodes, self.end = nodes, end
-        ordered = bool(np.all(begin[1:] >= begin[:-1]))
-        self.order = np.arange(begin.size) if ordered else begin.argsort(kind="stable")
+        self.order = order_of(begin)
         self.first = np.concatenate(([0], np.cumsum(np.bincount(begin, minlength=nodes))))
 
     def of(self, nodes: Ints) -> Ints:
@@ -27,6 +26,25 @@ class Arrows:
         return self.order[steps + np.repeat(self.first[nodes] - (ends - counts), counts)]
 
 
+def order_of(begin: Ints) -> Ints:
+    """The stable order of small numbers: each is sorted together with its place, which takes a fifth of the time of argsort."""
+    if not begin.size or bool(np.all(begin[1:] >= begin[:-1])):
+        return np.arange(begin.size)
+    bits = np.uint64(int(begin.size - 1).bit_length())
+    both = (begin.astype(np.uint64) << bits) | np.arange(begin.size, dtype=np.uint64)
+    both.sort()
+    both &= (np.uint64(1) << bits) - np.uint64(1)
+    return both.view(np.int64)
+
+
+def distinct(values: Ints) -> Ints:
+    """The distinct values in order.  np.unique hashes, which takes many times as long."""
+    ordered = np.sort(values)
+    fresh = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
+    return ordered[fresh]
+
+
 def reached(arrows: Arrows, start: Ints, inside: Bools) -> Bools:
     """The nodes that can be reached from ``start`` without leaving ``inside``; both ends of every arrow must lie there."""
     seen = np.zeros(arrows.nodes, np.bool_)
@@ -34,7 +52,7 @@ def reached(arrows: Arrows, start: Ints, inside: Bools) -> Bools:
     seen[frontier] = True
     while frontier.size:
         ends = arrows.end[arrows.of(frontier)]
-        frontier = np.unique(ends[inside[ends] & ~seen[ends]])
+        frontier = distinct(ends[inside[ends] & ~seen[ends]])
         seen[frontier] = True
     return seen
 
@@ -61,7 +79,9 @@ def path(arrows: Arrows, start: int, inside: Bools, goal_arrows: Bools, goal_nod
                 node = int(came_from[node])
             return walk[::-1]
         new = (inside[ends] & ~seen[ends]).nonzero()[0]
-        frontier, where = np.unique(ends[new], return_index=True)
-        came_by[frontier], came_from[frontier] = numbers[new[where]], origins[new[where]]
+        frontier = distinct(ends[new])
+        # Assigned backwards, so that the first arrow to a node is the one that stays.
+        back = new[::-1]
+        came_by[ends[back]], came_from[ends[back]] = numbers[back], origins[back]
         seen[frontier] = True
     raise AssertionError("no walk leads from this state to the goal inside its component")
