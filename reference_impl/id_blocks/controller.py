@@ -155,7 +155,6 @@ class Controller(BaseController):
 
     def become_active(self) -> None:
         """Rebuild memory from the snapshot and the committed records behind it, and from nothing else."""
-        self.waiting.clear()
         self.next_producer_id = 0
         for record in self.metadata_log.committed_records():
             self.replay(record)

@@ -42,6 +42,7 @@ def test_rows_have_the_documented_shape(mode, events):
     rows = simulate(11, {"mode": mode, "events": events})
     assert len(rows) == events
     assert all(len(row) == len(COLUMNS) and all(type(value) is int for value in row) for row in rows)
+    assert min(min(row) for row in rows) == -1
     assert [row[0] for row in rows] == list(range(events))
     assert all(earlier[1] <= later[1] for earlier, later in itertools.pairwise(rows))
 

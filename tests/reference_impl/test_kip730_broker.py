@@ -119,6 +119,29 @@ def test_late_answer_is_dropped_after_a_time_out(cluster, only):
     assert system.init_producer_id(0) == (0, 10)
 
 
+def test_late_answer_is_dropped_before_the_next_request_too(cluster, kinds):
+    """730.19: once a request has timed out nothing is outstanding, whether or not another was sent since."""
+    system = cluster()
+    system.init_producer_id(0)
+    deliver_all(system)
+    system.commit()
+    system.advance(1000)
+    system.drain_events()
+    deliver_all(system)
+    assert kinds(system.drain_events()) == ["answer_dropped"]
+
+
+def test_time_out_makes_the_broker_look_for_the_controller(cluster):
+    """730.5: after a time-out the next request goes to the controller that is active now."""
+    system = cluster(controller_discovery="at_sending")
+    system.init_producer_id(0)
+    system.fail_over()
+    system.drop(0)
+    system.advance(1000)
+    fetch_block(system, 0)
+    assert system.init_producer_id(0) == (0, 0)
+
+
 def answer_by_hand(system, start, length, error=0):
     """Put any answer to broker 0's outstanding request into its hands."""
     ids = system.brokers[0].ids
@@ -139,6 +162,9 @@ def test_insane_block_is_refused(cluster, kinds, start, length):
     answer_by_hand(system, start, length)
     assert kinds(system.drain_events()) == ["answer_refused"]
     assert (system.init_producer_id(0), kinds(system.drain_events())) == (LOADING, ["id_refused"])
+    system.advance(50)
+    system.init_producer_id(0)
+    assert kinds(system.drain_events()) == ["backoff_over", "request_sent", "id_refused"]
 
 
 @pytest.mark.parametrize(("start", "length"), [(10, 10), (990, 10), (10, 0)])
@@ -173,6 +199,18 @@ def test_error_answer_starts_a_back_off_of_50_ms(cluster, kinds):
     system.drain_events()
     system.init_producer_id(0)
     assert kinds(system.drain_events()) == ["backoff_over", "request_sent", "id_refused"]
+
+
+def test_back_off_ends_once(cluster, only):
+    """730.5: a back-off that is over is forgotten: a time-out later does not end it again."""
+    system = cluster()
+    system.unregister_broker(0)
+    fetch_block(system, 0)
+    for _ in range(3):
+        system.advance(1000)
+        system.init_producer_id(0)
+    events = system.drain_events()
+    assert (len(only(events, "backoff_over")), len(only(events, "request_timed_out"))) == (1, 2)
 
 
 def test_nothing_is_sent_without_a_demand(cluster):

@@ -49,6 +49,17 @@ def test_uncommitted_block_is_lost_with_its_leader_and_reused(cluster, only):
     assert grants == [0, 1]
 
 
+def test_answer_owed_by_a_dead_leader_is_never_sent(cluster):
+    """730.7: who comes back to leadership does not answer what it owed in an earlier term."""
+    system = cluster(controllers=1)
+    system.init_producer_id(0)
+    deliver_all(system)
+    system.fail_over()
+    system.init_producer_id(1)
+    settle(system)
+    assert [system.init_producer_id(broker)[0] for broker in (0, 1)] == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 0]
+
+
 def test_committed_block_survives_fail_over(cluster):
     """730.7: what a majority has is known to every later leader."""
     system = cluster()
@@ -105,6 +116,7 @@ def test_snapshot_carries_next_free_id(cluster, only, controllers):
     fetch_block(system, 0)
     system.snapshot()
     assert system.metadata_log.audit() == []
+    assert system.metadata_log.committed_records() == [ProducerIdsRecord(-1, -1, 10)]
     system.fail_over()
     fetch_block(system, 1)
     events = system.drain_events()

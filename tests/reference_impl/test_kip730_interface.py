@@ -136,7 +136,10 @@ def test_rpc_is_throttled(cluster, only):
         for _ in range(10):
             system.init_producer_id(0)
     assert len(only(system.drain_events(), "request_sent")) == 3
-    system.advance(500)
+    system.advance(499)
+    fetch_block(system, 0)
+    assert not only(system.drain_events(), "request_sent")
+    system.advance(1)
     fetch_block(system, 0)
     assert len(only(system.drain_events(), "request_sent")) == 1
 
