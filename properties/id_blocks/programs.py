@@ -50,18 +50,14 @@ class Program:
 
 @dataclass(frozen=True)
 class Made:
-    """A call as it was made: as text, with the result and the events that came of it."""
+    """A call as it was made: as text, with the result and the events that came of it, or the error that it raised."""
 
     call: Call
     text: str
     result: Any
     events: tuple[Any, ...]
     message: Message | None
-
-
-def naming(message: Message, position: int, keep: bool = False, name: str = "deliver") -> Call:
-    """The call that delivers (or drops) a message which is the ``position``-th of its kind and broker."""
-    return Call(name, message[2], message[1], position, keep)
+    error: Exception | None = None
 
 
 def position(message: Message, messages: Sequence[Message]) -> int:
@@ -90,7 +86,10 @@ def make(system: BridgeSystem, call: Call) -> Made | None:
     text = f"system.{call.name}({written})"
     if message is not None:
         text += f"  # {message[1]} {'to' if message[1] == 'response' else 'of'} broker {message[2]}"
-    result = getattr(system, call.name)(*arguments, **keywords)
+    try:
+        result = getattr(system, call.name)(*arguments, **keywords)
+    except Exception as error:  # whatever an implementation raises is its answer to this program
+        return Made(call, text, None, (), message, error)
     return Made(call, text, result, tuple(system.drain_events()), message)
 
 

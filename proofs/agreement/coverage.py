@@ -1,0 +1,109 @@
+"""Coverage: which actions, guards, rules, error codes and calls a run of agreement has reached.
+
+A guard conjunct counts as seen true and seen false in the states visited, over all parameters; and as *decisive* where it alone kept
+its action from being enabled.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fencepost.model.language.protocol import Action, Spec
+
+from ..results import State
+from ..words import say
+
+if TYPE_CHECKING:
+    from .stepping import Stepper
+
+Conjunct = tuple[str, int]
+"""(action, position of the guard in it)."""
+
+
+@dataclass
+class Coverage:
+    """Counts of one run; add two to get those of both."""
+
+    actions: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
+    errors: Counter[int] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    true: set[Conjunct] = field(default_factory=set)
+    false: set[Conjunct] = field(default_factory=set)
+    decisive: set[Conjunct] = field(default_factory=set)
+    spec: Spec | None = None
+
+    @staticmethod
+    def none() -> "Coverage":
+        """One that counts nothing, for replays."""
+        return _Blind()
+
+    def called(self, name: str) -> None:
+        self.calls[name] += 1
+
+    def seen(self, kind: str, error: int, taken: Iterable[Action]) -> None:
+        """An event was explained by these steps."""
+        self.kinds[kind] += 1
+        if error:
+            self.errors[error] += 1
+        self.guessed(taken)
+
+    def guessed(self, taken: Iterable[Action]) -> None:
+        for action in taken:
+            self.actions[action.name] += 1
+            cited = {action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates)}
+            self.rules.update(sorted(r for r in cited if r))
+
+    def sample(self, stepper: "Stepper", state: State) -> None:
+        """Look at the guards of every action in one state, for all parameters, as long as there is something to learn."""
+        self.spec = stepper.reading.plain.spec
+        for action in self.spec.actions.values():
+            places = [(action.name, i) for i in range(len(action.guards))]
+            if all(p in self.true and p in self.false and p in self.decisive for p in places):
+                continue
+            names = [n for n, _ in action.parameters]
+            for values in itertools.product(*(stepper.some(kind, state) for _, kind in action.parameters)):
+                self._look(stepper, action, places, state, dict(zip(names, values, strict=True)))
+
+    def _look(
+        self, stepper: "Stepper", action: Action, places: list[Conjunct], state: State, values: dict[str, Any]
+    ) -> None:
+        holding = [stepper.reading.plain.holds(g.condition, state, None, **values) for g in action.guards]
+        self.true.update(p for p, h in zip(places, holding, strict=True) if h)
+        failing = [p for p, h in zip(places, holding, strict=True) if not h]
+        self.false.update(failing)
+        self.decisive.update(failing if len(failing) == 1 else [])
+
+    def never(self) -> dict[str, list[str]]:
+        """What was never reached, in words: actions, and guards never true, never false, or never decisive."""
+        if self.spec is None:
+            return {}
+        places = {(a.name, i): g for a in self.spec.actions.values() for i, g in enumerate(a.guards)}
+
+        def missing(seen: set[Conjunct]) -> list[str]:
+            return [f"{action}: {say(g.condition)}" for (action, i), g in places.items() if (action, i) not in seen]
+
+        return {
+            "actions": [name for name in self.spec.actions if not self.actions[name]],
+            "guards never true": missing(self.true),
+            "guards never false": missing(self.false),
+            "guards never decisive": missing(self.decisive),
+        }
+
+    def __add__(self, other: "Coverage") -> "Coverage":
+        return Coverage(
+            self.actions + other.actions, self.rules + other.rules, self.errors + other.errors, self.kinds + other.kinds,
+            self.calls + other.calls, self.true | other.true, self.false | other.false, self.decisive | other.decisive,
+            self.spec or other.spec,
+        )  # fmt: skip
+
+
+class _Blind(Coverage):
+    def guessed(self, taken: Iterable[Action]) -> None:
+        """Not counted."""
+
+    def sample(self, stepper: "Stepper", state: State) -> None:
+        """Not looked at."""

@@ -1,0 +1,131 @@
+"""agree: does an implementation do what the model allows, as far as anybody can see?
+
+    report = agree("fencepost.reference_impl.id_blocks:reference", variant="kraft")
+    report.verdict                      # "holds": nothing was found, in so many examples
+    report.failure                      # or the shortest program that disagrees, and why
+"""
+
+import importlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hypothesis.database import ExampleDatabase
+
+from fencepost.properties.id_blocks.machine import Run
+from fencepost.properties.id_blocks.plug import Factory
+from fencepost.properties.id_blocks.programs import Call, Program
+
+from .consequences import going_on
+from .coverage import Coverage
+from .failures import Disagreement
+from .pasting import paste
+from .readings import MODELS
+from .search import Failure, Search
+from .shrinking import shrink
+
+
+class ImplementationError(Exception):
+    """The implementation cannot be reached under that name, or does not have the plug, or is not deterministic."""
+
+
+@dataclass(frozen=True)
+class AgreementReport:
+    """What came of it.  ``examples``: clusters driven, up to the one that failed; ``observed``: event kinds that were shown."""
+
+    implementation: str
+    variant: str
+    seed: int
+    verdict: Literal["holds", "violated"]
+    failure: Disagreement | None
+    examples: int
+    observed: tuple[str, ...]
+    coverage: Coverage
+    seconds: float
+
+    @property
+    def program(self) -> str:
+        """Python that fails by itself when pasted; empty if nothing disagrees."""
+        return self.failure.program if self.failure else ""
+
+    @property
+    def never(self) -> dict[str, list[str]]:
+        """What was never reached: actions, and guards never seen true, false, or decisive."""
+        return self.coverage.never()
+
+
+def agree(
+    implementation: str | Callable[[dict[str, Any]], Any],
+    *,
+    variant: str = "kraft",
+    seed: int = 0,
+    max_examples: int = 100,
+    steps: int = 30,
+    database: ExampleDatabase | None = None,
+    config: Mapping[str, Any] | None = None,
+    observed: frozenset[str] | None = None,
+    prefixes: Sequence[Sequence[Call]] = (),
+) -> AgreementReport:
+    """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the model.
+
+    ``steps``: machine steps in an example, each a call or a burst of calls; ``config``: further keys for the factory;
+    ``observed``: the event kinds that the implementation shows whenever they happen (default: found out by trying);
+    ``prefixes``: programs from which examples start, beside the empty one.  The same arguments give the same report, but for
+    ``seconds`` and what is in ``database``.  Raises ImplementationError.
+    """
+    began = time.monotonic()
+    if variant not in MODELS:
+        raise ValueError(f"the model of id-blocks has no variant {variant!r}: there are {', '.join(MODELS)}")
+    factory, name = reach(implementation)
+    search = Search(factory, variant, config or {}, observed, prefixes)
+    search.search(seed, max_examples, steps, database)
+    failure = None if search.failure is None else _shrunk(search, search.failure, name)
+    return AgreementReport(
+        name or repr(implementation), variant, seed, "violated" if failure else "holds", failure, search.examples,
+        tuple(sorted(search.observed)), search.coverage, time.monotonic() - began,
+    )  # fmt: skip
+
+
+def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
+    """The factory, and the name under which it can be imported (empty if there is none).  Raises ImplementationError."""
+    if not isinstance(implementation, str):
+        name = f"{getattr(implementation, '__module__', '')}:{getattr(implementation, '__qualname__', '<>')}"
+        importable = "<" not in name and "." not in name.split(":")[1] and not name.startswith("__main__")
+        return implementation, name if importable else ""
+    module, _, attribute = implementation.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ImplementationError(
+            f"there is no implementation {implementation!r}: {error}; give a factory as module:factory"
+        ) from error
+    return factory, implementation
+
+
+def _shrunk(search: Search, failure: Failure, name: str) -> Disagreement:
+    if search.replay(failure.program) is None:
+        raise ImplementationError(
+            f"{name or search.factory!r} is not deterministic: the same calls on the same configuration gave other events; "
+            f"take all randomness from config['seed'] and all time from advance()"
+        )
+
+    def fails(program: Program) -> Program | None:
+        again = search.replay(program)
+        return None if again is None else again.program
+
+    shortest = shrink(failure.program, fails)
+    last = search.replay(shortest)
+    assert last is not None
+    evidence, conjuncts = last.disagreed.evidence, last.disagreed.conjuncts
+    return Disagreement(
+        str(evidence),
+        conjuncts,
+        last.watch.monitor.broken,
+        "" if last.watch.monitor.broken else going_on(search.factory, shortest, last.watch.monitor.ids),
+        len(shortest.calls),
+        paste(name, shortest.config, last.run.made, evidence, conjuncts),
+    )
+
+
+__all__ = ["AgreementReport", "ImplementationError", "Run", "agree", "reach"]

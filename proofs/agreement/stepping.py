@@ -1,0 +1,281 @@
+"""One candidate state, one event: which states come after it, and if none, what was in the way."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fencepost.model.language.protocol import Action
+from fencepost.model.language.types import AtomsType, BoolType, ScalarType
+from fencepost.properties.id_blocks.calls import AFTERWARDS, BACK_OFF_MS, GIVEN_UP_MS
+from fencepost.properties.id_blocks.observations import COLUMNS
+from fencepost.properties.id_blocks.plug import Message, read
+from fencepost.properties.id_blocks.programs import Made
+
+from ..plain import freeze
+from ..results import Event, State
+from .failures import Disagreed, Evidence, FalseConjunct
+from .readings import SLOTS, Conjunct, Observed, Reading
+from .words import UNKNOWN, with_values
+
+Row = Mapping[str, Any]
+"""The columns of one event, known or guessed; `UNKNOWN` where nobody saw them."""
+
+SENT = 1
+NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED = 41, 31
+
+
+class Candidate(NamedTuple):
+    """A state that the model may be in.  ``since``: when (ms) a broker's back-off, or its request, began, as far as they last."""
+
+    state: State
+    since: tuple[tuple[str, int, int], ...]
+    done: bool  # the one thing that this call must do has happened
+
+    def key(self) -> tuple[Any, ...]:
+        return freeze(self.state), self.since, self.done
+
+
+class Applied(NamedTuple):
+    """A candidate after an event, and the model's steps that led to it."""
+
+    candidate: Candidate
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """How far a step came: the more parts it got through, the nearer it is."""
+
+    passed: int
+    conjuncts: tuple[FalseConjunct, ...]
+
+
+class Stepper:
+    """Applies events to candidates.  Knows what the driver did: the time, who was elected how often, who lost a permission."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.plain = reading, reading.plain
+        self.now_ms = 0
+        self.elections = 0
+        self.moves = 0
+        self.denied: set[int] = set()
+        self.numbers: dict[int, int] = {}  # of requests: the implementation's to the model's
+
+    def called(self, made: Made) -> None:
+        """Take note of what a call does by itself."""
+        call = made.call
+        if call.name == "advance":
+            self.now_ms += call.value
+        self.elections += call.name == "fail_over"
+        self.moves += call.name == "migrate" and made.result is True
+        if call.name == "set_cluster_action":
+            (self.denied.discard if call.value else self.denied.add)(call.broker)
+
+    def row_of_call(self, made: Made) -> dict[str, Any]:
+        """What is known of an event that nobody showed."""
+        row = dict.fromkeys(COLUMNS, UNKNOWN)
+        if made.call.name not in ("advance", "commit", "fail_over", "snapshot", "migrate"):
+            row["broker"] = made.call.broker
+        if made.message is not None and made.message[3] in self.numbers:
+            row["request"] = self.numbers[made.message[3]]
+        row["controller"] = self.elections
+        row["by_controller"] = made.call.name == "zk_step" and made.call.broker < 0
+        return row
+
+    def row_of_event(self, event: Any, evidence: Evidence) -> dict[str, Any]:
+        """What an event says.  Raises `Disagreed` if it speaks of a request that was never sent."""
+        row = {name: read(event, name, -1) for name in ("broker", "first", "length", "producer_id")}
+        kind, number = read(event, "kind"), read(event, "request", -1)
+        row |= {"error": read(event, "error", 0), "request": number, "slot": UNKNOWN, "asker": UNKNOWN}
+        row |= {"controller": self.elections, "by_controller": kind.startswith("zk_") and row["broker"] < 0}
+        if number < 0:
+            return row
+        if kind == "request_sent":
+            self.numbers.setdefault(number, min(set(range(SLOTS)) - set(self.numbers.values())))
+        if number not in self.numbers:
+            raise Disagreed(evidence, (FalseConjunct(kind, "730.19", f"request {number} is under way: nobody sent it"),))
+        return row | {"request": self.numbers[number]}
+
+    def apply(self, candidate: Candidate, kind: str, row: Row) -> Iterator[Applied]:
+        """Every state to which the event may lead."""
+        seen = self.reading.observations[kind]
+        for full in self._bindings(candidate.state, seen, row):
+            result = self._walk(candidate, seen, full)
+            if isinstance(result, Applied):
+                yield result
+
+    def why_not(self, candidates: Sequence[Candidate], asked: Sequence[tuple[str, Row]]) -> tuple[FalseConjunct, ...]:
+        """The false conditions of the attempt that came furthest."""
+        attempts = [
+            result
+            for c in candidates[:50]
+            for kind, row in asked
+            for full in self._bindings(c.state, self.reading.observations[kind], row)
+            if isinstance(result := self._walk(c, self.reading.observations[kind], full), Obstacle)
+        ]
+        return max(attempts, key=lambda a: (a.passed, -len(a.conjuncts))).conjuncts if attempts else ()
+
+    def _bindings(self, state: State, seen: Observed, row: Row) -> Iterator[dict[str, Any]]:
+        """The row with everything that is a matter of choice chosen, in every way."""
+        needs, direct = seen.columns, seen.kind.startswith("zk_") and not row["by_controller"]
+        choose_broker = row["broker"] is UNKNOWN and "broker" in needs
+        brokers = range(self.reading.brokers) if choose_broker else (row["broker"],)
+        choose_request = row["request"] is UNKNOWN and needs & {"request", "slot"} and not direct
+        requests = sorted(self.numbers.values()) if choose_request else (row["request"],)
+        for broker, request in itertools.product(brokers, requests):
+            full = {**row, "broker": broker, "request": request}
+            if "slot" not in needs:
+                yield full
+            elif direct:
+                yield full | {"request": 0, "slot": 0, "asker": 0}
+            else:
+                for slot in self._slots(state, seen, request):
+                    yield full | {"slot": slot, "asker": state["asker"].get((request,)) or 0}
+
+    def _slots(self, state: State, seen: Observed, request: int) -> list[int]:
+        stages = state["stage"]
+        if not seen.repeats:
+            copies = [r for (r,) in stages if state["original"].get((r,), 0) == request and r != request]
+            return [request, *sorted(copies)]
+        if stages.get((request,), 0) == SENT:
+            return [request]
+        return [self._free(state)]
+
+    def _free(self, state: State) -> int:
+        used = {r for (r,) in state["stage"]} | set(self.numbers.values())
+        free = next((r for r in range(SLOTS) if r not in used), None)
+        if free is None:
+            raise RuntimeError(f"more than {SLOTS} requests and copies are under way at once; let the driver deliver some")
+        return free
+
+    def _walk(self, candidate: Candidate, seen: Observed, row: Row) -> Applied | Obstacle:
+        state, passed = candidate.state, 0
+        false = self._false(seen, seen.before, state, row) + self._too_early(candidate, seen.kind, row)
+        if false:
+            return Obstacle(passed, false)
+        actions = []
+        for step in seen.steps:
+            passed += 1
+            if not all(w.holds(self.plain, state, row) for w in step.when if self._known(w, row)):
+                continue
+            action = self.plain.spec.actions[step.action]
+            event = Event(step.action, {n: row[c] for n, c in zip(step.names, step.columns, strict=True)})
+            if not self.plain.enabled(state, event):
+                return Obstacle(passed, self._barred(action, state, event))
+            if step.action == "turn_away" and (false := self._uncalled_for(row)):
+                return Obstacle(passed, false)
+            after = self.plain.step(state, event)
+            assert after is not None
+            state = after
+            actions.append(action)
+        if false := self._false(seen, seen.after, state, row):
+            return Obstacle(passed + 1, false)
+        return Applied(Candidate(state, self._since(candidate, state), candidate.done), tuple(actions))
+
+    @staticmethod
+    def _known(condition: Conjunct, row: Row) -> bool:
+        return all(row[c] is not UNKNOWN for c in condition.columns)
+
+    def _false(self, seen: Observed, conditions: Sequence[Conjunct], state: State, row: Row) -> tuple[FalseConjunct, ...]:
+        return tuple(
+            FalseConjunct(seen.kind, seen.rule, with_values(c.term, self.plain, state, row))
+            for c in conditions
+            if self._known(c, row) and not c.holds(self.plain, state, row)
+        )
+
+    def _barred(self, action: Action, state: State, event: Event) -> tuple[FalseConjunct, ...]:
+        return tuple(
+            FalseConjunct(action.name, g.rule or "", with_values(g.condition, self.plain, state, event.parameters))
+            for g in action.guards
+            if not self.plain.holds(g.condition, state, None, **event.parameters)
+        )
+
+    def _too_early(self, candidate: Candidate, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        began = next((t for what, b, t in candidate.since if (what, b) == ("back-off", row["broker"])), None)
+        if kind != "backoff_over" or began is None or self.now_ms - began >= BACK_OFF_MS[0]:
+            return ()
+        return (FalseConjunct("end_back_off", "730.5", f"{BACK_OFF_MS[0]} ms of back-off have passed: {self.now_ms - began}"),)
+
+    def _uncalled_for(self, row: Row) -> tuple[FalseConjunct, ...]:
+        """A request may be turned away for a reason that the driver gave, and for no other."""
+        excused = {CLUSTER_AUTHORIZATION_FAILED: row["broker"] in self.denied, NOT_CONTROLLER: self.elections + self.moves > 0}
+        if excused.get(row["error"], False):
+            return ()
+        return (FalseConjunct("turn_away", "730.5", f"there is a reason for error {row['error']}: nothing called for it"),)
+
+    def _since(self, before: Candidate, state: State) -> tuple[tuple[str, int, int], ...]:
+        if "backing_off" not in state:
+            return ()
+        old = {(what, b): t for what, b, t in before.since}
+        now = [("back-off", b) for (b,) in state["backing_off"]] + [("request", b) for (b,) in state["outstanding"]]
+        same = {("request", b): before.state["outstanding"].get((b,)) == r for (b,), r in state["outstanding"].items()}
+        return tuple(sorted((*k, old[k] if k in old and same.get(k, True) else self.now_ms) for k in now))
+
+    def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
+        """Values worth trying for a parameter, for coverage."""
+        if isinstance(kind, BoolType):
+            return (False, True)
+        assert isinstance(kind, AtomsType)
+        if kind.bound == "brokers":
+            return range(self.reading.brokers)
+        if kind.bound == "controllers":
+            return range(max(0, self.elections - 1), self.elections + 1)
+        return [*sorted(r for (r,) in state["stage"])[:3], self._free(state)]
+
+    def check(self, made: Made, candidate: Candidate, row: Row) -> tuple[FalseConjunct, ...]:
+        """What should be so when the call returns, and is not."""
+        name, late = made.call.name, ()
+        if name == "init_producer_id" and made.result[0]:
+            name, late = "refused", self._overdue(candidate, "back-off", made.call.broker, BACK_OFF_MS[1])
+        elif name == "advance":
+            late = tuple(
+                f for b in range(self.reading.brokers) for f in self._overdue(candidate, "request", b, GIVEN_UP_MS)
+            )
+        seen = self.reading.checks.get(name)
+        if seen is None or not self._false(seen, seen.before, candidate.state, row):
+            return late
+        return (FalseConjunct(name, "730.P3" if name == "refused" else "730.7", AFTERWARDS[name]),)
+
+    def _overdue(self, candidate: Candidate, what: str, broker: int, limit: int) -> tuple[FalseConjunct, ...]:
+        began = next((t for w, b, t in candidate.since if (w, b) == (what, broker)), self.now_ms)
+        if self.now_ms - began < limit:
+            return ()
+        text = f"the {what} of broker {broker} ends within {limit} ms: it has lasted {self.now_ms - began}"
+        return (FalseConjunct("end_back_off" if what == "back-off" else "time_out", "730.5", text),)
+
+    def lost(self, candidate: Candidate, message: Message, messages: Sequence[Message]) -> Iterator[Applied]:
+        """The candidate after the loss of a message, unless another copy of it is still in flight."""
+        number = self.numbers.get(message[3])
+        state, actions = candidate.state, []
+        if number is not None and not any(m[1] == message[1] and m[3] == message[3] for m in messages):
+            stages = (1,) if message[1] == "request" else (3, 4)
+            for (slot,), stage in sorted(state["stage"].items()):
+                if stage in stages and state["original"].get((slot,), 0) == number:
+                    after = self.plain.step(state, Event("lose", {"r": slot}))
+                    assert after is not None
+                    state = after
+                    actions.append(self.plain.spec.actions["lose"])
+        yield Applied(candidate._replace(state=state), tuple(actions))
+
+    def tidy(self, candidates: list[Candidate], messages: Sequence[Message]) -> tuple[list[Candidate], int]:
+        """Forget requests of which nothing is in flight and that nobody waits for; how many there were."""
+        flying = {m[3] for m in messages}
+        forgotten = 0
+        for number in [n for n in self.numbers if n not in flying]:
+            request = self.numbers[number]
+            candidates = [c._replace(state=self._forget(c.state, request)) for c in candidates]
+            if not any((request,) in c.state["stage"] for c in candidates):
+                del self.numbers[number]
+                forgotten += 1
+        return candidates, forgotten
+
+    def _forget(self, state: State, request: int) -> State:
+        copies = sorted(r for (r,) in state["stage"] if state["original"].get((r,), 0) == request and r != request)
+        for slot in (*copies, request):
+            event = Event("forget", {"r": slot})
+            if self.plain.enabled(state, event):
+                after = self.plain.step(state, event)
+                assert after is not None
+                state = after
+        return state

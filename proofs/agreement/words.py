@@ -1,0 +1,36 @@
+"""Conditions with the values that made them false."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fencepost.model.language.terms import Term, subterms
+
+from ..results import State
+from ..words import say, say_value
+
+if TYPE_CHECKING:
+    from .readings import Driven
+
+_COMPARISONS = frozenset({"eq", "lt", "le"})
+
+
+class _Unknown:
+    """A column that nobody saw."""
+
+    def __str__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN = _Unknown()
+
+
+def with_values(node: Term, plain: "Driven", state: State, row: Mapping[str, Any]) -> str:
+    """A condition that is false here, with what its columns are and what its sides come to."""
+    bare = node.args[0] if node.op == "not" else node
+    used = sorted({n.data for n in subterms(bare) if n.op == "local" and n.data in row})
+    parts = [f"{name} {'none' if row[name] is None else row[name]}" for name in used]
+    if bare.op in _COMPARISONS and not any(n.op in ("forall", "exists") for n in subterms(bare)):
+        values = {name: row[name] for name in used}
+        sides = [say_value(plain.value(side, state, **values), side.type) for side in bare.args]
+        parts.append(f"{sides[0]} and {sides[1]}")
+    return f"{say(node)}  ({'; '.join(parts)})" if parts else say(node)
