@@ -104,11 +104,9 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
         return verdict("necessary", "explore", list(say_trace(spec, trace)), promise=name, steps=len(trace), trace=trace)
     stuck = _stuck(spec, variant)
     if stuck is not None:
-        name, trace = stuck
+        name, trace, small = stuck
         told = list(say_trace(spec, trace))
-        return verdict(
-            "liveness", "progress", told, promise=name, steps=len(trace), trace=trace, bound=dict(variant.progress_bounds)
-        )
+        return verdict("liveness", "progress", told, promise=name, steps=len(trace), trace=trace, bound=small)
     lemmas = (variant.for_mutants or variant.properties).properties
     proof = redundant(spec, lemmas, known=known)
     if proof.verdict == "holds":
@@ -147,10 +145,11 @@ def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[
     return name, found.traces[name]
 
 
-def _stuck(spec: Spec, variant: Variant) -> tuple[str, Trace] | None:
+def _stuck(spec: Spec, variant: Variant) -> tuple[str, Trace, dict[str, int]] | None:
     """A progress promise that fails of the mutant, and does not fail of the variant itself."""
     asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and n not in variant.expected}
-    for name, found in check_progress(explore(spec, asked, variant.progress_bounds)).items():
-        if found.verdict == "violated" and found.trace is not None:
-            return name, found.trace
+    for bound in variant.progress_bounds:
+        for name, found in check_progress(explore(spec, asked, bound)).items():
+            if found.verdict == "violated" and found.trace is not None:
+                return name, found.trace, dict(bound)
     return None

@@ -31,7 +31,7 @@ class Variant:
     expected: Mapping[str, str] = field(default_factory=dict)
     bounds: Mapping[Profile, Mapping[str, int]] = field(default_factory=dict)
     leaves_out: tuple[str, ...] = ()
-    progress_bounds: Mapping[str, int] = field(default_factory=dict)
+    progress_bounds: tuple[Mapping[str, int], ...] = ()
     for_mutants: type[Properties] | None = None
 
     @cached_property
@@ -54,13 +54,17 @@ class Variant:
 
 @dataclass(frozen=True)
 class ProtocolEntry:
-    """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough."""
+    """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough.
+
+    ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant, module:function,
+    config), whose histories are replayed.  Both are reached by name, as a user's own are."""
 
     name: str
     says: str
     variants: tuple[Variant, ...]
     reasons: Mapping[str, str]
-    scenarios: tuple[Any, ...] = ()
+    implementations: tuple[tuple[str, str], ...] = ()
+    simulators: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
 
     def variant(self, name: str) -> Variant:
         for candidate in self.variants:

@@ -32,12 +32,16 @@ BRIDGE: Faults = {
 }
 
 
-PROGRESS = {
-    "zookeeper": dict(brokers=2, ids=5, size=2, restarts=1, losses=1),
-    "bridge": dict(_QUIET, brokers=1, requests=1, controllers=1, ids=2, size=1, restarts=1, fail_overs=1, errors=1, losses=1),
-    "kraft": dict(_QUIET, brokers=2, requests=2, ids=2, size=1, fail_overs=1, losses=1, errors=1),
-}  # fmt: skip
-"""Progress is about the time after the last fault, so one fault of each kind that leaves something to wait for is enough."""
+PROGRESS: Mapping[str, tuple[Mapping[str, int], ...]] = {
+    "zookeeper": (dict(brokers=2, ids=5, size=2, restarts=1, losses=1),),
+    "bridge": (dict(_QUIET, brokers=1, requests=1, controllers=1, ids=2, size=1, restarts=1, fail_overs=1, errors=1, losses=1),),
+    "kraft": (
+        dict(_QUIET, brokers=1, requests=1, ids=2, size=1, restarts=1, fail_overs=1, losses=1, errors=1, time_outs=1),
+        dict(_QUIET, brokers=2, requests=2, ids=2, size=1, fail_overs=1, losses=1, errors=1),
+    ),
+}
+"""Progress is about the time after the last fault, so one fault of each kind that leaves something to wait for is enough; one broker is
+on its own, where nobody else's request helps it along, and two get in each other's way."""
 
 
 def _about(**bounds: int) -> Faults:
@@ -96,6 +100,9 @@ _FOR_EVER = {"an_id_even_at_the_end": "violated"}
 _SAFETY_ONLY = ("an_id_in_the_end", "an_id_even_at_the_end")
 _ALONE = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
+REFERENCE = "fencepost.reference_impl.id_blocks"
+SIMULATED = dict(brokers=3, controllers=3, block_size=10, max_id=100_000, events=200)
+
 ID_BLOCKS = ProtocolEntry(
     "id-blocks",
     "Producer id blocks (KIP-730): no producer id is handed out twice in a cluster.",
@@ -151,4 +158,6 @@ ID_BLOCKS = ProtocolEntry(
         ),
     ),
     REASONS,
+    implementations=tuple((f"{REFERENCE}:reference", variant) for variant in ("kraft", "zookeeper", "bridge")),
+    simulators=(("kraft", f"{REFERENCE}:simulate_with_stats", dict(SIMULATED, mode="kraft")),),
 )  # fmt: skip
