@@ -1,0 +1,134 @@
+"""One function per engine: a variant in, one Result per property out, in the same shape from every engine."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fencepost.model.language.properties import Property
+from fencepost.proofs.bounded import check as check_bounded
+from fencepost.proofs.explore import Exploration, Progress, explore
+from fencepost.proofs.induction import Obligation, prove
+from fencepost.proofs.progress import check_progress
+from fencepost.proofs.results import Result, Trace, Verdict
+from fencepost.proofs.words import say_trace
+from fencepost.properties.catalogue import ProtocolEntry, Variant
+
+Told = Callable[[Any], None]
+
+
+def result(
+    entry: ProtocolEntry, variant: Variant, name: str, kind: str, engine: str, verdict: Verdict, seconds: float,
+    bound: Mapping[str, int] | None = None, evidence: dict[str, Any] | None = None,
+) -> Result:  # fmt: skip
+    """A Result with what the catalogue expects of this property."""
+    expected: Any = variant.expected.get(name, "holds")
+    return Result(
+        entry.name, variant.name, name, kind, engine, verdict, expected,
+        None if bound is None else dict(bound), round(seconds, 4), evidence or {},
+    )  # fmt: skip
+
+
+def _with(properties: Mapping[str, Property], *kinds: str) -> dict[str, Property]:
+    return {n: p for n, p in properties.items() if p.kind in kinds}
+
+
+def run_induction(
+    entry: ProtocolEntry, variant: Variant, *, rlimit: int | None = None, told: Callable[[Obligation], None] | None = None
+) -> list[Result]:
+    """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity."""
+    limits = {} if rlimit is None else {"rlimit": rlimit}
+    proof = prove(variant.spec, variant.asked, progress=told, **limits)
+    found = []
+    for name, item in _with(variant.asked, "always", "step").items():
+        mine = [o for o in proof.obligations if o.property == name]
+        evidence: dict[str, Any] = {"obligations": len(mine)}
+        if failures := [o for o in mine if o.verdict != "holds"]:
+            evidence["fails"] = [f"{o.kind} {o.action}".strip() for o in failures]
+        spent = sum(o.seconds for o in mine)
+        found.append(result(entry, variant, name, item.kind, "induction", proof.verdict(name), spent, None, evidence))
+    empty = [o for o in proof.obligations if o.kind in ("enabled", "dead")]
+    verdicts = {o.verdict for o in empty}
+    verdict: Verdict = "violated" if "violated" in verdicts else "unknown" if "unknown" in verdicts else "holds"
+    evidence = {"actions": len(empty), "fails": [o.action for o in empty if o.verdict != "holds"]}
+    spent = sum(o.seconds for o in empty)
+    found.append(result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence))
+    return found
+
+
+def run_explore(
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *, told: Callable[[Progress], None] | None = None,
+    engine: str = "numpy",
+) -> tuple[list[Result], Exploration]:  # fmt: skip
+    """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself."""
+    asked = _with(variant.asked, "always", "step", "sometimes")
+    made = explore(variant.spec, asked, bound, progress=told, engine=engine)
+    found = []
+    for name, item in asked.items():
+        evidence: dict[str, Any] = {"distinct": made.distinct, "generated": made.generated, "depth": made.depth}
+        if name in made.traces:
+            evidence |= _told(variant, made.traces[name])
+        verdict = made.verdicts[name]
+        found.append(result(entry, variant, name, item.kind, "explore", verdict, made.seconds, bound, evidence))
+    return found, made
+
+
+def run_bounded(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int) -> list[Result]:
+    """The promises, steps and witnesses to a depth, by Z3 from the initial state."""
+    asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}
+    made = check_bounded(variant.spec, asked, bound, depth)
+    found = []
+    for name, item in asked.items():
+        finding = made.findings[name]
+        evidence = {} if finding.trace is None else _told(variant, finding.trace)
+        limits = dict(bound) | {"depth": finding.depth}
+        spent = made.seconds / len(asked)
+        found.append(result(entry, variant, name, item.kind, "bounded", finding.verdict, spent, limits, evidence))
+    return found
+
+
+def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
+    """The progress properties on the whole graph within their own bounds; the worst verdict of all bounds counts."""
+    asked = _with(variant.asked, "eventually")
+    found: dict[str, Result] = {}
+    for bound in variant.progress_bounds:
+        start = time.perf_counter()
+        for name, item in check_progress(explore(variant.spec, asked, bound)).items():
+            evidence = _told(variant, item.trace) if item.trace is not None else {"waiting": item.waiting}
+            spent = time.perf_counter() - start
+            new = result(entry, variant, name, "eventually", "progress", item.verdict, spent, bound, evidence)
+            if name not in found or found[name].verdict == "holds":
+                found[name] = new
+    return list(found.values())
+
+
+def _told(variant: Variant, trace: Trace) -> dict[str, Any]:
+    return {
+        "steps": len(trace),
+        "loop": trace.loop,
+        "events": [str(event) for event in trace.events],
+        "words": list(say_trace(variant.spec, trace)),
+    }
+
+
+def contradictions(results: list[Result]) -> list[str]:
+    """Answers to the same question that can't both be right: a proof, or a complete search that includes the other's bounds,
+    against a violation."""
+    found = []
+    for bad in (r for r in results if r.verdict == "violated"):
+        for good in (r for r in results if r.verdict == "holds"):
+            same = (good.protocol, good.variant, good.property, good.kind) == (bad.protocol, bad.variant, bad.property, bad.kind)
+            if same and good.kind in ("always", "step", "eventually") and _covers(good, bad):
+                found.append(
+                    f"{good.protocol}/{good.variant} {good.property}: {good.engine} says it holds, {bad.engine} that it does not"
+                )
+    return found
+
+
+def _covers(wide: Result, narrow: Result) -> bool:
+    """Would this violation have been seen within the bounds of that search?"""
+    if wide.bound is None:
+        return True
+    if narrow.bound is None:
+        return False
+    within = dict(narrow.bound, depth=narrow.evidence.get("steps", 0))
+    return all(name in within and within[name] <= size for name, size in wide.bound.items())

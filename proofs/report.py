@@ -1,0 +1,49 @@
+"""Reports for scripts: JSON with the stable fields, and JUnit XML as CI systems read it."""
+
+import json
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fencepost.proofs.results import Result
+from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+
+
+def write_json(file: Path, document: Any) -> None:
+    """Writes a document; keys in the order given, so that equal runs give equal files, timings aside."""
+    file.write_text(json.dumps(document, indent=1, default=str) + "\n", encoding="utf-8")
+
+
+def verify_document(seed: int, profile: str, results: Iterable[Result]) -> dict[str, Any]:
+    """What ``verify --json`` writes."""
+    return {
+        "version": version("fencepost"),
+        "seed": seed,
+        "profile": profile,
+        "results": [r.as_dict() for r in results],
+    }
+
+
+def write_junit(file: Path, results: Sequence[Result], problems: Sequence[str] = ()) -> None:
+    """One test suite per variant, one case per property and engine; not as expected is a failure, unknown an error."""
+    report = JUnitXml("fencepost verify")
+    suites: dict[str, TestSuite] = {}
+    for r in results:
+        name = f"{r.protocol}/{r.variant}"
+        suite = suites.setdefault(name, TestSuite(name))
+        case = TestCase(r.property, f"{name}.{r.engine}", r.seconds)
+        if not r.as_expected:
+            message = f"{r.verdict}, and {r.expected} was expected"
+            case.result = [(Error if r.verdict == "unknown" else Failure)(message)]
+            case.system_out = "\n".join(r.evidence.get("words", ()))
+        suite.add_testcase(case)
+    if problems:
+        suite = suites.setdefault("engines", TestSuite("engines"))
+        for problem in problems:
+            case = TestCase(problem, "engines.agreement", 0)
+            case.result = [Failure(problem)]
+            suite.add_testcase(case)
+    for suite in suites.values():
+        report.add_testsuite(suite)
+    report.write(str(file))

@@ -1,0 +1,131 @@
+"""The main job: every engine on every variant, within the bounds of a profile, and what they leave open.
+
+Order: proofs first, then complete searches, then progress, the rejected variants, the implementation, and real recordings.  Each is
+a function that yields Results as they come, so that a reader sees the verdicts appear.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fencepost.proofs.agreement import agree
+from fencepost.proofs.conformance import conformance_check
+from fencepost.proofs.engines import contradictions, result, run_bounded, run_explore, run_induction, run_progress
+from fencepost.proofs.generate import generate
+from fencepost.proofs.replay import ReplayReport, replay
+from fencepost.proofs.results import Result, Verdict
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
+
+DEPTH = {"smoke": 10, "ci": 14, "nightly": 18}
+"""Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
+EXAMPLES = {"smoke": 40, "ci": 150, "nightly": 2000}
+"""Programs that agreement tries on the reference implementation."""
+HISTORIES = {"smoke": 200, "ci": 5000, "nightly": 500_000}
+"""Simulated histories of 200 events each."""
+
+
+@dataclass
+class Verification:
+    """All verdicts of a run.  ``open``: what the bounds of the profile leave unchecked, one sentence each."""
+
+    results: list[Result] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        """Engines that contradict one another."""
+        return contradictions(self.results)
+
+    @property
+    def as_expected(self) -> bool:
+        return all(r.as_expected for r in self.results) and not self.problems
+
+
+Stage = Callable[["Verification", ProtocolEntry, Profile, int], Iterable[tuple[str, Result]]]
+
+
+def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Callable[[str, Result], None]) -> Verification:
+    """Runs every engine on a protocol; ``told`` gets each Result with the heading it belongs under, as soon as it is there."""
+    made = Verification()
+    for stage in (_main_variants, _other_variants, _implementation, _histories):
+        for heading, found in stage(made, entry, profile, seed):
+            made.results.append(found)
+            told(heading, found)
+    return made
+
+
+def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _: int) -> Iterator[tuple[str, Result]]:
+    for variant in (v for v in entry.variants if v.main):
+        heading = f"{entry.name}/{variant.name}: {variant.says}"
+        bound = bounds_of(variant, profile)
+        for found in run_induction(entry, variant):
+            yield heading, found
+        results, exploration = run_explore(entry, variant, bound)
+        for found in (*results, *run_bounded(entry, variant, bound, DEPTH[profile]), *run_progress(entry, variant)):
+            yield heading, found
+        spared = {name for name, action in variant.spec.actions.items() if action.dead}
+        idle = [name for name, count in exploration.taken.items() if not count and name not in spared]
+        if idle:
+            made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}; proved with them")
+        made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
+
+
+def _small(variant: Variant) -> str:
+    return " and of ".join(", ".join(f"{k} {v}" for k, v in bound.items() if v) for bound in variant.progress_bounds)
+
+
+def _other_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _: int) -> Iterator[tuple[str, Result]]:
+    for variant in (v for v in entry.variants if not v.main):
+        heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
+        bound = bounds_of(variant, profile)
+        results, _exploration = run_explore(entry, variant, bound)
+        for found in (*results, *run_bounded(entry, variant, bound, DEPTH[profile])):
+            if found.engine == "explore" or found.as_expected or found.verdict == "violated":
+                yield heading, found
+
+
+def _implementation(_: Verification, entry: ProtocolEntry, profile: Profile, seed: int) -> Iterator[tuple[str, Result]]:
+    for name, variant_name in entry.implementations:
+        variant = entry.variant(variant_name)
+        report = agree(name, variant=variant_name, seed=seed, max_examples=EXAMPLES[profile])
+        evidence: dict[str, Any] = {"implementation": name, "examples": report.examples, "program": report.program}
+        found = result(entry, variant, "agrees_with_the_model", "agreement", "agreement", report.verdict, report.seconds, None, evidence)
+        yield f"{entry.name}/{variant_name}: {name} against the model", found
+
+
+def _histories(_: Verification, entry: ProtocolEntry, profile: Profile, seed: int) -> Iterator[tuple[str, Result]]:
+    for variant_name, simulator, config in entry.simulators:
+        variant = entry.variant(variant_name)
+        with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
+            place = Path(folder) / "histories"
+            manifest = generate(
+                place, simulator, histories=HISTORIES[profile], seed=seed, config=config, protocol=entry.name, variant=variant_name
+            )
+            report = replay(place, further={"conformance": conformance_check(manifest)})
+        yield from _replayed(entry, variant, f"{HISTORIES[profile]} simulated histories", report)
+    for folder in recordings(entry.name):
+        start = time.perf_counter()
+        report = replay(folder)
+        yield from _replayed(entry, entry.variant("kraft"), f"recording {folder.name} of Apache Kafka", report, time.perf_counter() - start)
+
+
+def _replayed(
+    entry: ProtocolEntry, variant: Variant, what: str, report: ReplayReport, seconds: float | None = None
+) -> Iterator[tuple[str, Result]]:
+    heading = f"{entry.name}/{variant.name}: {what}, {report.events:,} events"
+    spent = (seconds or report.seconds) / max(1, len(report.judged))
+    for name in report.judged:
+        broken = report.violations.get(name)
+        verdict: Verdict = "violated" if broken else "holds"
+        evidence = {"events": report.events, "judged": report.judged[name]} | ({"first": str(broken["first"])} if broken else {})
+        yield heading, result(entry, variant, name, "history", "replay", verdict, spent, None, evidence)
+
+
+def recordings(protocol: str) -> list[Path]:
+    """The recordings of real systems that ship with the package."""
+    root = Path(str(files("fencepost.properties"))) / "recorded"
+    return sorted(p.parent for p in root.glob("*/manifest.json") if p.parent.name.startswith(protocol))
