@@ -1,12 +1,31 @@
 """KIP-618 yardstick: how the order of records in Connect's config topic keeps old source tasks from committing.
 
-One connector.  Its states within bounds have been counted by two other model checkers, so this protocol also holds the explorer to exact
-numbers and to their speed.  Left out: several connectors, compaction, lost messages; a task's data shows only in who may commit.
-Epochs of producers are reduced to who holds the newest: `owner` on the config topic, `live` for each task's transactional id.
+One connector.  Its states within bounds have been counted by two other model checkers, so this protocol also holds
+the explorer to exact numbers and to their speed.  Left out: several connectors, compaction, lost messages; a task's
+data shows only in who may commit. Epochs of producers are reduced to who holds the newest: `owner` on the config
+topic, `live` for each task's transactional id.
 """
 
 from .language import (
-    Bool, Constant, Enumeration, Map, Nat, Option, Protocol, Seq, Sort, action, append, at, axiom, either, latest, length, require, rule, when,
+    Bool,
+    Constant,
+    Enumeration,
+    Map,
+    Nat,
+    Option,
+    Protocol,
+    Seq,
+    Sort,
+    action,
+    append,
+    at,
+    axiom,
+    either,
+    latest,
+    length,
+    require,
+    rule,
+    when,
 )  # fmt: skip
 
 
@@ -19,10 +38,11 @@ class Task(Nat, upto="tasks - 1"):
 
 
 class Record(Nat, upto="2 * tasks - 1"):
-    """A record of the config topic: r < tasks is a committed set of r + 1 task configurations, else a count of r - tasks + 1 tasks."""
+    """A record of the config topic: r < tasks is a committed set of r + 1 task configurations, else a count of r -
+    tasks + 1 tasks."""
 
 
-class Position(Nat, upto="length"):
+class Position(Nat, upto="log"):
     """A place in the config topic, from 1; 0 is before it.  A generation of tasks is named by the place of its set."""
 
 
@@ -52,7 +72,7 @@ class Kip618Yardstick(Protocol):
     """Leaders write sets and counts, fence producers in between, and workers start tasks by what they read."""
 
     tasks: Constant[Nat]
-    log: Seq[Record, "length"]
+    log: Seq[Record, "log"]
     read: Map[Worker, Position]  # how far a worker has read the config topic
     owner: Option[Worker]  # whose producer has the newest epoch on the config topic
     leads: Map[Worker, Bool]  # believes to be the leader, perhaps wrongly
@@ -83,7 +103,8 @@ class Kip618Yardstick(Protocol):
 
     @action
     def elect(s, w: Worker):
-        """A worker becomes leader, or a leader claims the topic back; its one thread cannot do so between check and write."""
+        """A worker becomes leader, or a leader claims the topic back; its one thread cannot do so between check and
+        write."""
         require(s.owner != w)
         require(either("618.43", s.round[w] != Round.CHECKED, reclaims_in_between=True))
         s.owner = w

@@ -23,27 +23,36 @@ class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
 
         def matches(k):
             newest = s.latest_set(k)
-            return implies((k <= length(s.log)) & (at(s.log, k) >= s.tasks), (newest > 0) & (s.size(newest) == s.size(k)))
+            return implies(
+                (k <= length(s.log)) & (at(s.log, k) >= s.tasks), (newest > 0) & (s.size(newest) == s.size(k))
+            )
 
         return forall(Position, matches)
 
     @witness(of="no_zombie")
     def a_zombie_shut_out(s):
-        """A task of an earlier generation still runs, unable to commit, beside one that can.  Needs a config topic of 4."""
+        """A task of an earlier generation still runs, unable to commit, beside one that can.  Needs a config topic of
+        4."""
         return exists(
             Worker, Worker, Task, Task,
-            lambda v, w, i, j: (s.stage[v, i] == Stage.RUNNING) & s.effective(w, j) & (s.generation[v, i] < s.generation[w, j]),
+            lambda v, w, i, j: (s.stage[v, i] == Stage.RUNNING)
+            & s.effective(w, j)
+            & (s.generation[v, i] < s.generation[w, j]),
         )  # fmt: skip
 
     @witness(of="counts_match")
     def a_second_count(s):
         """Two counts stand in the topic, each after a set of its own."""
-        return exists(Position, Position, lambda j, k: (j < k) & (k <= length(s.log)) & (at(s.log, j) >= s.tasks) & (at(s.log, k) >= s.tasks))
+        return exists(
+            Position,
+            Position,
+            lambda j, k: (j < k) & (k <= length(s.log)) & (at(s.log, j) >= s.tasks) & (at(s.log, k) >= s.tasks),
+        )
 
 
-_SMALL = dict(workers=2, tasks=1, length=4)
-_FULL = dict(workers=2, tasks=2, length=4)
-_BOUNDS = {"smoke": _SMALL, "ci": _FULL, "nightly": dict(_FULL, length=5)}
+_SMALL = {"workers": 2, "tasks": 1, "log": 4}
+_FULL = {"workers": 2, "tasks": 2, "log": 4}
+_BOUNDS = {"smoke": _SMALL, "ci": _FULL, "nightly": dict(_FULL, log=5)}
 _MUTANT = {"smoke": _FULL}
 
 
@@ -58,14 +67,34 @@ YARDSTICK = ProtocolEntry(
     "The order of sets and counts of one connector, small enough to be counted: fencing, leadership and task start.",
     (
         Variant("yardstick", Kip618YardstickProperties, "As the proposal has it.", bounds=_BOUNDS),
-        _mistake("any-writer", "618.24", "anyone", "counts_match", "A former leader can still write to the config topic."),
-        _mistake("reclaim", "618.43", "reclaims_in_between", "counts_match", "The leader claims the topic back between check and write."),
-        _mistake("no-check-after", "618.19", "unchecked", "no_zombie", "A task starts without reading once more after its producer opened."),
-        _mistake("fence-new-count", "618.6", "as_many_as_the_new_set", "no_zombie", "As many ids are fenced as the new set has tasks."),
+        _mistake(
+            "any-writer", "618.24", "anyone", "counts_match", "A former leader can still write to the config topic."
+        ),
+        _mistake(
+            "reclaim",
+            "618.43",
+            "reclaims_in_between",
+            "counts_match",
+            "The leader claims the topic back between check and write.",
+        ),
+        _mistake(
+            "no-check-after",
+            "618.19",
+            "unchecked",
+            "no_zombie",
+            "A task starts without reading once more after its producer opened.",
+        ),
+        _mistake(
+            "fence-new-count",
+            "618.6",
+            "as_many_as_the_new_set",
+            "no_zombie",
+            "As many ids are fenced as the new set has tasks.",
+        ),
     ),
     {
         "workers": "a former leader and its successor, or a zombie task's worker and the new one's",
         "tasks": "two, so that the number of tasks can shrink and grow; with one task fencing is always skipped",
-        "length": "set, count, set, count: the shortest topic in which old tasks run, are fenced, and new ones run",
+        "log": "set, count, set, count: the shortest topic in which old tasks run, are fenced, and new ones run",
     },
 )
