@@ -1,8 +1,10 @@
-"""The finite ranges that bounds give to types."""
+"""The finite ranges that bounds give to types, and the locals that a term needs: what several readings ask for."""
 
 from collections.abc import Sequence
+from functools import cache
 
 from ..model.language.errors import ModelError
+from ..model.language.terms import Term
 from ..model.language.types import (
     AtomsType,
     BoolType,
@@ -32,6 +34,16 @@ def scalar_values(kind: ScalarType, bounds: Bounds) -> Sequence[int | bool | Non
                     f'{name} has no largest value, so it can\'t be enumerated; declare class X(Nat, upto="xs") and use X'
                 )
             return range(_bound(upto, bounds, name) + 1)
+
+
+@cache
+def free_locals(term: Term) -> frozenset[str]:
+    """Names of the parameters and quantified variables that are free in a term: all that its value depends on but the state."""
+    below = {name for part in term.args for name in free_locals(part)}
+    if term.op == "local":
+        below.add(term.data)
+    binders = term.data if term.op in ("forall", "exists") else [term.data] if term.op == "latest" else []
+    return frozenset(below - {name for name, _ in binders})
 
 
 def _bound(text: str, bounds: Bounds, name: str) -> int:

@@ -15,7 +15,7 @@ from ..model.language.types import AtomsType, BoolType, EnumType, NumberType, Op
 from .results import Event, State
 from .z3_solving import Question
 from .z3_states import map_parts
-from .z3_terms import Value
+from .z3_terms import Reading, Value
 
 CEILINGS = (0, 1, 2, 3, 4, 6, 9, 15)
 LARGEST_SORT = 6
@@ -71,7 +71,7 @@ class Shrinker:
 
     def shrink(self) -> bool:
         """Fixes the fewest elements and the lowest ceiling for numbers that still have a model; False if none is found."""
-        for kind in _atoms(self.question.spec):
+        for kind in _atoms(self.reading):
             self.reading.zero(kind)
         return all(map(self._shrink_sort, sorted(self.reading.sorts))) and any(map(self._cut_numbers, CEILINGS))
 
@@ -112,7 +112,7 @@ class Shrinker:
         for name, kind in question.action.parameters:
             found += _at_most(question.names[name], kind, ceiling)
         for name in question.spec.types:
-            keys, kind = map_parts(question.spec, name)
+            keys, kind = map_parts(reading, name)
             bound = tuple(reading.fresh(name, key) for key in keys)
             parts = [part for key in bound for part in key]
             value = question.before.entry(name, bound)
@@ -126,7 +126,7 @@ class Shrinker:
 
     def _entries(self, view: Any) -> Iterator[Entry]:
         for name in self.question.spec.types:
-            keys, kind = map_parts(self.question.spec, name)
+            keys, kind = map_parts(self.reading, name)
             for plain in itertools.product(*(self._range(key) for key in keys)):
                 literal = tuple(self._literal(p, key) for p, key in zip(plain, keys, strict=True))
                 yield name, plain, view.entry(name, literal), kind
@@ -216,10 +216,11 @@ def _is_value(part: Any) -> bool:
         z3.is_const(part) and part.sort_kind() == z3.Z3_UNINTERPRETED_SORT))  # fmt: skip
 
 
-def _atoms(spec: Any) -> Iterator[AtomsType]:
+def _atoms(reading: Reading) -> Iterator[AtomsType]:
+    spec = reading.spec
     kinds = [*spec.constants.values(), *(k for a in spec.actions.values() for _, k in a.parameters)]
     for name in spec.types:
-        keys, value = map_parts(spec, name)
+        keys, value = map_parts(reading, name)
         kinds += [*keys, value]
     for kind in kinds:
         inner = kind

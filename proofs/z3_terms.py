@@ -24,17 +24,20 @@ from ..model.language.types import (
     NumberType,
     OptionType,
     ScalarType,
+    SeqType,
 )  # fmt: skip
-from .finite import scalar_values
+from .finite import free_locals, scalar_values
 
 Value = tuple[Any, ...]
 Locals = Mapping[str, Value]
 
 
 class View(Protocol):
-    """What the state variables hold in one state; ``entry`` of a scalar variable has no keys."""
+    """What the state variables hold in one state.  ``entry`` of a scalar has no keys, and that of a sequence its position."""
 
     def entry(self, name: str, keys: tuple[Value, ...]) -> Value: ...
+
+    def length(self, name: str) -> Any: ...
 
 
 class Reading:
@@ -47,8 +50,7 @@ class Reading:
         self._fresh = itertools.count()
         self._memo: dict[Any, Value] = {}
         self._kept: list[Any] = []
-        self._free: dict[Term, frozenset[str]] = {}
-        self._zeros: dict[ScalarType, Value] = {}
+        self._literals: dict[tuple[ScalarType, Any], Value] = {}
         given = constants or {}
         self.constants = {
             name: self.literal(given[name], kind) if name in given else self.variable(name, kind)
@@ -78,6 +80,12 @@ class Reading:
 
     def literal(self, value: Any, kind: ScalarType) -> Value:
         """A plain value: bool, int, or None for an empty Option.  Of an unbounded sort only element 0 has a name."""
+        found = self._literals.get((kind, value))
+        if found is None:
+            found = self._literals[kind, value] = self._literal(value, kind)
+        return found
+
+    def _literal(self, value: Any, kind: ScalarType) -> Value:
         match kind:
             case BoolType():
                 return (z3.BoolVal(bool(value), self.context),)
@@ -90,9 +98,7 @@ class Reading:
         return (z3.IntVal(value, self.context),)
 
     def zero(self, kind: ScalarType) -> Value:
-        if kind not in self._zeros:
-            self._zeros[kind] = self.literal(None if isinstance(kind, OptionType) else 0, kind)
-        return self._zeros[kind]
+        return self.literal(None if isinstance(kind, OptionType) else 0, kind)
 
     def within(self, value: Value, kind: ScalarType) -> list[Any]:
         """What is known of a value by its type alone, beyond its Z3 sort."""
@@ -139,7 +145,7 @@ class Reading:
         return self.read(term, names or {}, now, after)[0]
 
     def read(self, term: Term, names: Locals, now: View, after: View | None = None) -> Value:
-        free = self._free_locals(term)
+        free = free_locals(term)
         key = (id(term), id(now), id(after), tuple((n, *(part.get_id() for part in names[n])) for n in sorted(free)))
         found = self._memo.get(key)
         if found is None:
@@ -160,16 +166,41 @@ class Reading:
             case "forall" | "exists":
                 return (self._quantified(term, names, now, after),)
             case "length" | "at" | "latest":
-                raise unbounded_sequence(self.spec, term)
+                return self._sequence(term, names, now, after)
         of_state = term.args[0] if term.op == "select" else term
         if of_state.op == "state":
-            name, primed = of_state.data
-            view = after if primed else now
-            assert view is not None, f"{name} is read after a step that is not given"
+            name, view = self._view(of_state, now, after)
             kinds = of_state.type.keys if isinstance(of_state.type, MapType) else ()
             keys = [self.read(k, names, now, after) for k in term.args[1:]]
             return view.entry(name, tuple(self.as_key(kind, k) for kind, k in zip(kinds, keys, strict=True)))
         return self._apply(term, [self.read(a, names, now, after) for a in term.args])
+
+    @staticmethod
+    def _view(term: Term, now: View, after: View | None) -> tuple[str, View]:
+        name, primed = term.data
+        view = after if primed else now
+        assert view is not None, f"{name} is read after a step that is not given"
+        return name, view
+
+    def _sequence(self, term: Term, names: Locals, now: View, after: View | None) -> Value:
+        kind = term.args[0].type
+        assert isinstance(kind, SeqType)
+        if self.bounds is None:
+            raise unbounded_sequence(self.spec, term.args[0].data[0])
+        name, view = self._view(term.args[0], now, after)
+        length = view.length(name)
+        if term.op == "length":
+            return (length,)
+        place = self.read(term.args[1], names, now, after)[0]
+        if term.op == "at":
+            return self.choose(z3.And(place >= 1, place <= length), view.entry(name, ((place,),)), self.zero(kind.entry))
+        found = z3.IntVal(0, self.context)
+        for position in range(1, self.bounds[kind.bound] + 1):
+            number = z3.IntVal(position, self.context)
+            entry = {term.data[0]: view.entry(name, ((number,),))}
+            fits = self.truth(term.args[2], now, after, {**names, **entry})
+            found = z3.If(z3.And(number <= place, number <= length, fits), number, found)
+        return (found,)
 
     def _apply(self, term: Term, args: list[Value]) -> Value:
         match term.op:
@@ -220,19 +251,9 @@ class Reading:
         for case in itertools.product(*ranges):
             yield {name: value for (name, _), value in zip(bound, case, strict=True)}
 
-    def _free_locals(self, term: Term) -> frozenset[str]:
-        found = self._free.get(term)
-        if found is None:
-            below = {name for part in term.args for name in self._free_locals(part)}
-            own = {term.data} if term.op == "local" else set()
-            bound = {name for name, _ in term.data} if term.op in ("forall", "exists") else set()
-            found = self._free[term] = frozenset((below | own) - bound)
-        return found
 
-
-def unbounded_sequence(spec: Spec, term: Term) -> ModelError:
-    read = next((n.data[0] for n in (term, *term.args) if n.op == "state"), "a sequence")
+def unbounded_sequence(spec: Spec, name: str) -> ModelError:
     return ModelError(
-        f"{spec.name}: {read} is a sequence, and sequences are bounded while proofs are not; "
+        f"{spec.name}: {name} is a sequence, and sequences are bounded while proofs are not; "
         f"model it as a map from positions and a length, or leave this protocol to the bounded engines"
     )
