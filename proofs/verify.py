@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.proofs.agreement import agree
-from fencepost.proofs.conformance import conformance_check
+from fencepost.proofs.conformance import conformance_of
 from fencepost.proofs.engines import contradictions, result, run_bounded, run_explore, run_induction, run_progress
 from fencepost.proofs.generate import generate
 from fencepost.proofs.replay import ReplayReport, replay
@@ -105,7 +105,7 @@ def _histories(_: Verification, entry: ProtocolEntry, profile: Profile, seed: in
             manifest = generate(
                 place, simulator, histories=HISTORIES[profile], seed=seed, config=config, protocol=entry.name, variant=variant_name
             )
-            report = replay(place, further={"conformance": conformance_check(manifest)})
+            report = replay(place, further={"conformance": conformance_of(manifest)})
         yield from _replayed(entry, variant, f"{HISTORIES[profile]} simulated histories", report)
     for folder in recordings(entry.name):
         start = time.perf_counter()

@@ -1,0 +1,151 @@
+"""``prove``, ``explore`` and ``necessity``: one engine each, on one protocol or variant."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, name_in_words, spinner
+from fencepost.proofs.report import write_json
+from fencepost.properties.catalogue import PROFILES, CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, find
+
+JSON = click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the result to this file.")
+PROFILE = click.option("--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="Which bounds.")
+BOUND = click.option("--bound", "changes", multiple=True, metavar="NAME=N", help="Change one bound; may be repeated.")
+
+
+def chosen(name: str) -> list[tuple[ProtocolEntry, Variant]]:
+    """The variant that was named, or all main ones of the protocol."""
+    entry, variant = find(name)
+    return [(entry, v) for v in ([variant] if variant else [v for v in entry.variants if v.main])]
+
+
+def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
+    """``["brokers=2"]`` as a dict; CatalogueError for anything else."""
+    parsed: dict[str, int] = {}
+    for text in changes:
+        name, equals, number = text.partition("=")
+        if not equals or not number.isdigit():
+            raise CatalogueError(f"--bound {text!r} is not NAME=N; write --bound brokers=2")
+        parsed[name] = int(number)
+    return parsed
+
+
+@click.command()
+@click.argument("name", metavar="PROTOCOL[/VARIANT]")
+@click.option("--rlimit", type=int, help="Z3's resource limit per obligation; more decides more, and takes longer.")
+@JSON
+def prove(name: str, rlimit: int | None, json_file: Path | None) -> int:
+    """Prove the promises by induction, without any bound, and read the proof aloud."""
+    from fencepost.proofs.engines import run_induction
+    from fencepost.proofs.induction import Obligation
+
+    results = []
+    for entry, variant in chosen(name):
+        console.print(f"{entry.name}/{variant.name}")
+
+        def told(o: Obligation) -> None:
+            console.print(f"    {in_words(o)} … {_word(o)}")
+
+        results += run_induction(entry, variant, rlimit=rlimit, told=told)
+    wrong = [r for r in results if not r.as_expected]
+    console.print(f"{len(results)} properties, {len(wrong)} not proved")
+    if json_file is not None:
+        write_json(json_file, [r.as_dict() for r in results])
+    return 1 if wrong else 0
+
+
+def in_words(o: "Obligation") -> str:  # noqa: F821  named in the annotation only, so that Z3 is not imported here
+    """An obligation as a sentence: ``allocate preserves disjoint blocks``."""
+    subject = name_in_words(o.action)
+    return {
+        "initial": f"init satisfies {name_in_words(o.property)}",
+        "preserved": f"{subject} preserves {name_in_words(o.property)}",
+        "step": f"{subject} obeys {name_in_words(o.property)}",
+        "antecedent": f"{name_in_words(o.property)} says something",
+        "enabled": f"{subject} can happen",
+        "dead": f"{subject} never happens",
+    }[o.kind]
+
+
+def _word(o: "Obligation") -> str:  # noqa: F821
+    if o.verdict == "holds":
+        return "ok unchanged" if o.how == "unchanged" else f"ok {duration(o.seconds)}"
+    lines = [SIGNS[o.verdict]]
+    if o.counterexample is not None:
+        lines += [f"        {line}" for line in str(o.counterexample).splitlines()]
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("name", metavar="PROTOCOL/VARIANT")
+@BOUND
+@PROFILE
+@JSON
+@click.option("--engine", type=click.Choice(("numpy", "numba")), default="numpy", show_default=True)
+def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str) -> int:
+    """Visit every reachable state within bounds, breadth first: shortest counterexamples, shortest witnesses."""
+    from fencepost.proofs.engines import run_explore
+    from fencepost.proofs.explore import Progress
+
+    documents, wrong = [], 0
+    for entry, variant in chosen(name):
+        bound = bounds_of(variant, profile, parse_bounds(changes))
+        with spinner(f"{entry.name}/{variant.name}") as bar:
+
+            def told(level: Progress, bar=bar) -> None:  # type: ignore[no-untyped-def]
+                bar.update(bar.tasks[0].id, description=f"depth {level.depth}, {level.distinct:,} states, {level.frontier:,} new")
+                if level.warning:
+                    bar.console.print(f"depth {level.depth}: {level.warning}")
+
+            results, made = run_explore(entry, variant, bound, told=told, engine=engine)
+        console.print(f"{entry.name}/{variant.name} within {bound_in_words(bound)}")
+        console.print(
+            f"    {made.distinct:,} states, {made.generated:,} generated, depth {made.depth}, {duration(made.seconds)}"
+            + (f", stopped: {made.stopped}" if made.stopped else "")
+        )
+        for r in results:
+            steps = f" in {r.evidence['steps']} steps" if "steps" in r.evidence else ""
+            told_of = "reached" if r.kind == "sometimes" and r.verdict == "holds" else SIGNS[r.verdict]
+            console.print(f"    {name_in_words(r.property):<34} {told_of}{steps}")
+        for action, count in made.cut.items():
+            if count:
+                console.print(f"    {count:,} steps of {action} lead beyond the bounds and were not taken")
+        wrong += sum(not r.as_expected for r in results)
+        documents.append(
+            {
+                "protocol": entry.name, "variant": variant.name, "bound": bound, "distinct": made.distinct,
+                "generated": made.generated, "depth": made.depth, "seconds": round(made.seconds, 4), "complete": made.complete,
+                "levels": made.levels, "verdicts": {r.property: r.verdict for r in results},
+                "cut": {a: n for a, n in made.cut.items() if n}, "traces": {r.property: r.evidence["events"] for r in results if "events" in r.evidence},
+            }
+        )  # fmt: skip
+    if json_file is not None:
+        write_json(json_file, documents[0] if len(documents) == 1 else documents)
+    return 1 if wrong else 0
+
+
+@click.command()
+@click.argument("name", metavar="PROTOCOL")
+@click.option("--rule", help="Only this rule, such as 730.7.")
+@PROFILE
+@JSON
+def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | None) -> int:
+    """Take every rule out, shift it, read it differently: what breaks without it, or the proof that nothing does."""
+    from fencepost.proofs.necessity import Necessity
+    from fencepost.proofs.necessity import necessity as run
+
+    entry, _ = find(name)
+
+    def told(found: Necessity) -> None:
+        steps = f" in {found.steps} steps" if found.steps is not None else ""
+        what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
+        console.print(f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}")
+
+    with spinner(f"necessity of {entry.name}"):
+        every = run(entry, profile, rule=rule, told=told)
+    if rule is not None and not every:
+        raise CatalogueError(f"{entry.name} has no mutation of rule {rule!r}; see fencepost list {entry.name}")
+    if json_file is not None:
+        write_json(json_file, [found.as_dict() for found in every])
+    return 1 if any(found.verdict in ("survives-bounded", "refuted") for found in every) else 0

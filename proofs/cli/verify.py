@@ -1,0 +1,79 @@
+"""``fencepost verify``: the main job."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fencepost.proofs.cli.output import console, errors, spinner, verdict_line
+from fencepost.proofs.report import verify_document, write_json, write_junit
+from fencepost.proofs.results import Result
+from fencepost.properties.catalogue import PROFILES, Profile, protocols
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[PROTOCOL]...")
+@click.option("--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How far each engine goes.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of simulations and agreement; the same seed, the same report.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all verdicts to this file.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write a JUnit report to this file.")
+def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None) -> int:
+    """Hold every protocol against its properties, by every engine.
+
+    Exit code 0 if all verdicts are what the documents say (predicted violations included), 1 if not.
+    """
+    from fencepost.proofs.verify import verify as run
+    from fencepost.properties.catalogue import find
+
+    start = time.perf_counter()
+    entries = [find(name)[0] for name in names] or [p for p in protocols().values() if p.verified]
+    console.print(f"fencepost verify, profile {profile}, seed {seed}")
+    results: list[Result] = []
+    problems: list[str] = []
+    left_open: list[str] = []
+    for entry in entries:
+        with spinner(entry.name):
+            made = run(entry, profile, seed, _Printer())
+        results += made.results
+        problems += made.problems
+        left_open += made.open
+    _conclude(results, problems, left_open, time.perf_counter() - start)
+    if json_file is not None:
+        write_json(json_file, verify_document(seed, profile, results))
+    if junit is not None:
+        write_junit(junit, results, problems)
+    return 0 if all(r.as_expected for r in results) and not problems else 1
+
+
+class _Printer:
+    """Prints verdicts under their headings, and lemmas only as a count unless one fails."""
+
+    def __init__(self) -> None:
+        self.heading = ""
+
+    def __call__(self, heading: str, result: Result) -> None:
+        if heading != self.heading:
+            self.heading = heading
+            console.print(f"\n{heading}")
+        if result.evidence.get("role") != "lemma" or not result.as_expected:
+            console.print(verdict_line(result))
+
+
+def _conclude(results: list[Result], problems: list[str], left_open: list[str], seconds: float) -> None:
+    wrong = [r for r in results if not r.as_expected]
+    counted: dict[str, int] = {}
+    for r in results:
+        counted[r.engine] = counted.get(r.engine, 0) + 1
+    console.print("\nLeft unchecked by these bounds")
+    for sentence in left_open or ["nothing that was asked"]:
+        console.print(f"    {sentence}")
+    for problem in problems:
+        errors.print(f"[red]engines disagree:[/] {problem}")
+    engines = ", ".join(f"{count} by {engine}" for engine, count in counted.items())
+    predicted = sum(r.expected == "violated" and r.as_expected for r in results)
+    console.print(
+        f"\n{len(results)} verdicts in {seconds:.0f} s ({engines}); {predicted} violations as predicted; {len(wrong)} not as expected"
+    )
+
+
