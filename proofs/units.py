@@ -16,8 +16,6 @@ from typing import Any, Generic, TypeVar
 
 from fencepost.properties.history import HistoryError
 from fencepost.properties.history.location import Location
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
@@ -118,6 +116,9 @@ def _local(
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on the terminal's error stream, and nothing at all where that is not a terminal."""
+    from rich.console import Console  # workers import this module too, and have no use for rich
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

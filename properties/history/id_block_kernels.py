@@ -8,7 +8,7 @@ import numpy as np
 from fencepost.properties.history.checking import Rows
 from fencepost.properties.history.id_block_events import Kind
 from fencepost.properties.history.id_block_view import NEVER, Blocks, IdBlockView
-from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, sorted_stably
+from fencepost.properties.history.packing import BITS, bits_for, gathered, narrowed, packed, sorted_stably
 
 
 def ids_unique(view: IdBlockView) -> Rows:
@@ -67,15 +67,16 @@ def ids_within_blocks(view: IdBlockView) -> Rows:
 def ids_increase(view: IdBlockView) -> Rows:
     """Ids of one broker in order of rows, compared with the one before it in the same lifetime."""
     rows = view.rows_of(Kind.id_handed_out, Kind.broker_started)
-    (broker,), bits = narrowed([view.columns["broker"][rows]], BITS - 2 * bits_for(len(view.place)))
-    order, key = sorted_stably(packed(view.place[rows], broker, bits))
-    rows = rows[order]
+    (broker,), _ = narrowed([view.columns["broker"][rows]], BITS)
+    rows = rows[gathered(broker)]
     starts = view.columns["kind"][rows] == Kind.broker_started
     life = np.cumsum(starts)[~starts]
-    rows, key = rows[~starts], key[~starts]
-    ids = view.columns["producer_id"][rows]
-    back = np.flatnonzero((ids[1:] <= ids[:-1]) & (key[1:] == key[:-1]) & (life[1:] == life[:-1])) + 1
-    return Rows(len(rows), rows[back], rows[back - 1])
+    rows = rows[~starts]
+    ids, broker = view.columns["producer_id"][rows], view.columns["broker"][rows]
+    back = np.flatnonzero(ids[1:] <= ids[:-1]) + 1  # few, so that only these need a closer look
+    one, other = rows[back], rows[back - 1]
+    same = (broker[back] == broker[back - 1]) & (life[back] == life[back - 1]) & (view.place[one] == view.place[other])
+    return Rows(len(rows), one[same], other[same])
 
 
 def blocks_contiguous(view: IdBlockView) -> Rows:

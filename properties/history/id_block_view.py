@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from fencepost.properties.history.id_block_events import Kind
 from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, sorted_stably
-from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.pieces import Columns, starts_of
 
 MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
 NEVER = np.iinfo(np.int64).max
@@ -31,9 +31,9 @@ class IdBlockView:
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        history = columns["history"]
-        changes = history[1:] != history[:-1]
-        self.place = np.concatenate(([0], np.cumsum(changes)))[: len(history)]  # 0, 1, 2 … for the piece's histories
+        starts = starts_of(columns["history"])
+        lengths = np.diff(starts, append=len(columns["history"]))
+        self.place = np.repeat(np.arange(len(starts)), lengths)  # 0, 1, 2 … for the histories of the piece
 
     def rows_of(self, *kinds: Kind) -> np.ndarray:
         """Rows of these kinds, ascending."""

@@ -56,19 +56,24 @@ def starts_of(history: np.ndarray) -> np.ndarray:
 def check_whole(columns: Columns, where: str) -> int:
     """The number of histories in the piece, each whole. Raises `HistoryError` (saying `where`) if one is not."""
     history, step = columns["history"], columns["step"]
-    if np.any(history[1:] < history[:-1]):
-        row = int(np.flatnonzero(history[1:] < history[:-1])[0]) + 1
+    if not len(history):
+        return 0
+    starts = starts_of(history)
+    heads = history[starts]
+    falls = np.flatnonzero(heads[1:] <= heads[:-1])
+    if len(falls):
+        row = starts[falls[0] + 1]
         raise HistoryError(
             f"{where}: row {row} is of history {history[row]}, after history {history[row - 1]}; "
             "rows must be sorted by (history, step)"
         )
-    starts = starts_of(history)
-    lengths = np.diff(np.append(starts, len(history)))
-    expected = np.arange(len(history)) - np.repeat(starts, lengths)
-    wrong = np.flatnonzero(step != expected)
+    due = np.empty_like(step)
+    due[1:] = step[:-1] + 1
+    due[starts] = 0
+    wrong = np.flatnonzero(step != due)
     if len(wrong):
         raise HistoryError(
-            f"{where}: history {history[wrong[0]]} has step {step[wrong[0]]} where step {expected[wrong[0]]} is due; "
+            f"{where}: history {history[wrong[0]]} has step {step[wrong[0]]} where step {due[wrong[0]]} is due; "
             "it is cut, unsorted or incomplete"
         )
     return len(starts)
