@@ -90,6 +90,14 @@ def test_no_faults_means_none():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("version", ["2.8-IV1", "3.0-IV0"])
+def test_most_rows_are_ids_in_every_mode(mode, version):
+    """Over either path, with the default faults, clients get ids for most of a history."""
+    rows = simulate(3, {"mode": mode, "inter_broker_protocol": version, "events": 2000, "upgrade": 0, "migrate": 0})
+    assert sum(KIND_NAMES[row[2]] == "id_handed_out" for row in rows) > 700
+
+
 def test_schedule_injects_faults_for_certain():
     """Scheduled faults strike at their virtual time, on the broker named."""
     calm = dict.fromkeys(("drop", "duplicate", "delay", "restart", "pause", "fail_over", "snapshot"), 0.0)

@@ -5,7 +5,7 @@ import json
 import pytest
 from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode, encode
 from fencepost.reference_impl.id_blocks.errors import ErrorCode
-from fencepost.reference_impl.id_blocks.messages import Block
+from fencepost.reference_impl.id_blocks.messages import AllocateProducerIdsResponse, Block, ResponseBody
 from fencepost.reference_impl.id_blocks.scenarios import fetch_block
 from fencepost.reference_impl.id_blocks.system import next_id_after
 
@@ -56,15 +56,26 @@ def test_loser_reads_again_before_it_retries(cluster, kinds, only):
     assert [system.init_producer_id(broker) for broker in (0, 1)] == [(0, 0), (0, 10)]
 
 
-def test_direct_broker_takes_the_next_block_when_its_own_is_used_up(cluster):
+def test_direct_broker_takes_the_next_block_when_its_own_is_used_up(cluster, kinds):
     """730.2: no prefetching here; the client that finds the block used up is refused until the next one is written."""
     system = cluster(mode="zookeeper")
     take_block(system, 0)
     assert [system.init_producer_id(0)[1] for _ in range(10)] == list(range(10))
     assert not system.zk_step(0)
     assert system.init_producer_id(0) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+    system.drain_events()
     take_block(system, 0)
+    assert kinds(system.drain_events()) == ["zk_read", "zk_written"]
     assert system.init_producer_id(0) == (0, 10)
+
+
+def test_direct_broker_waits_for_no_answer(cluster, kinds):
+    """730.19: a broker that writes to ZooKeeper itself has no request outstanding, whatever answer comes in."""
+    system = cluster(mode="zookeeper")
+    system.drain_events()
+    system.brokers[0].ids.answer(ResponseBody(7, AllocateProducerIdsResponse(0, 0, 50, 10), -1))
+    assert kinds(system.drain_events()) == ["answer_dropped"]
+    assert system.init_producer_id(0) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
 
 
 def test_restart_between_read_and_write_loses_only_time(cluster, only):
@@ -104,6 +115,21 @@ def test_zookeeper_controller_forgets_requests_with_leadership(cluster, only):
     assert [event.request for event in only(system.drain_events(), "answer_sent")] == [1]
 
 
+def test_zookeeper_controller_that_comes_back_starts_afresh(cluster, kinds):
+    """730.5: what a controller had queued and read before it lost leadership is gone when it is elected again."""
+    system = cluster(mode="zookeeper", inter_broker_protocol="3.0-IV0", controllers=1)
+    system.init_producer_id(0)
+    system.deliver(0)
+    system.zk_step(-1)
+    system.fail_over()
+    assert not system.zk_step(-1)
+    system.init_producer_id(1)
+    system.deliver(1)
+    system.drain_events()
+    system.zk_step(-1)
+    assert kinds(system.drain_events()) == ["zk_read"]
+
+
 @pytest.mark.parametrize(("max_id", "blocks"), [(28, 2), (29, 3), (30, 3)])
 def test_zookeeper_compares_the_last_id_of_the_present_block(cluster, only, max_id, blocks):
     """730.16: ZooKeeper mode lets one block more begin than KRaft does when max - size is its predecessor's last id."""
@@ -141,7 +167,9 @@ def test_direct_broker_stops_trying_at_the_end(cluster, kinds):
     take_block(system, 0)
     assert kinds(system.drain_events()) == ["zk_read"]
     assert system.init_producer_id(0) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
-    assert system.zk_step(0)
+    system.drain_events()
+    take_block(system, 0)
+    assert kinds(system.drain_events()) == ["zk_read"]
 
 
 def test_migration_waits_for_every_broker(cluster):
