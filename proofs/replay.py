@@ -24,6 +24,13 @@ Kernel = Callable[[dict[str, np.ndarray]], list[Violation]]
 
 
 @dataclass(frozen=True)
+class Undecided:
+    """In place of a further check: why it cannot be made on these histories. It is reported as unknown."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class ReplayReport:
     """What a replay found. Equal for equal histories: how long it took is not compared.
 
@@ -75,11 +82,12 @@ def replay(
     spark: SparkSettings | None = None,
     cores: int | None = None,
     checks: Sequence[str] | None = None,
-    further: Mapping[str, Kernel] | None = None,
+    further: Mapping[str, Kernel | Undecided] | None = None,
 ) -> ReplayReport:
     """Check every history in `directory`; `checks` names history properties (all of the protocol by default).
 
     `further` are kernels of other engines by name, such as `{"conformance": …}`; they get all columns of a piece.
+    One that cannot be made is given as `Undecided`.
     Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown.
     """
     started = time.perf_counter()
@@ -88,7 +96,9 @@ def replay(
     opened = HistoryDirectory.open(location)
     properties = properties_of(opened.manifest.protocol)
     unknown, names = _chosen(opened, properties, checks)
-    check = partial(check_piece, protocol=opened.manifest.protocol, names=names, further=tuple((further or {}).items()))
+    kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
+    unknown |= {name: kernel.reason for name, kernel in (further or {}).items() if isinstance(kernel, Undecided)}
+    check = partial(check_piece, protocol=opened.manifest.protocol, names=names, further=kernels)
     checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay")
     _require_all(opened, checked)
     nothing = dict.fromkeys((*names, *(further or {})), Finding())

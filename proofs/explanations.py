@@ -1,0 +1,65 @@
+"""Why a history stops to fit the model, in words: the event, what is false and whose rule it is, and what was allowed instead."""
+
+from collections.abc import Mapping, Sequence
+
+from fencepost.model.language.protocol import Spec
+from fencepost.model.rules import RULES
+from fencepost.properties.history import Kind
+from fencepost.properties.history.id_block_events import USED_BY
+
+from .conformance_plain import Stop
+from .observed import Check
+from .results import Event
+from .words import first_sentence, say_state
+
+NEAREST = 5
+
+
+def told_event(event: Mapping[str, int]) -> str:
+    """``id_handed_out at step 7 (broker 1, producer_id 12)``."""
+    if event["kind"] not in set(Kind):
+        return f"kind {event['kind']} at step {event['step']}"
+    name = Kind(event["kind"]).name
+    return f"{name} at step {event['step']} ({', '.join(f'{column} {event[column]}' for column in USED_BY[name])})"
+
+
+def told_check(check: Check) -> str:
+    """``allocate needs registered[broker] = asker_epoch[slot] (730.18)``."""
+    rule = f" ({check.rule})" if check.rule else ""
+    match check.role:
+        case "guard" | "member":
+            return f"{check.action} needs {check.says}{rule}"
+        case "after":
+            return f"afterwards must hold: {check.says}{rule}"
+        case "kind":
+            return "the protocol has no such event"
+    return f"must hold: {check.says}{rule}"
+
+
+def explanation(
+    spec: Spec, event: Mapping[str, int], stop: Stop, values: Mapping[str, int], allowed: Sequence[Event]
+) -> str:
+    """Several lines: the first event that does not fit, what is false, the model's state, the nearest allowed steps."""
+    lines = [f"history {event['history']} does not fit the model {spec.name}", f"  first misfit: {told_event(event)}"]
+    lines.append(f"  {told_check(stop.check)}")
+    if stop.check.rule in RULES:
+        lines.append(f"  rule {stop.check.rule}: {RULES[stop.check.rule].says}")
+    lines.append("  the model's state before it:")
+    lines += [f"    {line}" for line in say_state(spec, stop.state)]
+    nearest = _nearest(spec, stop.check, values, allowed)
+    lines.append(f"  allowed instead ({len(nearest)} nearest of {len(allowed)} steps):" if allowed else "  no step was allowed")
+    lines += [f"    {step}: {first_sentence(spec.actions[step.action].doc)}".rstrip(": ") for step in nearest]
+    return "\n".join(lines)
+
+
+def _nearest(spec: Spec, check: Check, values: Mapping[str, int], allowed: Sequence[Event]) -> list[Event]:
+    """Steps of the same action first, then those that share the event's parameters, faults last."""
+
+    def distance(numbered: tuple[int, Event]) -> tuple[bool, int, bool, int]:
+        place, step = numbered
+        action = spec.actions[step.action]
+        shared = {"Broker": "broker", "Request": "slot", "Controller": "controller"}
+        differing = sum(values.get(shared.get(str(kind), "")) != step.parameters[name] for name, kind in action.parameters)
+        return step.action != check.action, differing, action.budget is not None, place
+
+    return [step for _, step in sorted(enumerate(allowed), key=distance)[:NEAREST]]
