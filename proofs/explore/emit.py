@@ -1,8 +1,8 @@
 """Emission: ground conditions and updates become the source of NumPy functions, executed once.
 
-``expand`` takes a block of packed states and writes all their successors.  Fields are columns of bytes where their range allows, shared
-parts are computed once for the block, and what is not needed any more is deleted, so that a block's columns stay in the cache.
-ite is done with masks: ``np.where`` on bytes takes six times as long.
+``expand`` takes a block of packed states and writes all their successors.  Fields are columns of bytes where their
+range allows, shared parts are computed once for the block, and what is not needed any more is deleted, so that a
+block's columns stay in the cache. ite is done with masks: ``np.where`` on bytes takes six times as long.
 """
 
 import re
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-
 from fencepost.proofs.explore.packing import BYTE, Cell, Packing
 from fencepost.proofs.ground import Node, below
 
@@ -29,7 +28,8 @@ def kind_of(low: int, high: int) -> str:
 
 
 class Writer:
-    """Collects lines that compute nodes, each once.  ``roots`` in the order in which they will be asked for decide what is deleted when."""
+    """Collects lines that compute nodes, each once.  ``roots`` in the order in which they will be asked for decide
+    what is deleted when."""
 
     def __init__(self, packing: Packing, roots: Iterable[Iterable[Node]]) -> None:
         self.packing, self.lines = packing, list[str]()
@@ -64,7 +64,7 @@ class Writer:
             self._names = {k: n for k, n in self._names.items() if n not in gone}
 
     def value(self, node: Node, kind: str | None = None) -> str:
-        """A name or literal for the node, as a column of ``kind`` (its own narrowest by default; B for a truth value)."""
+        """A name or literal for the node, as a column of ``kind`` (by default its narrowest; B: truth values)."""
         own = "B" if node.truth else kind_of(node.low, node.high)
         kind = kind or own
         if node.op == "const":
@@ -146,7 +146,9 @@ class Writer:
             kind = kind_of(0, mask)
             return f"((w{cell.word} >> U64({cell.offset})) & U64({mask})).astype({kind})"
         low = cell.offset % BYTE
-        plane = self.assign(("plane", cell.word, cell.offset // BYTE), f"(w{cell.word} >> U64({cell.offset - low})).astype(U8)")
+        plane = self.assign(
+            ("plane", cell.word, cell.offset // BYTE), f"(w{cell.word} >> U64({cell.offset - low})).astype(U8)"
+        )
         shifted = plane if low == 0 else f"({plane} >> U8({low}))"
         return shifted if low + cell.bits == BYTE else f"{shifted} & U8({mask})"
 

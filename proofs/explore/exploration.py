@@ -1,6 +1,7 @@
 """Exploration: every reachable state of a protocol within bounds, and what that says of its properties.
 
-``explore(spec, properties, {"brokers": 2, …})`` returns an Exploration: counts, verdicts with shortest traces, what was cut by the bounds.
+``explore(spec, properties, {"brokers": 2, …})`` returns an Exploration: counts, verdicts with shortest traces, what
+was cut by the bounds.
 """
 
 import os
@@ -21,7 +22,7 @@ from fencepost.proofs.results import Trace, Verdict
 
 @dataclass(frozen=True)
 class Progress:
-    """What the callback gets after each level.  ``warning`` says that memory may not last, or why the search stopped."""
+    """What the callback gets after each level.  ``warning``: that memory may not last, or why the search stopped."""
 
     depth: int
     distinct: int
@@ -36,9 +37,10 @@ class Progress:
 class Exploration:
     """The result.  ``levels[d]``: how many states are first reached in d steps; ``depth`` counts levels.
 
-    ``verdicts``: always and step properties hold, are violated, or unknown if the search was incomplete; a witness holds if it was found.
-    ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``: steps per action, and steps not taken since
-    they left the bounds.  ``deadlocks``: states that no action could leave, bounds aside.  ``generated`` counts all steps and the start.
+    ``verdicts``: always and step properties hold, are violated, or unknown if the search was incomplete; a witness
+    holds if it was found. ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``:
+    steps per action, and steps not taken since they left the bounds.  ``deadlocks``: states that no action could
+    leave, bounds aside.  ``generated`` counts all steps and the start.
     """
 
     kernels: Kernels
@@ -68,36 +70,47 @@ Callback = Callable[[Progress], None]
 
 
 def explore(
-    spec: Spec, properties: Mapping[str, Property], bounds: Bounds, *, max_states: int | None = None, memory_limit: int | None = None,
-    threads: int | None = None, engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool = False,
+    spec: Spec, properties: Mapping[str, Property], bounds: Bounds, *,
+    max_states: int | None = None, memory_limit: int | None = None, threads: int | None = None,
+    engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool = False,
 ) -> Exploration:  # fmt: skip
-    """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of what is free) would run out.
+    """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of
+    what is free) would run out.
 
-    ``spec`` must be settled.  ``stop_when_violated`` ends the search after the level that first breaks an always or step property.
-    ``engine``: "numpy", or "numba" (extra ``fast``), which compiles for seconds and pays above some 10 million states.
-    Progress properties are not decided here, but by ``fencepost.proofs.progress``.  BoundsError: bounds missing or too large to pack.
+    ``spec`` must be settled.  ``stop_when_violated`` ends the search after the level that first breaks an always or
+    step property. ``engine``: "numpy", or "numba" (extra ``fast``), which compiles for seconds and pays above some 10
+    million states. Progress properties are not decided here, but by ``fencepost.proofs.progress``.  BoundsError:
+    bounds missing or too large to pack.
     """
     start = time.perf_counter()
     kernels = Kernels(ground(spec, properties, bounds))
     limit = memory_limit or memory.default_limit()
     cores = threads or min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     result = Exploration(kernels, [], [])
-    if engine == "numpy":
-        with Search(kernels, cores, limit) as search:
-            _run(search, result, start, max_states, progress, stop_when_violated)
-    elif engine == "numba":
-        from fencepost.proofs.explore.compiled import run_compiled
-
-        run_compiled(kernels, result, cores, limit, max_states, progress, stop_when_violated)
-    else:
-        raise ValueError(f"engine {engine!r} is unknown; use 'numpy' or 'numba'")
+    with _engine(engine)(kernels, cores, limit) as search:
+        _run(search, result, start, max_states, progress, stop_when_violated)
     _conclude(result)
     result.seconds = time.perf_counter() - start
     return result
 
 
+def _engine(name: str) -> type[Search]:
+    if name == "numpy":
+        return Search
+    if name == "numba":
+        from fencepost.proofs.explore.compiled import CompiledSearch
+
+        return CompiledSearch
+    raise ValueError(f"engine {name!r} is unknown; use 'numpy' or 'numba'")
+
+
 def _run(
-    search: Search, result: Exploration, start: float, max_states: int | None, progress: Callback | None, stop_when_violated: bool
+    search: Search,
+    result: Exploration,
+    start: float,
+    max_states: int | None,
+    progress: Callback | None,
+    stop_when_violated: bool,
 ) -> None:
     result.states = search.levels
     settle_found(result, search.check())
@@ -125,7 +138,9 @@ def _run(
     count_actions(result, search.tally.taken, search.tally.cut)
 
 
-def _reason(search: Search, result: Exploration, predicted: int, max_states: int | None, stop_when_violated: bool) -> str | None:
+def _reason(
+    search: Search, result: Exploration, predicted: int, max_states: int | None, stop_when_violated: bool
+) -> str | None:
     if not len(search.levels[-1][0]):
         return None
     if stop_when_violated and result.violated:
@@ -138,7 +153,9 @@ def _reason(search: Search, result: Exploration, predicted: int, max_states: int
 
 
 def _warning(predicted: int, limit: int) -> str | None:
-    return f"the next level will take about {predicted >> 20} MB of {limit >> 20} MB" if predicted > limit // 2 else None
+    return (
+        f"the next level will take about {predicted >> 20} MB of {limit >> 20} MB" if predicted > limit // 2 else None
+    )
 
 
 def settle_found(result: Exploration, found: Found) -> None:

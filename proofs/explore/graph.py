@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
 from fencepost.proofs.explore import sets
 from fencepost.proofs.explore.exploration import Exploration
 from fencepost.proofs.explore.packing import Words
 from fencepost.proofs.explore.traces import Expansion, state_at
 from fencepost.proofs.results import State
+from numpy.typing import NDArray
 
 BLOCK = 1 << 14
 
@@ -22,8 +21,8 @@ BLOCK = 1 << 14
 class Graph:
     """``source[i] -> target[i]`` by ``instance[i]``, sorted by source; ``depth`` of each state.
 
-    ``stopped_state[i]``: there the protocol allows ``stopped_instance[i]``, of a fair action, and only the bounds do not.
-    ``unsearched`` marks states with successors that were not searched.
+    ``stopped_state[i]``: there the protocol allows ``stopped_instance[i]``, of a fair action, and only the bounds do
+    not. ``unsearched`` marks states with successors that were not searched.
     """
 
     depth: NDArray[np.int64]
@@ -56,7 +55,9 @@ def graph(exploration: Exploration, max_steps: int = 20_000_000) -> Graph:
     """The explored graph, 24 bytes a step.  TooManySteps beyond ``max_steps``."""
     if exploration.generated - 1 > max_steps:
         taken = exploration.generated - 1
-        raise TooManySteps(f"the graph has {taken} steps, more than {max_steps}: choose smaller bounds, or allow more steps")
+        raise TooManySteps(
+            f"the graph has {taken} steps, more than {max_steps}: choose smaller bounds, or allow more steps"
+        )
     kernels, order = exploration.kernels, _Order(exploration.states)
     may_stop, stopped = kernels.stopped()
     unsearched = np.zeros(exploration.distinct, np.bool_)
@@ -101,7 +102,11 @@ class _Order:
         at = np.minimum(at, self.states[0].size - 1)
         if len(states) == 2:
             while True:
-                wrong = (self.states[0][at] == states[0]) & (self.states[1][at] != states[1]) & (at + 1 < self.states[0].size)
+                wrong = (
+                    (self.states[0][at] == states[0])
+                    & (self.states[1][at] != states[1])
+                    & (at + 1 < self.states[0].size)
+                )
                 if not wrong.any():
                     break
                 at = at + wrong
@@ -118,5 +123,6 @@ def reachable_sample(exploration: Exploration, n: int, seed: int) -> list[State]
     rows = np.sort(np.random.default_rng(seed).choice(count, size=min(n, count), replace=False))
     depths = np.searchsorted(firsts, rows, side="right") - 1
     return [
-        state_at(exploration.kernels, exploration.states[int(d)], int(row - firsts[d])) for row, d in zip(rows, depths, strict=True)
+        state_at(exploration.kernels, exploration.states[int(d)], int(row - firsts[d]))
+        for row, d in zip(rows, depths, strict=True)
     ]

@@ -2,22 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from fencepost.proofs.explore.emit import Writer, compile_source, function
 from fencepost.proofs.explore.packing import Packing, Words, pack_fields
 from fencepost.proofs.explore.successors import emit_check, emit_expand
 from fencepost.proofs.ground import Ground, Instance, Node
+from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
 
 
 @dataclass
 class Tally:
-    """What the expansion of some blocks counted.  ``broken`` are (property, instance, first row) of steps that must not be."""
+    """What the expansion of some blocks counted.  ``broken`` are (property, instance, first row) of steps that must
+    not be."""
 
     taken: list[int]
     cut: list[int]
@@ -26,8 +25,9 @@ class Tally:
 
 
 class Kernels:
-    """``expand(words, out, rows, tally)`` returns how many successors it wrote to ``out``, instance by instance; ``rows``, if not None, gets the
-    row of each one's predecessor.  ``check(words, found)`` calls found(property, row) for the first row that decides a property."""
+    """``expand(words, out, rows, tally)`` returns how many successors it wrote to ``out``, instance by instance;
+    ``rows``, if not None, gets the row of each one's predecessor.  ``check(words, found)`` calls found(property, row)
+    for the first row that decides a property."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
@@ -47,8 +47,9 @@ class Kernels:
         return Tally([0] * len(self.instances), [0] * len(self.instances), 0, [])
 
     def stopped(self) -> tuple[list[int], Callable[[Words], list[NDArray[np.bool_]]]]:
-        """Instances of fair actions that a bound can stop, and a function giving for each of them the column of states in
-        which the protocol allows it but the bounds do not.  Emitted when asked for: only progress needs it."""
+        """Instances of fair actions that a bound can stop, and a function giving for each of them the column of
+        states in which the protocol allows it but the bounds do not.  Emitted when asked for: only progress needs it.
+        """
         table, owed = self.ground.table, dict[int, Node]()
         for number, instance in enumerate(self.instances):
             blocked = table.both((instance.guard, table.negate(table.both((instance.limit, instance.fits)))))

@@ -28,7 +28,8 @@ def available() -> int:
 def predict(held: int, sizes: list[int], candidates: int, word_bytes: int) -> int:
     """Bytes held at the peak of the next level, if it grows as the last one did.
 
-    ``candidates``: successors of the last level after each chunk was made unique.  The peak is in the merge of all runs: twice their size.
+    ``candidates``: successors of the last level after each chunk was made unique.  The peak is in the merge of all
+    runs: twice their size.
     """
     if len(sizes) < 2 or sizes[-1] == 0:
         return held

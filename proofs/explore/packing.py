@@ -1,8 +1,8 @@
 """Packing: where each field lies in one or two 64-bit words.
 
-A field has bits of its own, and within one byte if that can be arranged, since a byte is cheap to cut out of a column of states.  Where
-a state is just too long for a word, fields share bits as digits of one number (three values of 5 take 7 bits, not 9), which is cheaper than
-a second word: that doubles the time of a search.
+A field has bits of its own, and within one byte if that can be arranged, since a byte is cheap to cut out of a column
+of states.  Where a state is just too long for a word, fields share bits as digits of one number (three values of 5
+take 7 bits, not 9), which is cheaper than a second word: that doubles the time of a search.
 """
 
 import itertools
@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
 from fencepost.proofs.ground import BoundsError, Field
+from numpy.typing import NDArray
 
 Words = tuple[NDArray[np.uint64], ...]
 WORD, BYTE = 64, 8
@@ -35,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Packing:
-    """``sizes[i]``: how many values field i has; ``cell[i]``: index of its cell, or None where it has only one value."""
+    """``sizes[i]``: how many values field i has; ``cell[i]``: index of its cell, None where it has but one value."""
 
     words: int
     sizes: tuple[int, ...]

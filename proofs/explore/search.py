@@ -1,8 +1,9 @@
 """Search: breadth first over sorted sets of packed states, block by block, on several threads.
 
-Each level: successors of the frontier in blocks, each thread's sorted and made unique in chunks; then, range of keys by range of keys, chunks
-merged, what was seen before taken out, and the ranges joined, which is the next frontier, in order.  What has been seen is a list of
-sorted runs, merged when the last but one is no more than twice the last.  Counts and sets do not depend on the number of threads.
+Each level: successors of the frontier in blocks, each thread's sorted and made unique in chunks; then, range of keys
+by range of keys, chunks merged, what was seen before taken out, and the ranges joined, which is the next frontier, in
+order.  What has been seen is a list of sorted runs, merged when the last but one is no more than twice the last.
+Counts and sets do not depend on the number of threads.
 """
 
 import threading
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-
 from fencepost.proofs.explore import sets
 from fencepost.proofs.explore.kernels import Kernels, Tally
 from fencepost.proofs.explore.packing import Words
@@ -30,7 +30,8 @@ class OutOfMemory(Exception):
 
 @dataclass
 class Found:
-    """Where properties were decided: index in the level, smallest first.  ``step``: (property) -> (row in the level before, instance)."""
+    """Where properties were decided: index in the level, smallest first.  ``step``: (property) -> (row in the level
+    before, instance)."""
 
     state: dict[int, int] = field(default_factory=dict)
     step: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -68,7 +69,8 @@ class Search(AbstractContextManager["Search"]):
         return (self.distinct + sum(map(sets.size, self.runs))) * self.word_bytes
 
     def step(self) -> Found:
-        """One more level, empty at the end; which step properties its steps break.  OutOfMemory before the limit is reached."""
+        """One more level, empty at the end; which step properties its steps break.  OutOfMemory before the limit is
+        reached."""
         frontier, found = self.levels[-1], Found()
         chunks = self._expand(frontier, found)
         self.candidates = sum(map(sets.size, chunks))

@@ -1,15 +1,14 @@
 """Sorted sets of packed states, and the operations on them that a search is made of.
 
-A set is one column of words, ascending, or for two-word states two: (key, low), where the key mixes both words so that equal keys are
-rare, and gives the high word back.  Sets are exact: where keys coincide the low words decide.
+A set is one column of words, ascending, or for two-word states two: (key, low), where the key mixes both words so
+that equal keys are rare, and gives the high word back.  Sets are exact: where keys coincide the low words decide.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-
 from fencepost.proofs.explore.packing import Words
+from numpy.typing import NDArray
 
 Column = NDArray[np.uint64]
 # Odd, so that multiplication can be undone; from splitmix64's and Knuth's constants.
@@ -51,10 +50,11 @@ def join(sets: Sequence[Words]) -> Words:
 
 
 def sort_unique(columns: Words, parts: int = 0) -> Words:
-    """The set of these states, in new arrays; may reorder the arrays given.  ``parts``: of how many sorted sets they are joined, if they are."""
+    """The set of these states, in new arrays; may reorder the arrays given.  ``parts``: of how many sorted sets they
+    are joined, if they are."""
     if size(columns) <= 1:
         return tuple(c.copy() for c in columns)
-    # Merging a few sorted parts is what a stable sort is good at; for anything else the vectorised sort is twice as fast.
+    # Merging a few sorted parts is what a stable sort is good at; else the vectorised sort is twice as fast.
     kind = "stable" if 0 < parts <= 6 else None
     if len(columns) == 1:
         states = columns[0]

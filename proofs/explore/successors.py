@@ -14,7 +14,14 @@ def emit_expand(ground: Ground, packing: Packing, w: str) -> str:
     table, instances = ground.table, ground.instances
     broken = [_broken(ground, i) for i in instances]
     roots = [
-        [i.guard, table.both((i.guard, i.limit)), i.enabled, *(v for _, v in i.updates), *_shared(packing, ground, i), *broken[n].values()]
+        [
+            i.guard,
+            table.both((i.guard, i.limit)),
+            i.enabled,
+            *(v for _, v in i.updates),
+            *_shared(packing, ground, i),
+            *broken[n].values(),
+        ]
         for n, i in enumerate(instances)
     ]
     writer = Writer(packing, roots)
@@ -27,7 +34,9 @@ def emit_expand(ground: Ground, packing: Packing, w: str) -> str:
     for number, instance in enumerate(instances):
         _successors(writer, ground, packing, number, instance, broken[number])
         if guard is not table.true:
-            writer.line("stuck[:] = False" if instance.guard.op == "const" else f"stuck &= ~{writer.value(instance.guard)}")
+            writer.line(
+                "stuck[:] = False" if instance.guard.op == "const" else f"stuck &= ~{writer.value(instance.guard)}"
+            )
         writer.end_turn(number)
     if guard is not table.true:
         writer.line("tally.stuck += int(np.count_nonzero(stuck))")
@@ -130,7 +139,8 @@ def _cell_values(writer: Writer, ground: Ground, packing: Packing, instance: Ins
 
 
 def _word_update(packing: Packing, values: list[Value], word: int) -> tuple[int, int, dict[int, list[str]]]:
-    """Bits to keep, bits to set, and by shift the columns to put in; columns of one byte are joined before they are gathered."""
+    """Bits to keep, bits to set, and by shift the columns to put in; columns of one byte are joined before they are
+    gathered."""
     keep, constant, dynamic = 2**64 - 1, 0, dict[int, list[str]]()
     for home, fixed, column in values:
         cell = packing.cells[home]

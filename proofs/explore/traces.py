@@ -1,11 +1,10 @@
 """Traces: the way from the initial state to a state of some level, found again by expanding the level before it.
 
-No predecessors are kept: of each level on the way back, blocks are expanded until the state appears.  The first predecessor in the order of
-the level is taken, and its first instance, so that the same search gives the same trace.
+No predecessors are kept: of each level on the way back, blocks are expanded until the state appears.  The first
+predecessor in the order of the level is taken, and its first instance, so that the same search gives the same trace.
 """
 
 import numpy as np
-
 from fencepost.proofs.explore import sets
 from fencepost.proofs.explore.kernels import Kernels
 from fencepost.proofs.explore.packing import Words
@@ -49,7 +48,9 @@ def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, Inst
             # Successors stand instance by instance; the smallest row is what does not depend on the block.
             best = found[made.rows[found].argmin()]
             return start + int(made.rows[best]), kernels.instances[int(made.instances[best])]
-    raise AssertionError("a state of a level has no predecessor in the level before: the search and the expansion disagree")
+    raise AssertionError(
+        "a state of a level has no predecessor in the level before: the search and the expansion disagree"
+    )
 
 
 def trace_to(kernels: Kernels, levels: list[Words], depth: int, row: int) -> Trace:

@@ -5,5 +5,6 @@ from .layout import Bounds, BoundsError, Field, Layout
 from .nodes import Node, Table, below, evaluate
 
 __all__ = [
-    "Bounds", "BoundsError", "Field", "Ground", "Instance", "Layout", "Node", "Promise", "Table", "below", "evaluate", "ground",
+    "Bounds", "BoundsError", "Field", "Ground", "Instance", "Layout", "Node", "Promise", "Table", "below", "evaluate",
+    "ground",
 ]  # fmt: skip

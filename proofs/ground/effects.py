@@ -14,7 +14,8 @@ from fencepost.proofs.ground.nodes import Node, Table
 def effect(
     lowering: Lowering, updates: tuple[Update, ...], names: Locals, current: list[Node]
 ) -> tuple[tuple[tuple[int, Node], ...], Node]:
-    """What assignments do to the fields ``current``: (field index, new value) of those that change, and the condition that all keys and values stay within their bounds."""
+    """What assignments do to the fields ``current``: (field index, new value) of those that change, and the condition
+    that all keys and values stay within their bounds."""
     after, fits = list(current), []
     for update in updates:
         fits.append(_assign(lowering, update, names, after))
@@ -40,7 +41,10 @@ def _assign(lowering: Lowering, update: Update, names: Locals, after: list[Node]
         hit = table.both(table.eq(k, table.const(v)) for k, v in zip(keys, key, strict=True))
         old = after[place.first + offset]
         after[place.first + offset] = table.ite(hit, value, old)
-    held = [table.both((table.le(table.const(0), k), table.lt(k, table.const(n)))) for k, n in zip(keys, place.sizes, strict=True)]
+    held = [
+        table.both((table.le(table.const(0), k), table.lt(k, table.const(n))))
+        for k, n in zip(keys, place.sizes, strict=True)
+    ]
     return table.both((inside, *held))
 
 

@@ -1,7 +1,9 @@
-"""Grounding: a settled protocol and its properties under bounds, as scalar fields, instances of actions, and ground conditions.
+"""Grounding: a settled protocol and its properties under bounds, as scalar fields, instances of actions, and ground
+conditions.
 
-An instance is an action with values for its parameters.  It may be taken where ``guard`` (what the protocol says), ``limit`` (what
-only the exploration says) and ``fits`` (every value stays within its bound) all hold.  Where only ``fits`` fails the step is cut.
+An instance is an action with values for its parameters.  It may be taken where ``guard`` (what the protocol says),
+``limit`` (what only the exploration says) and ``fits`` (every value stays within its bound) all hold.  Where only
+``fits`` fails the step is cut.
 """
 
 import itertools
@@ -39,7 +41,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Promise:
-    """A progress property for one choice of its parameters: from wherever ``first`` holds, ``then`` must come to hold."""
+    """A progress property for one choice of its parameters: where ``first`` holds, ``then`` must come to hold."""
 
     name: str
     parameters: dict[str, Any]
@@ -49,8 +51,8 @@ class Promise:
 
 @dataclass
 class Ground:
-    """``always``, ``sometimes``: conditions over fields.  ``steps``: over fields and, as fields from ``len(fields)`` on, their values
-    after the step.  ``initial`` are the field values of the one initial state."""
+    """``always``, ``sometimes``: conditions over fields.  ``steps``: over fields and, as fields from ``len(fields)``
+    on, their values after the step.  ``initial`` are the field values of the one initial state."""
 
     spec: Spec
     bounds: dict[str, int]
@@ -76,7 +78,8 @@ class Ground:
 
 
 def ground(spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> Ground:
-    """Everything the explorer needs.  BoundsError: a bound is missing, a number has no largest value, an axiom does not hold."""
+    """Everything the explorer needs.  BoundsError: a bound is missing, a number has no largest value, an axiom does
+    not hold."""
     layout, table = lay_out(spec, bounds), Table()
     fields = layout.fields
     values = {n: _constant(table, n, kind, bounds, spec) for n, kind in spec.constants.items()}
@@ -106,7 +109,9 @@ def _check_axioms(lowering: Lowering, spec: Spec) -> None:
     for axiom in spec.axioms:
         if lowering.lower(axiom, {}) is not lowering.table.true:
             chosen = ", ".join(f"{n} = {lowering.constants[n].data}" for n in spec.constants)
-            raise BoundsError(f"{spec.name}: the axiom {axiom!r} does not hold for {chosen}; choose other values in the bounds")
+            raise BoundsError(
+                f"{spec.name}: the axiom {axiom!r} does not hold for {chosen}; choose other values in the bounds"
+            )
 
 
 def _initial(layout: Layout, table: Table, constants: Mapping[str, Node]) -> tuple[int, ...]:
@@ -125,7 +130,9 @@ def _instances(lowering: Lowering, action: Action) -> list[Instance]:
     what = f"{lowering.layout.spec.name}.{action.name}"
     domains = [lowering.domain(kind, f"{what}: parameter {name}") for name, kind in action.parameters]
     names = [name for name, _ in action.parameters]
-    made = (_instance(lowering, action, dict(zip(names, values, strict=True))) for values in itertools.product(*domains))
+    made = (
+        _instance(lowering, action, dict(zip(names, values, strict=True))) for values in itertools.product(*domains)
+    )
     return [instance for instance in made if instance is not None]
 
 
@@ -150,7 +157,9 @@ def _instance(lowering: Lowering, action: Action, names: dict[str, Node]) -> Ins
     updates, fits = effect(lowering, action.updates, names, current)
     enabled = table.both((guard, limit, fits))
     parameters = {name: plain(names[name].data, kind) for name, kind in action.parameters}
-    return Instance(action.name, parameters, guard, limit, fits, enabled, (*updates, *spent), action.fair, action.budget)
+    return Instance(
+        action.name, parameters, guard, limit, fits, enabled, (*updates, *spent), action.fair, action.budget
+    )
 
 
 def _property(made: Ground, lowering: Lowering, prop: Property) -> None:

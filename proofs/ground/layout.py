@@ -1,7 +1,9 @@
-"""Layout: which scalar fields a protocol's variables become under bounds, and how a state is written in them and read back.
+"""Layout: which scalar fields a protocol's variables become under bounds, and how a state is written in them and read
+back.
 
-A value is written as its number: False and True as 0 and 1, an Option as 0 for none and one more than its value otherwise.  A map has one
-field per key; a sequence its length and one field per entry, unused ones 0, so that equal states have equal fields.
+A value is written as its number: False and True as 0 and 1, an Option as 0 for none and one more than its value
+otherwise.  A map has one field per key; a sequence its length and one field per entry, unused ones 0, so that equal
+states have equal fields.
 """
 
 import itertools
@@ -11,7 +13,15 @@ from typing import Any
 
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.types import (
-    AtomsType, BoolType, EnumType, MapType, NumberType, OptionType, ScalarType, SeqType, evaluate_bound,
+    AtomsType,
+    BoolType,
+    EnumType,
+    MapType,
+    NumberType,
+    OptionType,
+    ScalarType,
+    SeqType,
+    evaluate_bound,
 )  # fmt: skip
 from fencepost.proofs.results import State
 
@@ -59,7 +69,9 @@ class Layout:
             keys = itertools.product(*map(range, place.sizes))
             cells = zip(keys, values[place.first : place.first + _product(place.sizes)], strict=True)
             return {
-                tuple(plain(k, s) for k, s in zip(key, kind.keys, strict=True)): plain(v, kind.value) for key, v in cells if v
+                tuple(plain(k, s) for k, s in zip(key, kind.keys, strict=True)): plain(v, kind.value)
+                for key, v in cells
+                if v
             }
         if isinstance(kind, SeqType):
             entries = values[place.first + 1 : place.first + 1 + values[place.first]]
@@ -89,7 +101,9 @@ class Layout:
 
     def _fit(self, value: int, high: int, what: str) -> int:
         if not 0 <= value <= high:
-            raise BoundsError(f"{self.spec.name}: {what} is {value}, beyond 0 … {high}; choose larger bounds than {dict(self.bounds)}")
+            raise BoundsError(
+                f"{self.spec.name}: {what} is {value}, beyond 0 … {high}; choose larger bounds than {dict(self.bounds)}"
+            )
         return value
 
 
@@ -110,7 +124,8 @@ def raw(value: Any, kind: ScalarType) -> int:
 
 
 def highest(kind: ScalarType, bounds: Bounds, what: str) -> int:
-    """The largest number by which a value of this type is written; BoundsError, naming ``what``, if the bounds do not say."""
+    """The largest number by which a value of this type is written; BoundsError, naming ``what``, if the bounds do not
+    say."""
     match kind:
         case BoolType():
             return 1
@@ -135,7 +150,9 @@ def look_up(bounds: Bounds, text: str, what: str) -> int:
         value = evaluate_bound(text, bounds)
     except KeyError as error:
         have = ", ".join(f"{k}={v}" for k, v in bounds.items()) or "none"
-        raise BoundsError(f"{what} needs the bound {error.args[0]!r}, and the bounds given are: {have}; add it") from None
+        raise BoundsError(
+            f"{what} needs the bound {error.args[0]!r}, and the bounds given are: {have}; add it"
+        ) from None
     except ValueError as error:
         raise BoundsError(f"{what}: {error}") from None
     if value < 0:
@@ -144,7 +161,8 @@ def look_up(bounds: Bounds, text: str, what: str) -> int:
 
 
 def lay_out(spec: Spec, bounds: Bounds) -> Layout:
-    """Fields in order of declaration, then one counter per budget.  BoundsError names the variable that has no finite range."""
+    """Fields in order of declaration, then one counter per budget.  BoundsError names the variable that has no finite
+    range."""
     fields: list[Field] = []
     places: dict[str, Place] = {}
     for name, kind in spec.types.items():
@@ -175,7 +193,9 @@ def lay_out(spec: Spec, bounds: Bounds) -> Layout:
             fields.append(Field(f"budget {action.budget}", None, most, False))
     for field in fields:
         if field.high < 0:
-            raise BoundsError(f"{spec.name}: {field.name} is of a sort without elements; give that sort a bound of at least 1")
+            raise BoundsError(
+                f"{spec.name}: {field.name} is of a sort without elements; give that sort a bound of at least 1"
+            )
     return Layout(spec, dict(bounds), tuple(fields), places, budgets)
 
 

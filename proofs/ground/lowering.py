@@ -1,7 +1,8 @@
 """Lowering: a term of the language becomes ground nodes, for given values of its locals.
 
-Quantifiers are written out over the bound, a map read at a key that the state decides becomes a chain of ite over the keys, and
-constants get their chosen values.  What the language calls the zero value outside a bound stays so (see ``terms.MEANING``).
+Quantifiers are written out over the bound, a map read at a key that the state decides becomes a chain of ite over the
+keys, and constants get their chosen values.  What the language calls the zero value outside a bound stays so (see
+``terms.MEANING``).
 """
 
 import itertools
@@ -17,7 +18,8 @@ Read = Callable[[int], Node]
 
 
 class Lowering:
-    """Lowers terms of one protocol.  ``now`` and ``then`` give the node of a field, by index, before and (primed) after a step."""
+    """Lowers terms of one protocol.  ``now`` and ``then`` give the node of a field, by index, before and (primed)
+    after a step."""
 
     def __init__(self, layout: Layout, table: Table, constants: Mapping[str, Node], now: Read, then: Read) -> None:
         self.layout, self.table, self.constants = layout, table, constants
@@ -26,7 +28,8 @@ class Lowering:
         self._done: dict[tuple[object, ...], Node] = {}
 
     def lower(self, node: Term, names: Locals) -> Node:
-        """The node of a scalar term; equal calls are answered from memory, keyed by the locals that the term really reads."""
+        """The node of a scalar term; equal calls are answered from memory, keyed by the locals that the term really
+        reads."""
         key = (node, *[names[n].number for n in self.free(node)])
         found = self._done.get(key)
         if found is None:
@@ -42,7 +45,9 @@ class Lowering:
             elif node.op in ("forall", "exists"):
                 inside -= {name for name, _ in node.data}
             elif node.op == "latest":
-                inside = {n for a in node.args[:2] for n in self.free(a)} | (set(self.free(node.args[2])) - {node.data[0]})
+                inside = {n for a in node.args[:2] for n in self.free(a)} | (
+                    set(self.free(node.args[2])) - {node.data[0]}
+                )
             found = self._free[node] = tuple(sorted(inside))
         return found
 
@@ -77,7 +82,9 @@ class Lowering:
             case "forall" | "exists":
                 return self._quantified(node, names)
             case "choice":
-                raise BoundsError(f"rule {node.data[0]} still offers a choice; explore settle(spec), not the protocol as written")
+                raise BoundsError(
+                    f"rule {node.data[0]} still offers a choice; explore settle(spec), not the protocol as written"
+                )
             case "some":
                 return self._some(node, self.lower(node.args[0], names))
         args = [self.lower(a, names) for a in node.args]
@@ -115,7 +122,9 @@ class Lowering:
         result = self.literal(0, kind.value) if outside or not inside else None
         for value in reversed(inside):
             entry = self._chosen(read, kind, sizes, keys[1:], index * size + value)
-            result = entry if result is None else self.table.ite(self.table.eq(key, self.table.const(value)), entry, result)
+            result = (
+                entry if result is None else self.table.ite(self.table.eq(key, self.table.const(value)), entry, result)
+            )
         assert result is not None
         return result
 

@@ -1,19 +1,23 @@
 """Ground nodes: what remains of a rule once bounds are chosen, a hash-consed graph over scalar fields.
 
-Operations: const, field, add, sub, monus, eq, le, and, or, not, ite (of numbers only).  ``lt`` is written with ``le``, a truth value's
-ite with and/or, so that equal conditions are one object.  Every node carries its range; a comparison that ranges decide is folded,
-which is what removes most range checks and most instances of actions before any state is looked at.
+Operations: const, field, add, sub, monus, eq, le, and, or, not, ite (of numbers only).  ``lt`` is written with
+``le``, a truth value's ite with and/or, so that equal conditions are one object.  Every node carries its range; a
+comparison that ranges decide is folded, which is what removes most range checks and most instances of actions before
+any state is looked at.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 
 
 class Node:
-    """``low <= value <= high`` in every state.  ``truth`` marks truth values (0 or 1).  Compare with ``is``; made by a Table only."""
+    """``low <= value <= high`` in every state.  ``truth`` marks truth values (0 or 1).  Compare with ``is``; made by
+    a Table only."""
 
     __slots__ = ("args", "data", "high", "low", "number", "op", "truth")
 
-    def __init__(self, op: str, args: tuple["Node", ...], data: int, low: int, high: int, truth: bool, number: int) -> None:
+    def __init__(
+        self, op: str, args: tuple["Node", ...], data: int, low: int, high: int, truth: bool, number: int
+    ) -> None:
         self.op, self.args, self.data, self.low, self.high = op, args, data, low, high
         self.truth, self.number = truth, number
 
@@ -116,7 +120,8 @@ class Table:
         return self.negate(self.le(b, a))
 
     def _push(self, a: Node, compare: Callable[[Node], Node]) -> Node | None:
-        """A comparison moved into an ite where at least one branch decides it, so that chains of constants become conditions."""
+        """A comparison moved into an ite where at least one branch decides it, so that chains of constants become
+        conditions."""
         if a.op != "ite":
             return None
         then, other = compare(a.args[1]), compare(a.args[2])
@@ -228,7 +233,7 @@ def below(roots: Iterable[Node]) -> list[Node]:
 
 
 def evaluate(roots: Iterable[Node], values: Sequence[int]) -> list[int]:
-    """The values of the roots in one state, given by field index: the plain reading that the columns are held against."""
+    """The values of the roots in one state, given by field index: what columns are held against."""
     roots = list(roots)
     got: dict[int, int] = {}
     for node in below(roots):

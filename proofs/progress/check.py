@@ -1,7 +1,9 @@
-"""Progress: whether what is promised in the end does come, once faults have used up their budgets and all that is owed is done.
+"""Progress: whether what is promised in the end does come, once faults have used up their budgets and all that is
+owed is done.
 
-``check_progress(exploration)`` decides each progress property on the explored graph.  From every state where its first condition holds, the
-second must come to hold on every fair behaviour; otherwise the trace shows a way into a cycle, or into a state where nothing is owed.
+``check_progress(exploration)`` decides each progress property on the explored graph.  From every state where its
+first condition holds, the second must come to hold on every fair behaviour; otherwise the trace shows a way into a
+cycle, or into a state where nothing is owed.
 """
 
 import time
@@ -9,22 +11,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from fencepost.proofs.explore import Exploration, Graph, graph, sets
 from fencepost.proofs.explore.graph import blocks
 from fencepost.proofs.explore.kernels import conditions
 from fencepost.proofs.explore.traces import state_at
 from fencepost.proofs.ground import Promise
 from fencepost.proofs.progress.fairness import Duties, duties, fair_components, resting
-from fencepost.proofs.progress.lasso import cycle, way_to, waiting
+from fencepost.proofs.progress.lasso import cycle, waiting, way_to
 from fencepost.proofs.progress.reach import Arrows, Bools
 from fencepost.proofs.results import Event, Trace, Verdict
 
 
 @dataclass(frozen=True)
 class ProgressResult:
-    """``trace`` of a violated property: its last event leads back to ``states[loop]``, or ``loop`` is the last state, and it stays there.
-    ``parameters``: for which choice it fails.  ``waiting``: states met on the way that wait; ``note`` says what limits the verdict."""
+    """``trace`` of a violated property: its last event leads back to ``states[loop]``, or ``loop`` is the last state,
+    and it stays there. ``parameters``: for which choice it fails.  ``waiting``: states met on the way that wait;
+    ``note`` says what limits the verdict."""
 
     name: str
     verdict: Verdict
@@ -36,9 +38,11 @@ class ProgressResult:
 
 
 def check_progress(exploration: Exploration, *, max_steps: int = 20_000_000) -> dict[str, ProgressResult]:
-    """A verdict per progress property: holds, violated, or unknown if the exploration was stopped and nothing was found.
+    """A verdict per progress property: holds, violated, or unknown if the exploration was stopped and nothing was
+    found.
 
-    TooManySteps if the graph is larger than ``max_steps``.  Steps stopped by a bound count as owed, so bounds make no false livelocks.
+    TooManySteps if the graph is larger than ``max_steps``.  Steps stopped by a bound count as owed, so bounds make no
+    false livelocks.
     """
     promises = exploration.kernels.ground.progress
     if not promises:

@@ -5,14 +5,14 @@
 
 import networkx
 import numpy as np
-
 from fencepost.proofs.progress.reach import Arrows, Bools, Ints, distinct, reached
 
 FITS_NETWORKX = 200_000
 
 
 def components(nodes: int, begin: Ints, end: Ints, inside: Bools) -> Ints:
-    """The component of each node of the graph inside ``inside``: its smallest node, or -1 if no cycle passes (a loop is a cycle)."""
+    """The component of each node of the graph inside ``inside``: its smallest node, or -1 if no cycle passes (a loop
+    is a cycle)."""
     kept = inside[begin] & inside[end]
     begin, end = begin[kept], end[kept]
     if begin.size <= FITS_NETWORKX:
@@ -32,8 +32,8 @@ def by_networkx(nodes: int, begin: Ints, end: Ints) -> Ints:
 
 
 def by_arrays(nodes: int, begin: Ints, end: Ints) -> Ints:
-    """Trims what lies on no cycle, then colours: every node gets the largest node that reaches it; those that reach back to the node
-    of their colour are its component.  All colours at once; what is left over goes round again."""
+    """Trims what lies on no cycle, then colours: every node gets the largest node that reaches it; those that reach
+    back to the node of their colour are its component.  All colours at once; what is left over goes round again."""
     result = np.full(nodes, -1, np.int64)
     while True:
         begin, end = _trim(nodes, begin, end)

@@ -1,14 +1,14 @@
 """Fairness: which states can go on for ever without what they wait for, though all that is owed is done.
 
-An instance of a weakly fair action is owed if it stays allowed; of a strongly fair one, if it is allowed again and again.  A cycle counts only
-if each owed instance is taken in it (Streett's condition, by components: remove what makes one unfair, and look again).  Allowed means by
-the protocol: where only a bound stops an instance, it is owed and not taken, so that a bound never makes a livelock.
+An instance of a weakly fair action is owed if it stays allowed; of a strongly fair one, if it is allowed again and
+again.  A cycle counts only if each owed instance is taken in it (Streett's condition, by components: remove what
+makes one unfair, and look again).  Allowed means by the protocol: where only a bound stops an instance, it is owed
+and not taken, so that a bound never makes a livelock.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-
 from fencepost.proofs.explore import Graph
 from fencepost.proofs.ground import Instance
 from fencepost.proofs.progress.components import components
@@ -17,8 +17,9 @@ from fencepost.proofs.progress.reach import Bools, Ints, distinct
 
 @dataclass(frozen=True)
 class Duties:
-    """``weak[i]``, ``strong[i]``: is instance i owed in that way; ``state``, ``instance``: every pair of a state and a fair instance that the
-    protocol allows there; ``step``: the number of that step in the graph, or -1 where a bound stops it."""
+    """``weak[i]``, ``strong[i]``: is instance i owed in that way; ``state``, ``instance``: every pair of a state and
+    a fair instance that the protocol allows there; ``step``: the number of that step in the graph, or -1 where a
+    bound stops it."""
 
     weak: Bools
     strong: Bools
@@ -61,7 +62,7 @@ def fair_components(graph: Graph, owed: Duties, inside: Bools) -> Ints:
         broken, avoid = _unfair(graph, owed, component)
         whole = members & ~broken[np.maximum(component, 0)]
         fair[whole] = component[whole]
-        # What is fair is settled; of the rest, states that owe what is never done in their component can't be on a fair cycle.
+        # What is fair is settled; of the rest, states that owe what their component never does are on no fair cycle.
         alive = members & ~whole & ~avoid
     return fair
 
@@ -75,7 +76,11 @@ def _unfair(graph: Graph, owed: Duties, component: Ints) -> tuple[Bools, Bools]:
     key = distinct(pair)
     which = key.searchsorted(pair)
     allowed = np.bincount(which, minlength=key.size)
-    inner = (step >= 0) & (component[graph.target[np.maximum(step, 0)]] == component[state]) if graph.target.size else step >= 0
+    inner = (
+        (step >= 0) & (component[graph.target[np.maximum(step, 0)]] == component[state])
+        if graph.target.size
+        else step >= 0
+    )
     taken = np.bincount(which[inner], minlength=key.size)
     size = np.bincount(component[component >= 0], minlength=graph.states)
     always = allowed == size[key // kinds]

@@ -1,14 +1,15 @@
-"""Lasso: the counterexample to a progress property, a way to a state and a fair cycle through it, or a state to stay in."""
+"""Lasso: the counterexample to a progress property, a way to a state and a fair cycle through it, or a state to stay
+in."""
 
 import numpy as np
-
 from fencepost.proofs.explore import Graph
 from fencepost.proofs.progress.fairness import Duties
 from fencepost.proofs.progress.reach import Arrows, Bools, Ints, distinct, path
 
 
 def waiting(graph: Graph, forward: Arrows, first: Bools, then: Bools) -> Ints:
-    """Steps on a shortest way from the initial state through one where ``first`` holds, and on without ``then``; -1 where there is none."""
+    """Steps on a shortest way from the initial state through one where ``first`` holds, and on without ``then``; -1
+    where there is none."""
     distance = np.full(graph.states, -1, np.int64)
     begin = (first & ~then).nonzero()[0]
     frontier, depth, last = np.zeros(0, np.int64), 0, int(graph.depth[begin].max()) if begin.size else -1
@@ -22,7 +23,8 @@ def waiting(graph: Graph, forward: Arrows, first: Bools, then: Bools) -> Ints:
 
 
 def way_to(graph: Graph, backward: Arrows, distance: Ints, first: Bools, state: int) -> list[int]:
-    """The steps of a shortest way: from the initial state to one where ``first`` holds, and from there, waiting, to ``state``."""
+    """The steps of a shortest way: from the initial state to one where ``first`` holds, and from there, waiting, to
+    ``state``."""
     steps: list[int] = []
     while not (first[state] and distance[state] == graph.depth[state]):
         state = _step_back(graph, backward, distance, state, steps)
@@ -40,7 +42,8 @@ def _step_back(graph: Graph, backward: Arrows, distance: Ints, state: int, steps
 
 
 def cycle(graph: Graph, forward: Arrows, owed: Duties, component: Ints, start: int) -> list[int]:
-    """Steps of a walk from ``start`` back to it, in its component, that does all that is owed on it: each time the nearest duty next."""
+    """Steps of a walk from ``start`` back to it, in its component, that does all that is owed on it: each time the
+    nearest duty next."""
     inside = component == component[start]
     nowhere, steps = np.zeros(graph.states, np.bool_), list[int]()
     here, home = start, nowhere.copy()

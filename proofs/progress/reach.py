@@ -1,6 +1,7 @@
 """Reach: walks over a graph given as arrays, all states of a distance at once.
 
-An ``Arrows`` is one direction of a graph: for each node its arrows, in order.  Numbers of arrows refer to the graph's own arrays.
+An ``Arrows`` is one direction of a graph: for each node its arrows, in order.  Numbers of arrows refer to the graph's
+own arrays.
 """
 
 import numpy as np
@@ -27,7 +28,8 @@ class Arrows:
 
 
 def order_of(begin: Ints) -> Ints:
-    """The stable order of small numbers: each is sorted together with its place, which takes a fifth of the time of argsort."""
+    """The stable order of small numbers: each is sorted together with its place, which takes a fifth of the time of
+    argsort."""
     if not begin.size or bool(np.all(begin[1:] >= begin[:-1])):
         return np.arange(begin.size)
     bits = np.uint64(int(begin.size - 1).bit_length())
@@ -46,7 +48,7 @@ def distinct(values: Ints) -> Ints:
 
 
 def reached(arrows: Arrows, start: Ints, inside: Bools) -> Bools:
-    """The nodes that can be reached from ``start`` without leaving ``inside``; both ends of every arrow must lie there."""
+    """The nodes that can be reached from ``start`` without leaving ``inside``."""
     seen = np.zeros(arrows.nodes, np.bool_)
     frontier = start[inside[start]]
     seen[frontier] = True
@@ -58,7 +60,8 @@ def reached(arrows: Arrows, start: Ints, inside: Bools) -> Bools:
 
 
 def path(arrows: Arrows, start: int, inside: Bools, goal_arrows: Bools, goal_nodes: Bools) -> list[int]:
-    """Arrows of a shortest walk of at least one arrow from ``start``, inside, ending with a goal arrow or at a goal node.
+    """Arrows of a shortest walk of at least one arrow from ``start``, inside, ending with a goal arrow or at a goal
+    node.
 
     Of equally short ones the first in order.  AssertionError if there is none: the caller knows that there is.
     """
