@@ -72,7 +72,7 @@ class Kip618Yardstick(Protocol):
     """Leaders write sets and counts, fence producers in between, and workers start tasks by what they read."""
 
     tasks: Constant[Nat]
-    log: Seq[Record, "log"]
+    log: Seq[Record, "log"]  # type: ignore[name-defined]  # a bound's name, not a type
     read: Map[Worker, Position]  # how far a worker has read the config topic
     owner: Option[Worker]  # whose producer has the newest epoch on the config topic
     leads: Map[Worker, Bool]  # believes to be the leader, perhaps wrongly
@@ -129,8 +129,8 @@ class Kip618Yardstick(Protocol):
     def reconfigure(s, w: Worker, n: Task):
         """The leader publishes a new set of task configurations."""
         require(s.leads[w] & s.may_write(w) & (s.round[w] != Round.CHECKED))
-        append(s.log, n)
         s.read[w] = length(s.log) + 1
+        append(s.log, n)
 
     @action
     def start_round(s, w: Worker):
@@ -167,8 +167,8 @@ class Kip618Yardstick(Protocol):
     def write_count(s, w: Worker):
         """The count of the set that the round was for."""
         require((s.round[w] == Round.CHECKED) & s.may_write(w))
-        append(s.log, s.tasks + at(s.log, s.fencing[w]))
         s.read[w] = length(s.log) + 1
+        append(s.log, s.tasks + at(s.log, s.fencing[w]))
         s.round[w] = Round.NONE
         s.fencing[w] = 0
 

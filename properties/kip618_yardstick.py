@@ -1,9 +1,11 @@
 """What the KIP-618 yardstick promises, with the four mistakes that are known to break it."""
 
+from collections.abc import Mapping
+
 from fencepost.model.kip618_yardstick import Kip618Yardstick, Position, Stage, Task, Worker
 from fencepost.model.language import Properties, at, exists, forall, implies, length, promise, witness
 
-from .catalogue import ProtocolEntry, Variant
+from .catalogue import Profile, ProtocolEntry, Variant
 
 
 class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
@@ -52,8 +54,8 @@ class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
 
 _SMALL = {"workers": 2, "tasks": 1, "log": 4}
 _FULL = {"workers": 2, "tasks": 2, "log": 4}
-_BOUNDS = {"smoke": _SMALL, "ci": _FULL, "nightly": dict(_FULL, log=5)}
-_MUTANT = {"smoke": _FULL}
+_BOUNDS: Mapping[Profile, Mapping[str, int]] = {"smoke": _SMALL, "ci": _FULL, "nightly": dict(_FULL, log=5)}
+_MUTANT: Mapping[Profile, Mapping[str, int]] = {"smoke": _FULL}
 
 
 def _mistake(name: str, rule: str, alternative: str, breaks: str, says: str) -> Variant:

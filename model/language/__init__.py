@@ -1,9 +1,9 @@
 """The language in which protocols and their properties are written.  See README.md, "How a rule reads"."""
 
+from .annotations import Bool, Constant, Enumeration, Ghost, Int, Map, Nat, Option, Seq, Set, Sort
 from .errors import ModelError
 from .properties import Properties, Property, leads_to, lemma, progress, promise, step, witness
 from .protocol import Action, Protocol, Spec, action, axiom, fault
-from .types import Bool, Constant, Enumeration, Ghost, Int, Map, Nat, Option, Seq, Set, Sort
 from .vocabulary import append, at, each, either, exists, forall, implies, latest, length, limit, require, rule, when
 
 __all__ = [

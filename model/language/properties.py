@@ -7,16 +7,18 @@ promises would hold of an empty model), *progress* says what happens in the end.
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .citing import check_rule
 from .errors import mistake
 from .lint import check_source
-from .protocol import Protocol, Spec
-from .recording import StateProxy, condition
+from .members import check_names, members
+from .protocol import Decorator, Protocol, Spec
+from .recording import StateProxy, check_locals, condition, sorted_parameters
+from .sources import line_of
 from .symbols import Symbol
 from .terms import Term, local
-from .types import ScalarType, scalar
+from .types import ScalarType
 
 KINDS = {"promise": "always", "lemma": "always", "step": "step", "witness": "sometimes", "progress": "eventually"}
 
@@ -54,7 +56,7 @@ class PropertyMethod:
         return self.body(*arguments)
 
 
-def promise(*, rule: str) -> Any:
+def promise(*, rule: str) -> Decorator:
     """Holds in every reachable state, and users rely on it."""
     return lambda body: PropertyMethod(body, "promise", rule)
 
@@ -64,17 +66,17 @@ def lemma(body: Callable[..., Any]) -> PropertyMethod:
     return PropertyMethod(body, "lemma")
 
 
-def step(*, rule: str) -> Any:
+def step(*, rule: str) -> Decorator:
     """Holds of every step: the method takes the state before and the state after."""
     return lambda body: PropertyMethod(body, "step", rule)
 
 
-def witness(*, of: str) -> Any:
+def witness(*, of: str) -> Decorator:
     """Holds in some reachable state: there the property ``of`` has something to say."""
     return lambda body: PropertyMethod(body, "witness", None, of)
 
 
-def progress(*, rule: str) -> Any:
+def progress(*, rule: str) -> Decorator:
     """The method returns leads_to(from, to): whenever the first holds, the second holds then or later, under fairness."""
     return lambda body: PropertyMethod(body, "progress", rule)
 
@@ -89,6 +91,10 @@ class Properties:
     protocol: ClassVar[type[Protocol]]
     properties: ClassVar[dict[str, Property]]
 
+    if TYPE_CHECKING:  # s and old and new in the methods: the protocol's variables and helpers
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __init_subclass__(cls, of: type[Protocol] | None = None) -> None:
         if of is not None:
             cls.protocol = of
@@ -97,41 +103,43 @@ class Properties:
 
 def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
     """The properties of ``cls`` and its bases, traced on the variables of ``spec``."""
-    found: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        if base not in (object, Properties):
-            found.update({n: m for n, m in vars(base).items() if not n.startswith("__")})
-    helpers = spec.helpers | {n: m for n, m in found.items() if inspect.isfunction(m)}
+    found = members(cls, Properties, PropertyMethod)
+    own = {n: m for n, m in found.items() if inspect.isfunction(m)}
+    check_names(cls, own, {*spec.types, *spec.constants})
+    helpers: dict[str, Callable[..., Any]] = {**spec.helpers, **own}
+    for helper in own.values():
+        check_source(helper, helpers)
     owner = Spec(spec.name, "", spec.types, spec.ghosts, spec.constants, (), (), {}, helpers)
     traced = {n: _property(owner, n, m) for n, m in found.items() if isinstance(m, PropertyMethod)}
     for item in traced.values():
         if item.of is not None and item.of not in traced:
-            raise mistake(f"witness {item.name} is of {item.of!r}, which is no property here", f"there are {', '.join(traced)}")
+            raise mistake(f"witness {item.name} is of {item.of!r}, which is no property here", f"there are {', '.join(traced)}", line_of(found[item.name].body))
     witnessed = {item.of for item in traced.values()}
     for item in traced.values():
         if item.role in ("promise", "step") and item.name not in witnessed:
-            raise mistake(f"{cls.__name__}.{item.name} has no witness", f"add @witness(of={item.name!r}): a reachable state in which it bites")
+            instead = f"add @witness(of={item.name!r}): a reachable state in which it bites"
+            raise mistake(f"{cls.__name__}.{item.name} has no witness", instead, line_of(found[item.name].body))
     return traced
 
 
 def _property(owner: Spec, name: str, method: PropertyMethod) -> Property:
-    check_source(method.body)
-    where = (inspect.getsourcefile(method.body) or "?", inspect.getsourcelines(method.body)[1])
+    check_source(method.body, owner.helpers)
+    where = line_of(method.body)
     doc = inspect.getdoc(method.body)
     if not doc:
         raise mistake(f"property {name} has no sentence", "say in a docstring what it means and where it does not hold", where)
     if method.rule is not None:
-        check_rule(method.rule)
+        check_rule(method.rule, where)
     states = [StateProxy(owner, None)] + ([StateProxy(owner, None, primed=True)] if method.role == "step" else [])
-    rest = list(inspect.signature(method.body).parameters.values())[len(states) :]
-    parameters = tuple((p.name, scalar(p.annotation)) for p in rest)
+    parameters = sorted_parameters(method.body, name, len(states))
+    if parameters and method.role != "progress":
+        raise mistake(f"property {name} takes parameters", "quantify inside: forall(Broker, lambda b: ...)", where)
     result = method.body(*states, *(Symbol(local(n, kind)) for n, kind in parameters))
     if method.role == "progress":
-        if not isinstance(result, tuple):
-            raise mistake(f"progress property {name} returns one condition", "return leads_to(from, to)", where)
-        terms = tuple(condition(part, name) for part in result)
+        if not isinstance(result, tuple) or len(result) != len(("from", "to")):
+            raise mistake(f"progress property {name} returns no pair of conditions", "return leads_to(from, to)", where)
+        terms = tuple(condition(part, f"property {name}", where) for part in result)
     else:
-        if parameters:
-            raise mistake(f"property {name} takes parameters", "quantify inside: forall(Broker, lambda b: ...)", where)
-        terms = (condition(result, name),)
+        terms = (condition(result, f"property {name}", where),)
+    check_locals({n for n, _ in parameters}, *terms, where=where)
     return Property(name, method.role, method.rule, terms, parameters, method.of, doc)

@@ -6,17 +6,19 @@ out with ``name = None``.
 """
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, overload
 
 from .citing import check_rule
-from .errors import ModelError, mistake
+from .errors import mistake
 from .lint import check_source
-from .recording import Guard, Recorder, StateProxy, Update, condition
+from .members import check_names, members
+from .recording import Guard, Recorder, StateProxy, Update, check_locals, condition, sorted_parameters
+from .sources import attribute_line, line_of
 from .symbols import Symbol
-from .terms import Term, local
-from .types import MapType, ScalarType, SeqType, Type, scalar, type_of
+from .terms import Term, local, variables
+from .types import ScalarType, Type, scalar, type_of
 
 FAIRNESS = ("weak", "strong", "")
 
@@ -55,14 +57,14 @@ class Spec:
     axioms: tuple[Term, ...]
     initial: tuple[Update, ...]
     actions: dict[str, Action]
-    helpers: dict[str, Callable[..., Any]] = field(repr=False, default_factory=dict)
+    helpers: Mapping[str, Callable[..., Any]] = field(repr=False, default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ActionMethod:
     """What ``@action`` makes of a method; calling it runs the original body, so that a variant can build on it."""
 
-    body: Callable[..., None]
+    body: Callable[..., Any]
     fair: str
     budget: str | None
     rule: str | None
@@ -77,8 +79,20 @@ class AxiomMethod:
     body: Callable[..., Any]
 
 
+Decorator = Callable[[Callable[..., Any]], Any]
+"""Any, since a variant may override an action with another signature, and takes it out with None."""
+
+
+@overload
+def action(body: Callable[..., Any]) -> Any: ...
+
+
+@overload
+def action(*, fair: str = "", rule: str | None = None, dead: str | None = None) -> Decorator: ...
+
+
 def action(
-    body: Callable[..., None] | None = None, *, fair: str = "", rule: str | None = None, dead: str | None = None
+    body: Callable[..., Any] | None = None, *, fair: str = "", rule: str | None = None, dead: str | None = None
 ) -> Any:
     """A step of the protocol.  ``fair="weak"``: taken in the end if it stays enabled; ``"strong"``: if it is enabled again and again."""
     if fair not in FAIRNESS:
@@ -88,7 +102,7 @@ def action(
     return ActionMethod(body, fair, None, rule, dead)
 
 
-def fault(*, budget: str) -> Any:
+def fault(*, budget: str) -> Decorator:
     """A step that nobody owes and that the environment may take ``budget`` (a bound's name) times in exploration."""
     return lambda function: ActionMethod(function, "", budget, None)
 
@@ -108,72 +122,87 @@ class Protocol:
 
 
 def _trace(cls: type[Protocol]) -> Spec:
-    types: dict[str, Type] = {}
-    ghosts: set[str] = set()
-    constants: dict[str, ScalarType] = {}
-    for base in reversed(cls.__mro__):
-        if base is Protocol:
-            continue
-        for name, annotation in inspect.get_annotations(base, eval_str=True).items():
-            where = (inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1])
-            role = getattr(annotation, "role", "")
-            try:
-                if role == "constant":
-                    constants[name] = scalar(annotation)
-                else:
-                    types[name] = type_of(annotation)
-            except ModelError as error:
-                raise mistake(f"variable {name} of {cls.__name__}: {error}", "mend the annotation", where) from None
-            ghosts.update([name] if role == "ghost" else [])
-    members = _members(cls)
-    helpers = {n: m for n, m in members.items() if inspect.isfunction(m) and n != "init"}
-    spec = Spec(cls.__name__, inspect.getdoc(cls) or "", types, frozenset(ghosts), constants, (), (), {}, helpers)
-    for method in members.values():
+    types, constants, ghosts = _variables(cls)
+    found = members(cls, Protocol, (ActionMethod, AxiomMethod))
+    check_names(cls, found, {*types, *constants})
+    helpers = {n: m for n, m in found.items() if inspect.isfunction(m) and n != "init"}
+    for method in found.values():
         body = getattr(method, "body", method)
         if inspect.isfunction(body):
-            check_source(body)
-    initial = _initial(spec, members.get("init"))
-    axioms = tuple(
-        condition(m.body(StateProxy(spec, None)), f"axiom {n}") for n, m in members.items() if isinstance(m, AxiomMethod)
-    )
-    actions = {n: _action(spec, n, m) for n, m in members.items() if isinstance(m, ActionMethod)}
-    return Spec(spec.name, spec.doc, types, frozenset(ghosts), constants, axioms, initial, actions, helpers)
+            check_source(body, helpers)
+    for name, helper in helpers.items():
+        _is_helper(name, helper)
+    spec = Spec(cls.__name__, inspect.getdoc(cls) or "", types, ghosts, constants, (), (), {}, helpers)
+    axioms = tuple(_axiom(spec, n, m) for n, m in found.items() if isinstance(m, AxiomMethod))
+    actions = {n: _action(spec, n, m) for n, m in found.items() if isinstance(m, ActionMethod)}
+    return replace(spec, axioms=axioms, initial=_initial(spec, found.get("init")), actions=actions)
 
 
-def _members(cls: type) -> dict[str, Any]:
-    """Class members of the whole lineage, base first in order of definition, overridden ones in their first place."""
-    found: dict[str, Any] = {}
+def _variables(cls: type[Protocol]) -> tuple[dict[str, Type], dict[str, ScalarType], frozenset[str]]:
+    """Variables, constants, and which variables are ghosts."""
+    types: dict[str, Type] = {}
+    constants: dict[str, ScalarType] = {}
+    ghosts: set[str] = set()
     for base in reversed(cls.__mro__):
-        if base not in (object, Protocol):
-            found.update({n: m for n, m in vars(base).items() if not n.startswith("__")})
-    return {n: m for n, m in found.items() if m is not None}
+        if base in (object, Protocol):
+            continue
+        for name, annotation in inspect.get_annotations(base, eval_str=True).items():
+            where, role = attribute_line(base, name), getattr(annotation, "role", "")
+            kind = type_of(annotation, f"variable {name}", where)
+            if name in types or name in constants:
+                raise mistake(f"variable {name} is declared again in {base.__name__}", "leave one declaration", where)
+            if role == "constant":
+                constants[name] = scalar(annotation)
+            else:
+                types[name] = kind
+            ghosts.update([name] if role == "ghost" else [])
+    return types, constants, frozenset(ghosts)
+
+
+def _is_helper(name: str, helper: Callable[..., Any]) -> None:
+    if any(p.annotation is not p.empty for p in inspect.signature(helper).parameters.values()):
+        raise mistake(
+            f"{name} takes sorts like an action and is none", "decorate it with @action or @fault; a helper's parameters have no sorts",
+            line_of(helper),
+        )  # fmt: skip
 
 
 def _initial(spec: Spec, init: Any) -> tuple[Update, ...]:
     if init is None:
         return ()
-    with Recorder(spec.types, frozenset(), None) as recorder:
+    with Recorder(spec.types, frozenset()) as recorder:
         init(StateProxy(spec, recorder))
-    if recorder.guards:
-        raise mistake("init() has a guard", "initial values are assigned; describe constants with @axiom")
+    if recorder.guards or recorder.limits:
+        raise mistake("init() has a guard or a limit", "initial values are assigned; describe constants with @axiom", line_of(init))
     return tuple(recorder.updates)
 
 
+def _axiom(spec: Spec, name: str, method: AxiomMethod) -> Term:
+    known = condition(method.body(StateProxy(spec, None)), f"axiom {name}")
+    if read := variables(known):
+        instead = "an axiom speaks of constants; state what holds of variables as a lemma"
+        raise mistake(f"axiom {name} reads the variable {min(read)}", instead, line_of(method.body))
+    return known
+
+
 def _action(spec: Spec, name: str, method: ActionMethod) -> Action:
-    where = (inspect.getsourcefile(method.body) or "?", inspect.getsourcelines(method.body)[1])
+    where = line_of(method.body)
     if method.rule is not None:
-        check_rule(method.rule)
-    parameters: list[tuple[str, ScalarType]] = []
-    for parameter in list(inspect.signature(method.body).parameters.values())[1:]:
-        if parameter.annotation is inspect.Parameter.empty:
-            raise mistake(f"parameter {parameter.name} of {name} has no sort", f"write {parameter.name}: Broker", where)
-        parameters.append((parameter.name, scalar(parameter.annotation)))
-    with Recorder(spec.types, spec.ghosts, None) as recorder:
-        method.body(StateProxy(spec, recorder), *(Symbol(local(n, kind)) for n, kind in parameters))
+        check_rule(method.rule, where)
+    parameters = sorted_parameters(method.body, name, 1)
+    with Recorder(spec.types, spec.ghosts) as recorder:
+        result: Any = method.body(StateProxy(spec, recorder), *(Symbol(local(n, kind)) for n, kind in parameters))
+    if result is not None:
+        raise mistake(f"action {name} returns a value, which nothing uses", "write require(...) for a guard", where)
+    names = {n for n, _ in parameters}
+    for u in recorder.updates:
+        check_locals(names.union(n for n, _ in u.bound), u.value, *u.keys, where=u.line)
+    for g in recorder.guards:
+        check_locals(names, g.condition, where=g.line)
     return Action(
-        name, tuple(parameters), tuple(recorder.guards), tuple(recorder.limits), tuple(recorder.updates),
+        name, parameters, tuple(recorder.guards), tuple(recorder.limits), tuple(recorder.updates),
         method.fair, method.budget, method.rule, method.dead, inspect.getdoc(method.body) or "", where,
     )  # fmt: skip
 
 
-__all__ = ["Action", "ActionMethod", "MapType", "Protocol", "SeqType", "Spec", "action", "axiom", "fault"]
+__all__ = ["Action", "ActionMethod", "Protocol", "Spec", "action", "axiom", "fault"]

@@ -1,13 +1,19 @@
 """What happens when an action runs on symbols: its guards, limits and updates are written down."""
 
+import difflib
+import inspect
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .citing import check_rule
 from .errors import caller, mistake
+from .refusals import Helper
+from .sources import line_of
 from .symbols import Symbol, coerce, truth
-from .terms import Term, conjuncts, state, term, variables
-from .types import BOOL, MapType, ScalarType, SeqType, Type
+from .terms import Term, conjuncts, free_locals, state, term, variables
+from .types import MapType, ScalarType, SeqType, Type, scalar, type_of
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,9 @@ class Recorder:
 
     check_rule: ClassVar[Any] = staticmethod(check_rule)
 
-    def __init__(self, types: dict[str, Type], ghosts: frozenset[str], default_rule: str | None) -> None:
-        self.types, self.ghosts, self.rule = types, ghosts, default_rule
+    def __init__(self, types: dict[str, Type], ghosts: frozenset[str]) -> None:
+        self.types, self.ghosts = types, ghosts
+        self.rule: str | None = None
         self.guards: list[Guard] = []
         self.limits: list[Term] = []
         self.updates: list[Update] = []
@@ -86,6 +93,8 @@ class Recorder:
         self._write(Update(variable, value, self.rule, caller(), keys=keys))
 
     def append(self, variable: str, value: Term) -> None:
+        if any(u.variable == variable for u in self.updates):
+            raise mistake(f"{variable} is appended to twice in one action", "one step appends one entry; let an entry hold both")
         self._write(Update(variable, value, self.rule, caller(), appends=True))
 
     def whole(self, variable: str, value: Any) -> None:
@@ -95,7 +104,7 @@ class Recorder:
         if any(u.variable == variable for u in self.updates):
             raise mistake(f"{variable} is assigned twice in one action", "assign it once, with when(condition, a, b)")
         if isinstance(kind, SeqType):
-            raise mistake(f"{variable} is a sequence", "grow it with append(s.sequence, entry)")
+            raise mistake(f"{variable}, a sequence, is assigned as a whole", "grow it with append(s.sequence, entry)")
         if not isinstance(kind, MapType):
             if isinstance(value, Each):
                 raise mistake(f"{variable} is {kind}, not a map", "assign a single value")
@@ -126,22 +135,50 @@ class StateProxy:
             return Symbol(state(name, kind, self._primed), recorder)
         helper = owner.helpers.get(name)
         if helper is None:
-            raise mistake(f"{owner.name} has no variable {name!r}", f"it has {', '.join(sorted(owner.types))}")
-        return lambda *arguments: helper(self, *arguments)
+            raise mistake(f"{owner.name} has no variable or helper {name!r}", self._near(name))
+        return Helper(name, helper, self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._recorder is None:
             raise mistake(f"a property assigns {name}", "properties only read; assign in an action")
+        if name in self._owner.constants:
+            raise mistake(f"the constant {name} is assigned", "declare it as a variable, or say with @axiom what is known of it")
         if name not in self._owner.types:
-            raise mistake(f"{self._owner.name} has no variable {name!r} to assign", f"it has {', '.join(sorted(self._owner.types))}")
+            raise mistake(f"{self._owner.name} has no variable {name!r} to assign", self._near(name))
         self._recorder.whole(name, value)
 
+    def _near(self, name: str) -> str:
+        """What may have been meant."""
+        owner = self._owner
+        near = difflib.get_close_matches(name, [*owner.types, *owner.constants, *owner.helpers], n=3)
+        return f"the nearest are {', '.join(near)}" if near else f"it has {', '.join(sorted(owner.types))}; another action is Class.action(s, ...)"
 
-def condition(value: Any, role: str) -> Term:
+
+def condition(value: Any, role: str, where: tuple[str, int] | None = None) -> Term:
     """The Bool term that a property returned."""
     if value is None:
-        raise mistake(f"{role} returns nothing", "end it with `return <condition>`")
+        raise mistake(f"{role} returns nothing", "end it with `return <condition>`", where)
+    if not isinstance(value, Symbol | bool):
+        raise mistake(f"{role} returns {value!r}", "return a condition", where)
     return truth(value, role)
 
 
-__all__ = ["BOOL", "Guard", "Recorder", "StateProxy", "Update", "condition", "current"]
+def sorted_parameters(body: Callable[..., Any], name: str, skip: int) -> tuple[tuple[str, ScalarType], ...]:
+    """Names and sorts of a method's parameters after the first ``skip``, which stand for states."""
+    found = []
+    for p in list(inspect.signature(body, eval_str=True).parameters.values())[skip:]:
+        if p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is not p.empty:
+            raise mistake(f"parameter {p.name} of {name} has a default or a star", f"write {p.name}: Broker", line_of(body))
+        if p.annotation is p.empty:
+            raise mistake(f"parameter {p.name} of {name} has no sort", f"write {p.name}: Broker", line_of(body))
+        type_of(p.annotation, f"parameter {p.name}", line_of(body))
+        found.append((p.name, scalar(p.annotation)))
+    return tuple(found)
+
+
+def check_locals(known: AbstractSet[str], *roots: Term, where: tuple[str, int]) -> None:
+    """A quantifier's variable that was carried out of its function means nothing outside."""
+    for root in roots:
+        if stray := free_locals(root) - known:
+            name = min(stray).split(".", maxsplit=1)[0]
+            raise mistake(f"{name} is used outside the function that it is an argument of", "quantify where it is used", where)

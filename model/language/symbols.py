@@ -1,26 +1,24 @@
 """Symbols: what a protocol's methods compute with while they are traced.
 
 A symbol has the operators that mean the same in every reading, and refuses, with file and line, all that Python would decide on
-its own: truth, membership, iteration, hashing.  ``&``, ``|``, ``~`` take Bool only, since ``a >= b | c`` reads as ``a >= (b | c)``.
+its own (`Refusals`): truth, membership, iteration, hashing.  ``&``, ``|``, ``~`` take Bool only, since ``a >= b | c`` reads as ``a >= (b | c)``.
 """
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .errors import mistake
+from .refusals import Helper, Refusals
 from .terms import Term, boolean, both, conditional, constant, describe_type, negation, result_type, term
 from .types import BOOL, INT, NAT, AtomsType, BoolType, EnumType, MapType, NumberType, OptionType, ScalarType, SeqType
 
 
-class Symbol:
+class Symbol(Refusals):
     """A value not known while tracing.  ``recorder`` is set on a map or sequence that the action may assign to."""
 
     __slots__ = ("recorder", "term")
 
     def __init__(self, node: Term, recorder: Any = None) -> None:
         self.term, self.recorder = node, recorder
-
-    __hash__ = None  # type: ignore[assignment]  # a symbol in a dict or set would be compared by Python
 
     def __repr__(self) -> str:
         return f"<{describe_type(self.term.type)}: {self.term!r}>"
@@ -81,25 +79,13 @@ class Symbol:
             raise mistake(f"{describe_type(kind)} can't be assigned by key here", "assign s.map[key] in an action")
         self.recorder.point(self.term.data[0], key_terms(kind, keys), coerce(value, kind.value, "the value assigned"))
 
-    def _refuse(self, instead: str) -> NoReturn:
-        raise mistake(f"Python would decide about {self!r} while the rule is read, before any state is known", instead)
+    def __hash__(self) -> int:
+        self.refuse("a dict key or set member", "use a Map or a Set of the protocol")
 
-    def __bool__(self) -> NoReturn:
-        self._refuse("use &, |, ~, implies(a, b) or when(c, a, b); not `and`, `or`, `not`, `if`, or a < b < c")
-
-    def __iter__(self) -> NoReturn:
-        self._refuse("use forall, exists or each over a sort instead of a loop")
-
-    def __len__(self) -> NoReturn:
-        self._refuse("use length(sequence)")
-
-    def __contains__(self, _item: object) -> NoReturn:
-        self._refuse("write s.set[item], not `item in s.set`")
-
-    def __index__(self) -> NoReturn:
-        self._refuse("a Python list can't be indexed by it; use a Map")
-
-    __int__ = __float__ = __index__
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python itself asks for these, and takes no for an answer
+            raise AttributeError(name)
+        raise mistake(f"{self!r} has no attribute {name!r}", "a value has operators only; an entry of a map is s.map[key]")
 
 
 def key_terms(kind: MapType, keys: Any) -> tuple[Term, ...]:
@@ -113,8 +99,12 @@ def truth(value: Any, operator: str) -> Term:
     """The term of a Bool operand."""
     node = value.term if isinstance(value, Symbol) else constant(value, BOOL) if isinstance(value, bool) else None
     if node is None or not isinstance(node.type, BoolType):
+        if isinstance(value, Helper):
+            value.refuse(operator, "")
         what = describe_type(node.type) if node is not None else repr(value)
-        raise mistake(f"{what} is no operand of {operator}", f"put parentheses round the comparison: (a >= b) {operator} c")
+        binds = operator in ("&", "|", "~")
+        advice = f"put parentheses round the comparison: (a >= b) {operator} c" if binds else "give it a condition"
+        raise mistake(f"{what} is no operand of {operator}", advice)
     return node
 
 
@@ -127,6 +117,8 @@ def coerce(value: Any, kind: ScalarType, role: str) -> Term:
         if isinstance(kind, OptionType) and got == kind.of:
             return term("some", (value.term,), None, kind)
         raise mistake(f"{role} is {describe_type(got)} where {describe_type(kind)} is meant", "give it a value of that type")
+    if isinstance(value, Helper):
+        value.refuse(role, "")
     if isinstance(kind, BoolType) and isinstance(value, bool):
         return constant(value, kind)
     if isinstance(kind, NumberType) and isinstance(value, int) and not isinstance(value, bool) and (value >= 0 or kind.signed):
@@ -140,14 +132,15 @@ def coerce(value: Any, kind: ScalarType, role: str) -> Term:
 def pair(a: Any, b: Any, role: str) -> tuple[Term, Term]:
     """Both operands as terms of one type, taken from whichever side is symbolic (an Option wins)."""
     kinds = [v.term.type for v in (a, b) if isinstance(v, Symbol)]
-    if any(isinstance(kind, MapType | SeqType) for kind in kinds):
+    scalars = [kind for kind in kinds if not isinstance(kind, MapType | SeqType)]
+    if len(scalars) < len(kinds):
         raise mistake(f"{role} is asked of a whole map or sequence", "compare entries: forall(Sort, lambda x: s.m[x] == ...)")
-    if not kinds:
+    if not scalars:
         raise mistake(f"{role} is asked of {a!r} and {b!r}, neither of which depends on the state", "compute it in Python")
-    kind = next((k for k in kinds if isinstance(k, OptionType)), kinds[0])
+    kind = next((k for k in scalars if isinstance(k, OptionType)), scalars[0])
     if isinstance(kind, NumberType):
-        kind = INT if any(isinstance(k, NumberType) and k.signed for k in kinds) else NAT
-    return coerce(a, kind, role), coerce(b, kind, role)
+        kind = INT if any(isinstance(k, NumberType) and k.signed for k in scalars) else NAT
+    return coerce(a, kind, f"a side of {role}"), coerce(b, kind, f"a side of {role}")
 
 
 def number(value: Any, role: str) -> Term:
@@ -181,6 +174,3 @@ def choose(test: Any, then: Any, other: Any) -> Symbol:
     if isinstance(then, int) and isinstance(other, int):
         return Symbol(conditional(condition, number(then, "when"), number(other, "when")))
     return Symbol(conditional(condition, *pair(then, other, "when")))
-
-
-Body = Callable[..., Any]

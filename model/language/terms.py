@@ -20,6 +20,7 @@ choice                   default, alternative, …; data = (rule, names): what a
 ======================== =================================================================
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,6 +47,9 @@ class Term:
         self.op, self.args, self.data, self.type = op, args, data, kind
 
     def __repr__(self) -> str:
+        if self.op in ("state", "local", "constant", "const"):
+            name = self.data[0] + "'" * self.data[1] if self.op == "state" else self.data
+            return str(name).split(".", maxsplit=1)[0]
         inside = [repr(a) for a in self.args]
         if self.data is not None:
             inside.insert(0, str(self.data))
@@ -143,6 +147,19 @@ def subterms(root: Term) -> Iterator[Term]:
 def variables(root: Term) -> set[str]:
     """Names of the state variables that a term reads."""
     return {node.data[0] for node in subterms(root) if node.op == "state"}
+
+
+@functools.cache
+def free_locals(root: Term) -> frozenset[str]:
+    """Names of the locals that no quantifier within the term binds."""
+    if root.op == "local":
+        return frozenset([root.data])
+    below = [free_locals(a) for a in root.args]
+    if root.op in ("forall", "exists"):
+        return below[0] - {name for name, _ in root.data}
+    if root.op == "latest":
+        return below[0] | below[1] | (below[2] - {root.data[0]})
+    return frozenset().union(*below)
 
 
 def conjuncts(root: Term) -> tuple[Term, ...]:

@@ -1,14 +1,12 @@
-"""The types of the language, and the classes by which a protocol names them.
+"""The types of the language, as the engines see them: frozen descriptions of what a protocol's annotations name.
 
-A protocol writes ``class Broker(Sort, bound="brokers")``, ``class Id(Nat, upto="ids")``, ``Map[Broker, Id]``; the engines see
-the frozen descriptions below.  In proofs a sort is uninterpreted and a number unbounded; in exploration both are cut to the
-named bound, and nothing else about the protocol changes.
+In proofs a sort is uninterpreted and a number unbounded; in exploration both are cut to the named bound, and nothing else about
+the protocol changes.
 """
 
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVarTuple
 
 from .errors import mistake
 
@@ -96,97 +94,14 @@ def is_number(kind: Type) -> bool:
     return isinstance(kind, NumberType)
 
 
-class Bool:
-    """True or False."""
-
-    type: Any = BOOL
-
-
-class Int:
-    """An integer, negative ones included."""
-
-    type: Any = INT
-
-
-class Nat:
-    """A natural number.  ``class Id(Nat, upto="ids")`` gives it a name and its largest value in exploration."""
-
-    type: Any = NAT
-
-    def __init_subclass__(cls, upto: str | int | None = None) -> None:
-        cls.type = NumberType(cls.__name__, None if upto is None else str(upto))
-
-
-class Sort:
-    """Elements without structure, such as brokers.  ``bound`` names how many there are in exploration."""
-
-    type: Any = None
-
-    def __init_subclass__(cls, bound: str) -> None:
-        cls.type = AtomsType(cls.__name__, bound)
-
-
-class Enumeration:
-    """A handful of named values: the class attributes in capital letters, in order; the first is the zero value."""
-
-    type: Any = None
-
-    def __init_subclass__(cls) -> None:
-        from .symbols import Symbol
-        from .terms import constant
-
-        names = tuple(name for name in vars(cls) if name.isupper())
-        cls.type = EnumType(cls.__name__, names)
-        for number, name in enumerate(names):
-            setattr(cls, name, Symbol(constant(number, cls.type)))
-
-
-Ts = TypeVarTuple("Ts")
-
-if TYPE_CHECKING:
-
-    class Map(Generic[*Ts]): ...
-
-    class Set(Generic[*Ts]): ...
-
-    class Seq(Generic[*Ts]): ...
-
-    class Option(Generic[*Ts]): ...
-
-    class Ghost(Generic[*Ts]): ...
-
-    class Constant(Generic[*Ts]): ...
-
-else:
-
-    class _Wrapped:
-        """An annotation that carries a type and, for variables, the role they play."""
-
-        def __init__(self, kind: Type, role: str = "") -> None:
-            self.type, self.role = kind, role
-
-    class _Maker:
-        def __init__(self, make) -> None:
-            self.make = make
-
-        def __getitem__(self, arguments):
-            return self.make(*(arguments if isinstance(arguments, tuple) else (arguments,)))
-
-    Map = _Maker(lambda *a: _Wrapped(MapType(tuple(scalar(k) for k in a[:-1]), scalar(a[-1]))))
-    Set = _Maker(lambda *keys: _Wrapped(MapType(tuple(scalar(k) for k in keys), BOOL)))
-    Seq = _Maker(lambda entry, bound: _Wrapped(SeqType(scalar(entry), bound)))
-    Option = _Maker(lambda of: _Wrapped(OptionType(scalar(of))))
-    Ghost = _Maker(lambda of: _Wrapped(type_of(of), "ghost"))
-    Constant = _Maker(lambda of: _Wrapped(scalar(of), "constant"))
-
-
-def type_of(annotation: object) -> Type:
+def type_of(annotation: object, role: str = "", where: tuple[str, int] | None = None) -> Type:
     """The description behind an annotation; a mistake with file and line if it is not one of the language's."""
-    kind = getattr(annotation, "type", None)
+    kind = vars(annotation).get("type") if hasattr(annotation, "__dict__") else None
     if not isinstance(kind, BoolType | NumberType | AtomsType | EnumType | OptionType | MapType | SeqType):
         raise mistake(
-            f"{annotation!r} is not a type of the language",
+            f"{role}{' has ' if role else ''}{annotation!r}, which is not a type of the language",
             "use Bool, Nat, Int, a Sort, an Enumeration, Option[...], Map[...], Set[...] or Seq[...]",
+            where,
         )
     return kind
 

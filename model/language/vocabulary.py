@@ -6,7 +6,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .errors import mistake
@@ -20,6 +20,8 @@ _depth = 0
 
 def require(condition: Any, rule: str | None = None) -> None:
     """The action is enabled only if this holds; each conjunct is reported and mutated on its own."""
+    if isinstance(condition, bool):
+        raise mistake(f"require({condition}) does not depend on the state", "compare variables or parameters, or leave it out")
     current("require").guard(truth(condition, "require"), rule)
 
 
@@ -28,11 +30,15 @@ def limit(condition: Any) -> None:
     current("limit").limit(truth(condition, "limit"))
 
 
-@contextmanager
-def rule(number: str) -> Iterator[None]:
+def rule(number: str) -> AbstractContextManager[None]:
     """The updates inside encode this rule: ``with rule("730.8"): s.next = …``."""
     recorder = current("rule")
     recorder.check_rule(number)
+    return _marked(recorder, number)
+
+
+@contextmanager
+def _marked(recorder: Recorder, number: str) -> Iterator[None]:
     before, recorder.rule = recorder.rule, number
     try:
         yield
@@ -82,18 +88,25 @@ def exists(*sorts_and_body: Any) -> Symbol:
 
 def _quantifier(op: str, sorts_and_body: tuple[Any, ...]) -> Symbol:
     *sorts, body = sorts_and_body
-    if not sorts or not callable(body) or isinstance(body, type):
+    if not sorts or not _is_function(body):
         raise mistake(f"{op} got no sorts or no function", f"write {op}(Broker, lambda b: ...)")
     names, result = abstract(body, [scalar(s) for s in sorts])
     return Symbol(term(op, (truth(result, op),), names, truth(True, op).type))
 
 
+def _is_function(body: Any) -> bool:
+    return callable(body) and not isinstance(body, type | Symbol)
+
+
 def abstract(body: Callable[..., Any], kinds: list[ScalarType]) -> tuple[tuple[tuple[str, ScalarType], ...], Any]:
     """Calls the function on fresh locals, named by their depth so that nested binders never clash."""
     global _depth  # noqa: PLW0603
+    if not _is_function(body):
+        raise mistake(f"{body!r} is no function", "write lambda x: ...")
     names = list(inspect.signature(body).parameters)
     if len(names) != len(kinds):
-        raise mistake(f"the function takes {len(names)} arguments for {len(kinds)} sorts", "give one argument per sort")
+        sorts = ", ".join(map(str, kinds))
+        raise mistake(f"the function takes {len(names)} arguments where there is one for each of {sorts}", "give it one argument per sort")
     _depth += 1
     try:
         bound = tuple((f"{name}.{_depth}", kind) for name, kind in zip(names, kinds, strict=True))
@@ -115,19 +128,19 @@ def each(body: Callable[..., Any]) -> Any:
 
 
 def length(sequence: Symbol) -> Symbol:
-    return Symbol(term("length", (_sequence(sequence),), None, NAT))
+    return Symbol(term("length", (_read(sequence),), None, NAT))
 
 
 def at(sequence: Symbol, position: Any) -> Symbol:
     """The entry at position 1 … length; the zero value elsewhere."""
-    node = _sequence(sequence)
+    node = _read(sequence)
     assert isinstance(node.type, SeqType)
     return Symbol(term("at", (node, coerce(position, NAT, "a position")), None, node.type.entry))
 
 
 def latest(sequence: Symbol, body: Callable[[Any], Any], upto: Any = None) -> Symbol:
     """The highest position whose entry satisfies ``body``, among the first ``upto`` (default: all); 0 if there is none."""
-    node = _sequence(sequence)
+    node = _read(sequence)
     assert isinstance(node.type, SeqType)
     bound, result = abstract(body, [node.type.entry])
     last = coerce(length(sequence) if upto is None else upto, NAT, "upto")
@@ -143,9 +156,12 @@ def append(sequence: Symbol, value: Any) -> None:
 
 def _sequence(value: Any) -> Term:
     if not isinstance(value, Symbol) or not isinstance(value.term.type, SeqType):
-        raise mistake(f"{value!r} is no sequence", "declare the variable as Seq[entry, \"bound\"]")
+        raise mistake(f"{value!r} is no sequence", 'declare the variable as Seq[entry, "bound"]')
     return value.term
 
 
-def finite(kind: ScalarType) -> bool:
-    return isinstance(kind, AtomsType | EnumType)
+def _read(sequence: Any) -> Term:
+    node = _sequence(sequence)
+    if sequence.recorder is not None:
+        sequence.recorder.reading(node.data[0])
+    return node

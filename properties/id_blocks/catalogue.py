@@ -98,7 +98,7 @@ class UncoordinatedRepairedProperties(Promises, of=UncoordinatedRepaired):
 _TWICE = {"no_id_twice": "violated", "disjoint_blocks": "violated"}
 _FOR_EVER = {"an_id_even_at_the_end": "violated"}
 _SAFETY_ONLY = ("an_id_in_the_end", "an_id_even_at_the_end")
-_ALONE = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
+_ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
 REFERENCE = "fencepost.reference_impl.id_blocks"
 SIMULATED = dict(brokers=3, controllers=3, block_size=10, max_id=100_000, events=200)
