@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Conjunct = tuple[str, int]
 """(action, position of the guard in it)."""
 
+SAMPLED, SELDOM = 1_000, 8  # so many states are looked at, and then every eighth: most is learnt early
+
 
 @dataclass
 class Coverage:
@@ -35,6 +37,7 @@ class Coverage:
     false: set[Conjunct] = field(default_factory=set)
     decisive: set[Conjunct] = field(default_factory=set)
     spec: Spec | None = None
+    states: int = 0
 
     @staticmethod
     def none() -> "Coverage":
@@ -59,7 +62,9 @@ class Coverage:
 
     def sample(self, stepper: "Stepper", state: State) -> None:
         """Look at the guards of every action in one state, for all parameters, as long as there is something to learn."""
-        self.spec = stepper.reading.plain.spec
+        self.spec, self.states = stepper.reading.plain.spec, self.states + 1
+        if self.states > SAMPLED and self.states % SELDOM:
+            return
         for action in self.spec.actions.values():
             places = [(action.name, i) for i in range(len(action.guards))]
             if all(p in self.true and p in self.false and p in self.decisive for p in places):
@@ -71,7 +76,7 @@ class Coverage:
     def _look(
         self, stepper: "Stepper", action: Action, places: list[Conjunct], state: State, values: dict[str, Any]
     ) -> None:
-        holding = [stepper.reading.plain.holds(g.condition, state, None, **values) for g in action.guards]
+        holding = [stepper.plain.value(g.condition, state, **values) for g in action.guards]
         self.true.update(p for p, h in zip(places, holding, strict=True) if h)
         failing = [p for p, h in zip(places, holding, strict=True) if not h]
         self.false.update(failing)
@@ -97,7 +102,7 @@ class Coverage:
         return Coverage(
             self.actions + other.actions, self.rules + other.rules, self.errors + other.errors, self.kinds + other.kinds,
             self.calls + other.calls, self.true | other.true, self.false | other.false, self.decisive | other.decisive,
-            self.spec or other.spec,
+            self.spec or other.spec, self.states + other.states,
         )  # fmt: skip
 
 

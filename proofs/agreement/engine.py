@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hypothesis.database import ExampleDatabase
+from hypothesis.errors import Flaky
 
 from fencepost.properties.id_blocks.machine import Run
 from fencepost.properties.id_blocks.plug import Factory
@@ -79,10 +80,14 @@ def agree(
         raise ValueError(f"the model of id-blocks has no variant {variant!r}: there are {', '.join(MODELS)}")
     factory, name = reach(implementation)
     search = Search(factory, variant, config or {}, observed, prefixes)
-    search.search(seed, max_examples, steps, database)
-    failure = None if search.failure is None else _shrunk(search, search.failure, name)
+    try:
+        search.search(seed, max_examples, steps, database)
+    except Flaky as error:
+        raise ImplementationError(_not_deterministic(name or repr(implementation))) from error
+    failure = _shortest(search, name) if search.failures else None
     return AgreementReport(
-        name or repr(implementation), variant, seed, "violated" if failure else "holds", failure, search.examples,
+        name or repr(implementation), variant, seed, "violated" if failure else "holds", failure,
+        search.examples_to_failure or search.examples,
         tuple(sorted(search.observed)), search.coverage, time.monotonic() - began,
     )  # fmt: skip
 
@@ -103,28 +108,38 @@ def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
     return factory, implementation
 
 
-def _shrunk(search: Search, failure: Failure, name: str) -> Disagreement:
-    if search.replay(failure.program) is None:
-        raise ImplementationError(
-            f"{name or search.factory!r} is not deterministic: the same calls on the same configuration gave other events; "
-            f"take all randomness from config['seed'] and all time from advance()"
-        )
+def _shortest(search: Search, name: str) -> Disagreement:
+    """The failure with the shortest program, of all that were found; each is shrunk."""
 
     def fails(program: Program) -> Program | None:
         again = search.replay(program)
         return None if again is None else again.program
 
-    shortest = shrink(failure.program, fails)
-    last = search.replay(shortest)
+    for failure in search.failures:
+        if fails(failure.program) is None:
+            raise ImplementationError(_not_deterministic(name or repr(search.factory)))
+    shrunk = [shrink(failure.program, fails) for failure in search.failures]
+    last = search.replay(min(shrunk, key=lambda program: len(program.calls)))
     assert last is not None
-    evidence, conjuncts = last.disagreed.evidence, last.disagreed.conjuncts
+    return _described(search, last, name)
+
+
+def _not_deterministic(name: str) -> str:
+    return (
+        f"{name} is not deterministic: the same calls on the same configuration gave something else; "
+        f"take all randomness from config['seed'] and all time from advance()"
+    )
+
+
+def _described(search: Search, last: Failure, name: str) -> Disagreement:
+    evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.broken
     return Disagreement(
         str(evidence),
         conjuncts,
-        last.watch.monitor.broken,
-        "" if last.watch.monitor.broken else going_on(search.factory, shortest, last.watch.monitor.ids),
-        len(shortest.calls),
-        paste(name, shortest.config, last.run.made, evidence, conjuncts),
+        broken,
+        "" if broken else going_on(search.factory, last.program, last.watch.monitor.ids),
+        len(last.program.calls),
+        paste(name, last.program.config, last.run.made, evidence, conjuncts),
     )
 
 

@@ -1,6 +1,6 @@
 """A variant of the model, ready to be run against a cluster of given size."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,6 +12,7 @@ from fencepost.model.language.mutations import settle
 from fencepost.model.language.observations import TracedObservation, trace_observations
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.terms import Term, conjuncts, subterms
+from fencepost.model.language.types import Bounds
 from fencepost.properties.id_blocks.calls import AFTERWARDS_BY_VARIANT
 from fencepost.properties.id_blocks.observations import BY_VARIANT, COLUMNS
 
@@ -26,12 +27,20 @@ ENOUGH = 1 << 20  # more restarts, elections and writes than any program has
 class Driven(Plain):
     """Nothing is out of range here: sizes are needed for quantifiers only."""
 
+    def __init__(self, spec: Spec, constants: dict[str, int], bounds: Bounds) -> None:
+        super().__init__(spec, constants, bounds, ghosts=False)
+        self._values: dict[tuple[Term, tuple[str, ...]], Callable[..., Any]] = {}
+
     def within(self, state: State) -> bool:
         return True
 
     def value(self, node: Term, state: State, **row: Any) -> Any:
-        """The value of any term."""
-        return self._cached(node, f"lambda S, T{''.join(f', {n}_' for n in row)}: {{}}")(state, None, *row.values())
+        """The value of any term; one function for a term and the names it is given."""
+        key = node, tuple(row)
+        if key not in self._values:
+            names = "".join(f", {n}_" for n in row)
+            self._values[key] = eval(f"lambda S{names}: {self._text(node)}", self._namespace)
+        return self._values[key](state, *row.values())
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class Conjunct:
     columns: tuple[str, ...]
 
     def holds(self, plain: Driven, state: State, row: Mapping[str, Any]) -> bool:
-        return plain.holds(self.term, state, None, **{c: row[c] for c in self.columns})
+        return bool(plain.value(self.term, state, **{c: row[c] for c in self.columns}))
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,7 @@ def _apart(traced: TracedObservation, spec: Spec) -> Observed:
     return Observed(traced.kind, steps, conjuncts_of(traced.before), conjuncts_of(traced.after), traced.rule or "")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def read_variant(variant: str, brokers: int, size: int, max_id: int) -> Reading:
     """The reading for a cluster.  Raises ValueError for an unknown variant.
 
@@ -118,7 +127,7 @@ def read_variant(variant: str, brokers: int, size: int, max_id: int) -> Reading:
     checks = trace_observations(spec, COLUMNS, AFTERWARDS_BY_VARIANT[variant])
     return Reading(
         variant,
-        Driven(spec, constants, bounds, ghosts=False),
+        Driven(spec, constants, bounds),
         {kind: _apart(o, spec) for kind, o in traced.items()},
         {kind: _apart(o, spec) for kind, o in checks.items()},
         brokers,

@@ -2,11 +2,13 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import ExampleDatabase
+from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
 from fencepost.properties.id_blocks.machine import MACHINES, Run
@@ -18,6 +20,10 @@ from .coverage import Coverage
 from .failures import Disagreed, Evidence, FalseConjunct
 from .readings import read_variant
 from .tracker import Tracker
+
+
+FAILURES, FURTHER = 6, 30
+"""After the first failing example, so many failures or further examples end the search."""
 
 
 class Watch:
@@ -50,8 +56,15 @@ class Failure:
     disagreed: Disagreed
 
 
+class Enough(BaseException):
+    """The search is over: enough has been found.  No Exception, so that Hypothesis does not take it for a failure of the example."""
+
+
 class Search:
-    """Runs examples on one implementation.  Found first is kept: shrinking is done on it afterwards, without Hypothesis."""
+    """Runs examples on one implementation, and a few more after the first that fails: the next may have a shorter program in it.
+
+    Shrinking is done afterwards and without Hypothesis, call by call.
+    """
 
     def __init__(
         self, factory: Factory, variant: str, config: Mapping[str, Any], observed: frozenset[str] | None,
@@ -61,28 +74,41 @@ class Search:
         self.prefixes = [tuple(p) for p in prefixes]
         self.coverage = Coverage()
         self.examples = 0
-        self.failure: Failure | None = None
+        self.examples_to_failure = 0
+        self.failures: list[Failure] = []
+        self.at_once = False
         self.observed = self._probe() if observed is None else observed | BLACK_BOX
 
     def search(self, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None) -> None:
-        """Drive examples until one fails.  Leaves the failure, the number of examples and the coverage in this object."""
+        """Drive examples.  Leaves the failures, the numbers of examples and the coverage in this object.
+
+        With a database the first failure ends the search, and is tried first the next time.
+        """
+        self.at_once = database is not None
         machine = type(f"{self.variant.title()}Machine", (MACHINES[self.variant],), {"session": self})
         chosen = settings(
             max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database, verbosity=Verbosity.quiet,
             suppress_health_check=list(HealthCheck), phases=(Phase.reuse, Phase.generate), report_multiple_bugs=False,
             print_blob=False, derandomize=False,
         )  # fmt: skip
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+        with warnings.catch_warnings(), suppress(Enough, Disagreed):
+            warnings.simplefilter("ignore")
+            try:
                 run_state_machine_as_test(seed(seed_number)(machine), settings=chosen)
-        except Disagreed:
-            assert self.failure is not None
+            except Flaky:
+                if not self._is_enough():  # else Hypothesis only says that an example was cut short, as it was
+                    raise
+
+    def _is_enough(self) -> bool:
+        return len(self.failures) >= FAILURES or (
+            bool(self.failures) and self.examples >= self.examples_to_failure + FURTHER
+        )
 
     def start(self, config: Mapping[str, Any]) -> Run:
-        """A watched cluster for the next example; every other one starts from a prefix, if there are any."""
-        if self.failure is None:
-            self.examples += 1
+        """A watched cluster for the next example; the examples take turns with the prefixes, if there are any."""
+        if self._is_enough():
+            raise Enough
+        self.examples += 1
         run = Run(self.factory, config, Watch(self.variant, config, self.observed, self.coverage))
         if self.prefixes:
             choices = [(), *self.prefixes]
@@ -91,16 +117,19 @@ class Search:
         return run
 
     def call(self, run: Run, call: Call) -> Made | None:
+        """Make a call; nothing happens any more in a run that has failed."""
+        if run.over:
+            return None
         try:
             return run.call(call)
         except Disagreed as disagreed:
-            self.keep(run, disagreed)
-            raise
-
-    def keep(self, run: Run, disagreed: Disagreed) -> None:
-        if self.failure is None:
             assert isinstance(run.watcher, Watch)
-            self.failure = Failure(Program(run.config, tuple(run.tried)), run, run.watcher, disagreed)
+            run.over = True
+            self.examples_to_failure = self.examples_to_failure or self.examples
+            self.failures.append(Failure(Program(run.config, tuple(run.tried)), run, run.watcher, disagreed))
+            if self.at_once:
+                raise
+            return None
 
     def replay(self, program: Program, coverage: Coverage | None = None) -> Failure | None:
         """The program once more from the start; None if it does not fail."""

@@ -64,7 +64,8 @@ def _smaller_clusters(program: Program) -> Iterator[Program]:
     def changed(**values: Any) -> Program:
         return replace(program, config={**config, **values})
 
-    for brokers in range(1, config["brokers"]):
+    named = max((c.broker for c in program.calls), default=0) + 1
+    for brokers in range(max(1, named), config["brokers"]):
         yield changed(brokers=brokers)
     for controllers in range(1, config["controllers"]):
         yield changed(controllers=controllers)

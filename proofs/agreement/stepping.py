@@ -21,7 +21,7 @@ from .words import UNKNOWN, with_values
 Row = Mapping[str, Any]
 """The columns of one event, known or guessed; `UNKNOWN` where nobody saw them."""
 
-SENT = 1
+SENT, ANSWERED, REFUSED = 1, 3, 4  # members of Stage
 NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED = 41, 31
 
 
@@ -83,7 +83,7 @@ class Stepper:
         row["by_controller"] = made.call.name == "zk_step" and made.call.broker < 0
         return row
 
-    def row_of_event(self, event: Any, evidence: Evidence) -> dict[str, Any]:
+    def row_of_event(self, event: Any, evidence: Evidence, candidates: Sequence[Candidate]) -> dict[str, Any]:
         """What an event says.  Raises `Disagreed` if it speaks of a request that was never sent."""
         row = {name: read(event, name, -1) for name in ("broker", "first", "length", "producer_id")}
         kind, number = read(event, "kind"), read(event, "request", -1)
@@ -91,8 +91,8 @@ class Stepper:
         row |= {"controller": self.elections, "by_controller": kind.startswith("zk_") and row["broker"] < 0}
         if number < 0:
             return row
-        if kind == "request_sent":
-            self.numbers.setdefault(number, min(set(range(SLOTS)) - set(self.numbers.values())))
+        if kind == "request_sent" and number not in self.numbers:
+            self.numbers[number] = self._free(*(c.state for c in candidates))
         if number not in self.numbers:
             raise Disagreed(evidence, (FalseConjunct(kind, "730.19", f"request {number} is under way: nobody sent it"),))
         return row | {"request": self.numbers[number]}
@@ -142,8 +142,9 @@ class Stepper:
             return [request]
         return [self._free(state)]
 
-    def _free(self, state: State) -> int:
-        used = {r for (r,) in state["stage"]} | set(self.numbers.values())
+    def _free(self, *states: State) -> int:
+        """A number that stands for no request and no copy in any of these states."""
+        used = {r for state in states for (r,) in state["stage"]} | set(self.numbers.values())
         free = next((r for r in range(SLOTS) if r not in used), None)
         if free is None:
             raise RuntimeError(f"more than {SLOTS} requests and copies are under way at once; let the driver deliver some")
@@ -188,7 +189,7 @@ class Stepper:
         return tuple(
             FalseConjunct(action.name, g.rule or "", with_values(g.condition, self.plain, state, event.parameters))
             for g in action.guards
-            if not self.plain.holds(g.condition, state, None, **event.parameters)
+            if not self.plain.value(g.condition, state, **event.parameters)
         )
 
     def _too_early(self, candidate: Candidate, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
@@ -244,22 +245,33 @@ class Stepper:
         text = f"the {what} of broker {broker} ends within {limit} ms: it has lasted {self.now_ms - began}"
         return (FalseConjunct("end_back_off" if what == "back-off" else "time_out", "730.5", text),)
 
-    def lost(self, candidate: Candidate, message: Message, messages: Sequence[Message]) -> Iterator[Applied]:
+    def lost(self, candidate: Candidate, message: Message, messages: Sequence[Message]) -> Applied:
         """The candidate after the loss of a message, unless another copy of it is still in flight."""
         number = self.numbers.get(message[3])
+        if number is None or any(m[1] == message[1] and m[3] == message[3] for m in messages):
+            return Applied(candidate, ())
+        return self._lose(candidate, {number}, (SENT,) if message[1] == "request" else (ANSWERED, REFUSED))
+
+    def put_aside(self, candidate: Candidate, messages: Sequence[Message]) -> Applied:
+        """A controller is gone, and with it the requests that reached it and that it had not acted on."""
+        flying = {m[3] for m in messages if m[1] == "request"}
+        return self._lose(candidate, {n for number, n in self.numbers.items() if number not in flying}, (SENT,))
+
+    def _lose(self, candidate: Candidate, requests: set[int], stages: Sequence[int]) -> Applied:
         state, actions = candidate.state, []
-        if number is not None and not any(m[1] == message[1] and m[3] == message[3] for m in messages):
-            stages = (1,) if message[1] == "request" else (3, 4)
-            for (slot,), stage in sorted(state["stage"].items()):
-                if stage in stages and state["original"].get((slot,), 0) == number:
-                    after = self.plain.step(state, Event("lose", {"r": slot}))
-                    assert after is not None
-                    state = after
-                    actions.append(self.plain.spec.actions["lose"])
-        yield Applied(candidate._replace(state=state), tuple(actions))
+        for (slot,), stage in sorted(state["stage"].items() if "stage" in state else ()):
+            if stage in stages and state["original"].get((slot,), 0) in requests:
+                after = self.plain.step(state, Event("lose", {"r": slot}))
+                assert after is not None
+                state = after
+                actions.append(self.plain.spec.actions["lose"])
+        return Applied(candidate._replace(state=state), tuple(actions))
 
     def tidy(self, candidates: list[Candidate], messages: Sequence[Message]) -> tuple[list[Candidate], int]:
-        """Forget requests of which nothing is in flight and that nobody waits for; how many there were."""
+        """Forget requests of which nothing is in flight and that nobody waits for; how many there were.
+
+        One that was delivered and not acted on may wait in the controller, and is kept.
+        """
         flying = {m[3] for m in messages}
         forgotten = 0
         for number in [n for n in self.numbers if n not in flying]:
@@ -274,7 +286,7 @@ class Stepper:
         copies = sorted(r for (r,) in state["stage"] if state["original"].get((r,), 0) == request and r != request)
         for slot in (*copies, request):
             event = Event("forget", {"r": slot})
-            if self.plain.enabled(state, event):
+            if state["stage"].get((slot,)) != SENT and self.plain.enabled(state, event):
                 after = self.plain.step(state, event)
                 assert after is not None
                 state = after

@@ -70,7 +70,7 @@ class Tracker:
             words = f"the model of {self.reading.variant} has no step for it"
             raise Disagreed(evidence, (FalseConjunct(kind, "", words),))
         self._close(allowed, base)
-        row, once = self.stepper.row_of_event(event, evidence), kind in allowed.once
+        row, once = self.stepper.row_of_event(event, evidence, self.candidates), kind in allowed.once
         before = [c for c in self.candidates if not (once and c.done)] or self.candidates
         applied = [a for c in before for a in self.stepper.apply(c, kind, row)]
         if not applied:
@@ -127,12 +127,16 @@ class Tracker:
         self.candidates = kept
 
     def _clear_up(self, made: Made, messages: Sequence[Message]) -> None:
+        """Messages that are gone, controllers that are gone, and requests that nobody will speak of any more."""
+        applied = [Applied(c, ()) for c in self.candidates]
         if made.call.name == "drop" and made.message is not None:
-            lost = [a for c in self.candidates for a in self.stepper.lost(c, made.message, messages)]
-            self.coverage.guessed(lost[0].actions)
-            self.candidates = [a.candidate for a in lost]
-        candidates, forgotten = self.stepper.tidy(self.candidates, messages)
-        self.coverage.guessed([self.reading.plain.spec.actions["forget"]] * forgotten)
+            applied = [self.stepper.lost(c, made.message, messages) for c in self.candidates]
+        elif made.call.name in ("fail_over", "migrate"):
+            applied = [self.stepper.put_aside(c, messages) for c in self.candidates]
+        self.coverage.guessed(applied[0].actions)
+        candidates, forgotten = self.stepper.tidy([a.candidate for a in applied], messages)
+        if forgotten:
+            self.coverage.guessed([self.reading.plain.spec.actions["forget"]] * forgotten)
         self.candidates = distinct(candidates)
 
 

@@ -39,6 +39,7 @@ class Run:
         self.watcher = watcher
         self.made: list[Made] = []
         self.tried: list[Call] = []
+        self.over = False
 
     def call(self, call: Call) -> Made | None:
         """Make a call and have it watched; None if its message is not in flight."""
@@ -145,12 +146,12 @@ class Rpc(Machine):
     def deliver_everything(self) -> None:
         for _ in range(BURST):
             messages = self.flying()
-            if not messages:
+            if not messages or self.run.over:
                 return
             self.send(messages[0])
 
     def has_messages(self) -> bool:
-        return bool(self.flying())
+        return not self.run.over and bool(self.flying())
 
     @precondition(has_messages)
     @rule(number=some, keep=st.booleans())
@@ -209,6 +210,15 @@ class Direct(Machine):
     @rule(broker=brokers)
     def zookeeper_step(self, broker: int) -> None:
         self.call("zk_step", broker=self.broker(broker))
+
+    @rule(broker=brokers, order=st.lists(st.booleans(), min_size=3, max_size=6))
+    def race(self, broker: int, order: list[bool]) -> None:
+        """Two of them are at it at the same time: a broker and its neighbour."""
+        pair = (self.broker(broker), self.broker(broker + 1))
+        for one in pair:
+            self.ask(one)
+        for first in order:
+            self.call("zk_step", broker=pair[0 if first else 1])
 
     @rule(broker=brokers)
     def take_and_use_up(self, broker: int) -> None:
