@@ -27,7 +27,7 @@ from .conformance_batches import Batch, batch_of
 from .conformance_columns import Misfit, misfits
 from .conformance_plain import PlainReplay
 from .explanations import explanation, told_check, told_event
-from .magnitudes import NOTHING, growth_of_step, stays_small
+from .magnitudes import NOTHING, Growth, growth_of_step, stays_small
 from .observed import Check, Phase, phases_by_kind
 from .replay import Undecided
 
@@ -96,10 +96,7 @@ class ConformanceKernel:
         return {"size": self.size, "ids": self.ids}
 
     def _stays_small(self, batch: Batch, phases: Mapping[int, tuple[Phase, ...]]) -> bool:
-        computed = stored = NOTHING
-        for phase in (p for of_kind in phases.values() for p in of_kind):
-            grown = growth_of_step((phase.when, *phase.conditions), phase.updates, self._constants)
-            computed, stored = computed | grown[0], stored | grown[1]
+        computed, stored = _growth(self)
         most = max(map(len, phases.values()))
         return stays_small(batch.largest, batch.longest * most, computed, stored)
 
@@ -154,3 +151,12 @@ def model(variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, ...]]]:
     spec = settle(VARIANTS[variant].spec)
     by_name = phases_by_kind(spec, COLUMNS, BY_VARIANT[variant])
     return spec, {int(Kind[name]): of_kind for name, of_kind in by_name.items()}
+
+
+@lru_cache
+def _growth(kernel: ConformanceKernel) -> tuple[Growth, Growth]:
+    computed = stored = NOTHING
+    for phase in (p for of_kind in model(kernel.variant)[1].values() for p in of_kind):
+        grown = growth_of_step((phase.when, *phase.conditions), phase.updates, kernel._constants)
+        computed, stored = computed | grown[0], stored | grown[1]
+    return computed, stored

@@ -65,12 +65,11 @@ def batch_of(columns: Mapping[str, np.ndarray], phases: Mapping[int, tuple[Phase
     history = np.repeat(np.arange(len(starts)), lengths)
     compact = {**columns, "request": _requests(columns["request"], history, int(lengths.max(initial=0)))}
     compact["broker"] = _brokers(columns["broker"])
-    values = {name: compact[name] for name in COLUMNS if name in compact} | computed_columns(compact, history)
+    values = {name: compact[name] for name in COLUMNS if name in compact} | computed_columns(compact, history, starts)
     sizes = _sizes(values)
-    known = np.zeros(1 << 16, bool)
-    known[list(phases)] = True
-    kind = columns["kind"].astype(np.int64)
-    return Batch(history, np.where(known[kind], kind, -1), starts, _typed(values, sizes), sizes)
+    known = np.full(1 << 16, -1, np.int64)
+    known[list(phases)] = list(phases)
+    return Batch(history, known[columns["kind"]], starts, _typed(values, sizes), sizes)
 
 
 def _sizes(values: Mapping[str, np.ndarray]) -> dict[str, int]:
@@ -86,9 +85,9 @@ def _typed(values: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> dict[s
     typed = {}
     for name, declared in COLUMNS.items():
         kind = scalar(declared)
-        column = values[name].astype(bool if isinstance(kind, BoolType) else np.int64)
+        column = values[name].astype(bool if isinstance(kind, BoolType) else np.int64, copy=False)
         if isinstance(kind, AtomsType) and column.min(initial=0) < 0:
-            column[column < 0] = sizes[kind.bound]
+            column = np.where(column < 0, sizes[kind.bound], column)
         typed[name] = column
     return typed
 

@@ -6,6 +6,7 @@ histories run the same phases: `conformance_columns.py` many histories at once, 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from fencepost.model.language.observations import Observation, TracedObservation, TracedStep, trace_observations
@@ -48,7 +49,7 @@ class Phase:
     action: str | None = None
     parameters: tuple[tuple[str, str], ...] = ()
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns of the event that the phase reads, sorted."""
         roots = [self.when, *self.conditions, *(t for u in self.updates for t in (u.value, *u.keys))]

@@ -14,8 +14,12 @@ ANSWERS = (Kind.answer_sent, Kind.answer_taken, Kind.answer_refused, Kind.answer
 FROM_ZOOKEEPER = (Kind.zk_read, Kind.zk_written, Kind.zk_conflict)
 
 
-def computed_columns(columns: Mapping[str, np.ndarray], history: np.ndarray) -> dict[str, np.ndarray]:
+def computed_columns(
+    columns: Mapping[str, np.ndarray], history: np.ndarray, starts: np.ndarray
+) -> dict[str, np.ndarray]:
     """`slot`, `asker`, `controller` and `by_controller` of each event; `history` numbers the histories 0, 1, …
+
+    `starts` are the rows at which they begin.
 
     `columns` are sorted by (history, step); `request` must be small numbers, since tables of that width are made.
     """
@@ -23,14 +27,14 @@ def computed_columns(columns: Mapping[str, np.ndarray], history: np.ndarray) -> 
     width = int(request.max(initial=-1)) + 1
     key = history * width + request
     keys = (int(history[-1]) + 1) * width if len(history) else 0
-    elections = np.cumsum(kind == Kind.controller_elected)
-    first_row = np.searchsorted(history, history)
-    before = np.concatenate(([0], elections))[first_row]
+    elected = kind == Kind.controller_elected
+    elections = np.cumsum(elected)
+    before = (elections[starts] - elected[starts])[history]
     return {
         "slot": _slots(columns, history, key, width, keys),
         "asker": _askers(columns, key, keys),
         "controller": elections - before,
-        "by_controller": np.isin(kind, FROM_ZOOKEEPER) & (columns["broker"] < 0),
+        "by_controller": _one_of(kind, FROM_ZOOKEEPER) & (columns["broker"] < 0),
     }
 
 
@@ -38,8 +42,8 @@ def _slots(
     columns: Mapping[str, np.ndarray], history: np.ndarray, key: np.ndarray, width: int, keys: int
 ) -> np.ndarray:
     kind, request = columns["kind"], columns["request"]
-    dealt = np.flatnonzero(np.isin(kind, DEALT_WITH) & (request >= 0))
-    answers = np.flatnonzero(np.isin(kind, ANSWERS) & (request >= 0))
+    dealt = np.flatnonzero(_one_of(kind, DEALT_WITH) & (request >= 0))
+    answers = np.flatnonzero(_one_of(kind, ANSWERS) & (request >= 0))
     slot = request.astype(np.int64)
     times = np.bincount(key[dealt], minlength=keys)
     again = dealt[_ordinal(key[dealt]) > 0]
@@ -47,14 +51,15 @@ def _slots(
     last = np.full(keys, -1)
     last[key[dealt]] = dealt
     slot[answers] = _matching(columns, slot, last[key[answers]], answers)
-    repeated = times[key] > 1 if keys else np.zeros(len(key), bool)
-    several = answers[repeated[answers]]
+    several = answers[times[key[answers]] > 1]
     if len(several):
-        slot[several] = _latest_matching(columns, slot, key, dealt[repeated[dealt]], several)
+        slot[several] = _latest_matching(columns, slot, key, dealt[times[key[dealt]] > 1], several)
     return slot
 
 
-def _matching(columns: Mapping[str, np.ndarray], slot: np.ndarray, dealt: np.ndarray, answers: np.ndarray) -> np.ndarray:
+def _matching(
+    columns: Mapping[str, np.ndarray], slot: np.ndarray, dealt: np.ndarray, answers: np.ndarray
+) -> np.ndarray:
     """The slot of row `dealt` for each answer that says the same and comes later; else -1."""
     same = (dealt >= 0) & (dealt < answers)
     for name in ("first", "error"):
@@ -85,6 +90,10 @@ def _askers(columns: Mapping[str, np.ndarray], key: np.ndarray, keys: int) -> np
     asker = np.full(len(kind), -1)
     asker[written] = asker_of[key[written]]
     return asker
+
+
+def _one_of(kind: np.ndarray, kinds: tuple[Kind, ...]) -> np.ndarray:
+    return np.logical_or.reduce([kind == one for one in kinds])
 
 
 def _ordinal(values: np.ndarray) -> np.ndarray:
