@@ -1,25 +1,27 @@
-"""Compiled: the search with numba, a hash table instead of sorted runs.  It compiles for seconds, and pays above some 10 million states.
+"""Compiled: the search with numba, a hash table instead of sorted runs.  It compiles for seconds, and pays above some
+10 million states.
 
-Each thread expands a part of the frontier into one buffer per owner of states (an owner is told by a hash); then each owner puts what is
-new into its own table.  The new states are sorted into a level, so that counts and traces are those of the NumPy engine.
+Each thread expands a part of the frontier into one buffer per owner of states (an owner is told by a hash); then each
+owner puts what is new into its own table.  The new states are sorted into a level, so that counts and traces are
+those of the NumPy engine.
 """
 
 import hashlib
 import importlib.util
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from fencepost.proofs.explore.kernels import Kernels
 from fencepost.proofs.explore.packing import Words
 from fencepost.proofs.explore.scalar import emit_scalar
 from fencepost.proofs.explore.search import Found, OutOfMemory, Search
 from fencepost.proofs.ground import BoundsError
+from numpy.typing import NDArray
 
 ROOM = 1 << 17
 
@@ -36,7 +38,7 @@ _INSERT = '''
 
 @numba.njit(cache=True, nogil=True)
 def insert(table, special, states, fresh):
-    """Puts states into the table (size a power of two; a state is kept as itself plus one, 0 is empty); how many were new."""
+    """Puts states into the table (size a power of two; kept as state + 1, 0 is empty); how many were new."""
     mask, new = table.size - 1, 0
     for n in range(states.size):
         x = states[n]
@@ -112,7 +114,7 @@ class CompiledSearch(Search):
 
             starts = self._each(expand, range(self.threads))
             self.candidates += sum(int(s.sum()) for s in sizes)
-            fresh += self._each(lambda owner, sizes=sizes: self._insert(owner, sizes), range(self.threads))
+            fresh += self._each(partial(self._insert, sizes), range(self.threads))
             if self.held > self.memory_limit:
                 raise OutOfMemory
         self._settle(counts, found)
@@ -127,7 +129,7 @@ class CompiledSearch(Search):
         broken = np.full((max(1, len(self.kernels.steps)), 2), -1, np.int64)
         return np.zeros(count, np.int64), np.zeros(count, np.int64), broken, np.zeros(1, np.int64)
 
-    def _insert(self, owner: int, sizes: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def _insert(self, sizes: list[NDArray[np.int64]], owner: int) -> NDArray[np.int64]:
         """What is new of all that this owner was given."""
         parts = [b[owner, : int(s[owner])] for b, s in zip(self.buffers, sizes, strict=True)]
         states = np.concatenate(parts)

@@ -88,7 +88,7 @@ def explore(
     cores = threads or min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     result = Exploration(kernels, [], [])
     with _engine(engine)(kernels, cores, limit) as search:
-        _run(search, result, start, max_states, progress, stop_when_violated)
+        _run(search, result, start=start, max_states=max_states, progress=progress, until_violated=stop_when_violated)
     _conclude(result)
     result.seconds = time.perf_counter() - start
     return result
@@ -107,16 +107,17 @@ def _engine(name: str) -> type[Search]:
 def _run(
     search: Search,
     result: Exploration,
+    *,
     start: float,
     max_states: int | None,
     progress: Callback | None,
-    stop_when_violated: bool,
+    until_violated: bool,
 ) -> None:
     result.states = search.levels
     settle_found(result, search.check())
     while sizes := [len(level[0]) for level in search.levels]:
         predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes)
-        result.stopped = _reason(search, result, predicted, max_states, stop_when_violated)
+        result.stopped = _reason(search, result, predicted, max_states, until_violated)
         if progress is not None:
             warning = result.stopped or _warning(predicted, search.memory_limit)
             spent = time.perf_counter() - start

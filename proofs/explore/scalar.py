@@ -1,7 +1,7 @@
 """Scalar: the source of one protocol's successor function for numba, state by state instead of block by block.
 
-All in int64: a word's bits are read by shift and mask, so an arithmetic shift of a negative word does no harm, and numba turns int64 and
-uint64 in one expression into floating point.
+All in int64: a word's bits are read by shift and mask, so an arithmetic shift of a negative word does no harm, and
+numba turns int64 and uint64 in one expression into floating point.
 """
 
 from fencepost.proofs.explore.emit import function
@@ -12,7 +12,8 @@ PARAMETERS = "frontier, start, stop, buffers, sizes, taken, cut, broken, stuck"
 
 
 def emit_scalar(ground: Ground, packing: Packing) -> str:
-    """``expand``: from row ``start`` of ``frontier`` on, puts the successors of each state into the buffer of whoever owns it.
+    """``expand``: from row ``start`` of ``frontier`` on, puts the successors of each state into the buffer of whoever
+    owns it.
 
     It returns the row at which it stopped, before ``stop`` if a buffer might overflow.
     ``broken[property]`` becomes the least (row, instance) that breaks a step property.

@@ -21,7 +21,8 @@ from fencepost.proofs.explore.packing import Words
 BLOCK = 1 << 15
 CHUNK = 1 << 19
 SMALL = 1 << 14
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class OutOfMemory(Exception):

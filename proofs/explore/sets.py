@@ -5,6 +5,7 @@ that equal keys are rare, and gives the high word back.  Sets are exact: where k
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from fencepost.proofs.explore.packing import Words
@@ -55,7 +56,7 @@ def sort_unique(columns: Words, parts: int = 0) -> Words:
     if size(columns) <= 1:
         return tuple(c.copy() for c in columns)
     # Merging a few sorted parts is what a stable sort is good at; else the vectorised sort is twice as fast.
-    kind = "stable" if 0 < parts <= 6 else None
+    kind: Literal["stable"] | None = "stable" if 0 < parts <= 6 else None
     if len(columns) == 1:
         states = columns[0]
         states.sort(kind=kind)
@@ -69,9 +70,9 @@ def sort_unique(columns: Words, parts: int = 0) -> Words:
     return pick(columns, rows)
 
 
-def _sort_pairs(columns: Words, kind: str | None) -> Words:
+def _sort_pairs(columns: Words, kind: Literal["stable"] | None) -> Words:
     key, low = columns
-    order = key.argsort(kind=kind)  # type: ignore[call-overload]
+    order = key.argsort(kind=kind)
     key, low = key.take(order), low.take(order)
     same = key[1:] == key[:-1]
     # Two states with one key: their order must not depend on the sort.

@@ -32,7 +32,7 @@ def emit_expand(ground: Ground, packing: Packing, w: str) -> str:
     if guard is not table.true:
         writer.line("stuck = np.ones(w0.size, B)")
     for number, instance in enumerate(instances):
-        _successors(writer, ground, packing, number, instance, broken[number])
+        _successors(writer, ground, packing, number, broken[number])
         if guard is not table.true:
             writer.line(
                 "stuck[:] = False" if instance.guard.op == "const" else f"stuck &= ~{writer.value(instance.guard)}"
@@ -64,9 +64,8 @@ def _shared(packing: Packing, ground: Ground, instance: Instance) -> list[Node]:
     ]  # fmt: skip
 
 
-def _successors(
-    writer: Writer, ground: Ground, packing: Packing, number: int, instance: Instance, broken: dict[int, Node]
-) -> None:
+def _successors(writer: Writer, ground: Ground, packing: Packing, number: int, broken: dict[int, Node]) -> None:
+    instance = ground.instances[number]
     table, enabled, line = ground.table, instance.enabled, writer.line
     within = table.both((instance.guard, instance.limit))
     if within is not enabled:

@@ -15,7 +15,7 @@ class Node:
 
     __slots__ = ("args", "data", "high", "low", "number", "op", "truth")
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 (made once per node, by the table alone)
         self, op: str, args: tuple["Node", ...], data: int, low: int, high: int, truth: bool, number: int
     ) -> None:
         self.op, self.args, self.data, self.low, self.high = op, args, data, low, high
@@ -32,9 +32,9 @@ class Table:
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[object, ...], Node] = {}
-        self.false, self.true = self._make("const", (), 0, 0, 0, True), self._make("const", (), 1, 1, 1, True)
+        self.false, self.true = self._make("const", (), 0, 0, 0, truth=True), self._make("const", (), 1, 1, 1, truth=True)
 
-    def _make(self, op: str, args: tuple[Node, ...], data: int, low: int, high: int, truth: bool) -> Node:
+    def _make(self, op: str, args: tuple[Node, ...], data: int, low: int, high: int, *, truth: bool) -> Node:
         key = (op, data, truth, *[a.number for a in args])
         found = self._nodes.get(key)
         if found is None:
@@ -42,12 +42,12 @@ class Table:
         return found
 
     def const(self, value: int) -> Node:
-        return self._make("const", (), value, value, value, False)
+        return self._make("const", (), value, value, value, truth=False)
 
     def field(self, index: int, high: int, truth: bool) -> Node:
         if high == 0:
             return self.false if truth else self.const(0)
-        return self._make("field", (), index, 0, high, truth)
+        return self._make("field", (), index, 0, high, truth=truth)
 
     def add(self, a: Node, b: Node) -> Node:
         if a.op == "const":
@@ -61,14 +61,14 @@ class Table:
                 return self.add(a.args[0], self.const(a.args[1].data + b.data))
         elif a.number > b.number:
             a, b = b, a
-        return self._make("add", (a, b), 0, a.low + b.low, a.high + b.high, False)
+        return self._make("add", (a, b), 0, a.low + b.low, a.high + b.high, truth=False)
 
     def sub(self, a: Node, b: Node) -> Node:
         if a is b:
             return self.const(0)
         if b.op == "const":
             return self.add(a, self.const(-b.data))
-        return self._make("sub", (a, b), 0, a.low - b.high, a.high - b.low, False)
+        return self._make("sub", (a, b), 0, a.low - b.high, a.high - b.low, truth=False)
 
     def monus(self, a: Node, b: Node) -> Node:
         """Subtraction that stops at 0."""
@@ -76,7 +76,7 @@ class Table:
             return self.sub(a, b)
         if a is b or a.high <= b.low:
             return self.const(0)
-        return self._make("monus", (a, b), 0, max(0, a.low - b.high), max(0, a.high - b.low), False)
+        return self._make("monus", (a, b), 0, max(0, a.low - b.high), max(0, a.high - b.low), truth=False)
 
     def eq(self, a: Node, b: Node) -> Node:
         if a is b:
@@ -95,7 +95,7 @@ class Table:
             pushed = self._push(a, lambda branch: self.eq(branch, b))
             if pushed is not None:
                 return pushed
-        return self._make("eq", (a, b), 0, 0, 1, True)
+        return self._make("eq", (a, b), 0, 0, 1, truth=True)
 
     def le(self, a: Node, b: Node) -> Node:
         if a is b or a.high <= b.low:
@@ -114,7 +114,7 @@ class Table:
             pushed = self._push(a, lambda branch: self.le(branch, b))
             if pushed is not None:
                 return pushed
-        return self._make("le", (a, b), 0, 0, 1, True)
+        return self._make("le", (a, b), 0, 0, 1, truth=True)
 
     def lt(self, a: Node, b: Node) -> Node:
         return self.negate(self.le(b, a))
@@ -132,7 +132,7 @@ class Table:
     def negate(self, a: Node) -> Node:
         if a.op == "const":
             return self.false if a.data else self.true
-        return a.args[0] if a.op == "not" else self._make("not", (a,), 0, 0, 1, True)
+        return a.args[0] if a.op == "not" else self._make("not", (a,), 0, 0, 1, truth=True)
 
     def both(self, parts: Iterable[Node]) -> Node:
         return self._join("and", parts, self.true, self.false)
@@ -153,9 +153,9 @@ class Table:
             if item.op == "not" and item.args[0].number in flat:
                 return end
             # x == 1 and x == 2 exclude one another; seen here, an instance of an action is dropped before the search.
-            if op == "and" and item.op == "eq" and item.args[1].op == "const":
-                if known.setdefault(item.args[0].number, item.args[1].data) != item.args[1].data:
-                    return end
+            fixed = op == "and" and item.op == "eq" and item.args[1].op == "const"
+            if fixed and known.setdefault(item.args[0].number, item.args[1].data) != item.args[1].data:
+                return end
         if len(flat) <= 1:
             return next(iter(flat.values()), unit)
         return self._make(op, tuple(flat[n] for n in sorted(flat)), 0, 0, 1, True)
@@ -173,7 +173,7 @@ class Table:
             other = other.args[2]
         if then.truth:
             return self.some((self.both((test, then)), self.both((self.negate(test), other))))
-        return self._make("ite", (test, then, other), 0, min(then.low, other.low), max(then.high, other.high), False)
+        return self._make("ite", (test, then, other), 0, min(then.low, other.low), max(then.high, other.high), truth=False)
 
     def rebuild(self, node: Node, args: Sequence[Node]) -> Node:
         """The same operation on other arguments, folded anew."""

@@ -42,43 +42,46 @@ def _step_back(graph: Graph, backward: Arrows, distance: Ints, state: int, steps
 
 
 def cycle(graph: Graph, forward: Arrows, owed: Duties, component: Ints, start: int) -> list[int]:
-    """Steps of a walk from ``start`` back to it, in its component, that does all that is owed on it: each time the
-    nearest duty next."""
-    inside = component == component[start]
-    nowhere, steps = np.zeros(graph.states, np.bool_), list[int]()
-    here, home = start, nowhere.copy()
-    home[start] = True
-    mine = inside[owed.state].nonzero()[0]
-    while True:
-        unpaid = _unpaid(graph, owed, mine, start, steps)
+    """Steps of a walk from ``start`` back to it, in its component, that does all that is owed on it."""
+    return _Cycle(graph, forward, owed, component == component[start], start).walk()
+
+
+class _Cycle:
+    """A walk ``inside`` a fair component: always to the nearest duty not yet done, and home when there is none."""
+
+    def __init__(self, graph: Graph, forward: Arrows, owed: Duties, inside: Bools, start: int) -> None:
+        self.graph, self.forward, self.owed, self.inside, self.start = graph, forward, owed, inside, start
+        self.mine = inside[owed.state].nonzero()[0]
+        self.steps: list[int] = []
+
+    def walk(self) -> list[int]:
+        here = self.start
+        while True:
+            unpaid = self._unpaid()
+            if not unpaid.any() and self.steps and here == self.start:
+                return self.steps
+            goal_steps, goal_states = self._goals(unpaid)
+            self.steps += path(self.forward, here, self.inside, goal_steps, goal_states)
+            here = int(self.graph.target[self.steps[-1]])
+
+    def _unpaid(self) -> Bools:
+        """Instances owed on the walk so far, if it were the cycle, and not taken on it."""
+        owed, visited = self.owed, distinct(np.array([self.start, *self.graph.target[self.steps].tolist()]))
+        pairs = self.mine[np.isin(owed.state[self.mine], visited)]
+        allowed = np.bincount(owed.instance[pairs], minlength=owed.weak.size)
+        taken = np.zeros(owed.weak.size, np.bool_)
+        taken[self.graph.instance[self.steps]] = True
+        unpaid: Bools = ~taken & ((owed.strong & (allowed > 0)) | (owed.weak & (allowed == visited.size)))
+        return unpaid
+
+    def _goals(self, unpaid: Bools) -> tuple[Bools, Bools]:
+        """Steps of unpaid instances, and states where an unpaid weakly fair one is not allowed; home, if nothing is
+        unpaid."""
+        states = np.zeros(self.graph.states, np.bool_)
         if not unpaid.any():
-            if steps and here == start:
-                return steps
-            walk = path(forward, here, inside, np.zeros(graph.target.size, np.bool_), home)
-        else:
-            walk = _to_duty(graph, forward, owed, mine, inside, here, unpaid)
-        steps += walk
-        here = int(graph.target[steps[-1]])
-
-
-def _unpaid(graph: Graph, owed: Duties, mine: Ints, start: int, steps: list[int]) -> Bools:
-    """Instances owed on the walk so far, if it were the cycle, and not taken on it."""
-    visited = distinct(np.array([start, *graph.target[steps].tolist()]))
-    pairs = mine[np.isin(owed.state[mine], visited)]
-    allowed = np.bincount(owed.instance[pairs], minlength=owed.weak.size)
-    taken = np.zeros(owed.weak.size, np.bool_)
-    taken[graph.instance[steps]] = True
-    return ~taken & ((owed.strong & (allowed > 0)) | (owed.weak & (allowed == visited.size)))
-
-
-def _to_duty(
-    graph: Graph, forward: Arrows, owed: Duties, mine: Ints, inside: Bools, here: int, unpaid: Bools
-) -> list[int]:
-    """The nearest step of an unpaid instance, or the nearest state where an unpaid weakly fair one is not allowed."""
-    goal_steps = unpaid[graph.instance]
-    goal_states = np.zeros(graph.states, np.bool_)
-    for instance in (unpaid & owed.weak).nonzero()[0].tolist():
-        free = inside.copy()
-        free[owed.state[mine[owed.instance[mine] == instance]]] = False
-        goal_states |= free
-    return path(forward, here, inside, goal_steps, goal_states)
+            states[self.start] = True
+        for instance in (unpaid & self.owed.weak).nonzero()[0].tolist():
+            free = self.inside.copy()
+            free[self.owed.state[self.mine[self.owed.instance[self.mine] == instance]]] = False
+            states |= free
+        return unpaid[self.graph.instance], states

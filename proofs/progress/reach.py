@@ -24,7 +24,8 @@ class Arrows:
         counts = self.first[nodes + 1] - self.first[nodes]
         ends = np.cumsum(counts)
         steps = np.arange(int(ends[-1]) if ends.size else 0)
-        return self.order[steps + np.repeat(self.first[nodes] - (ends - counts), counts)]
+        numbers: Ints = self.order[steps + np.repeat(self.first[nodes] - (ends - counts), counts)]
+        return numbers
 
 
 def order_of(begin: Ints) -> Ints:
