@@ -32,7 +32,8 @@ class Table:
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[object, ...], Node] = {}
-        self.false, self.true = self._make("const", (), 0, 0, 0, truth=True), self._make("const", (), 1, 1, 1, truth=True)
+        self.false = self._make("const", (), 0, 0, 0, truth=True)
+        self.true = self._make("const", (), 1, 1, 1, truth=True)
 
     def _make(self, op: str, args: tuple[Node, ...], data: int, low: int, high: int, *, truth: bool) -> Node:
         key = (op, data, truth, *[a.number for a in args])
@@ -158,7 +159,7 @@ class Table:
                 return end
         if len(flat) <= 1:
             return next(iter(flat.values()), unit)
-        return self._make(op, tuple(flat[n] for n in sorted(flat)), 0, 0, 1, True)
+        return self._make(op, tuple(flat[n] for n in sorted(flat)), 0, 0, 1, truth=True)
 
     def ite(self, test: Node, then: Node, other: Node) -> Node:
         if test.op == "const":
@@ -173,7 +174,8 @@ class Table:
             other = other.args[2]
         if then.truth:
             return self.some((self.both((test, then)), self.both((self.negate(test), other))))
-        return self._make("ite", (test, then, other), 0, min(then.low, other.low), max(then.high, other.high), truth=False)
+        low, high = min(then.low, other.low), max(then.high, other.high)
+        return self._make("ite", (test, then, other), 0, low, high, truth=False)
 
     def rebuild(self, node: Node, args: Sequence[Node]) -> Node:
         """The same operation on other arguments, folded anew."""
