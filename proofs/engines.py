@@ -22,9 +22,11 @@ def result(
 ) -> Result:  # fmt: skip
     """A Result with what the catalogue expects of this property."""
     expected: Any = variant.expected.get(name, "holds")
+    item = variant.properties.properties.get(name)
+    facts = {} if item is None else {"role": item.role, "rule": item.rule}
     return Result(
         entry.name, variant.name, name, kind, engine, verdict, expected,
-        None if bound is None else dict(bound), round(seconds, 4), evidence or {},
+        None if bound is None else dict(bound), round(seconds, 4), facts | (evidence or {}),
     )  # fmt: skip
 
 

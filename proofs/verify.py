@@ -7,7 +7,7 @@ a function that yields Results as they come, so that a reader sees the verdicts 
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
 
-DEPTH = {"smoke": 10, "ci": 14, "nightly": 18}
+DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
 """Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
 EXAMPLES = {"smoke": 40, "ci": 150, "nightly": 2000}
 """Programs that agreement tries on the reference implementation."""
@@ -51,7 +51,7 @@ Stage = Callable[["Verification", ProtocolEntry, Profile, int], Iterable[tuple[s
 def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Callable[[str, Result], None]) -> Verification:
     """Runs every engine on a protocol; ``told`` gets each Result with the heading it belongs under, as soon as it is there."""
     made = Verification()
-    for stage in (_main_variants, _other_variants, _implementation, _histories):
+    for stage in (_main_variants, _claims, _other_variants, _implementation, _histories):
         for heading, found in stage(made, entry, profile, seed):
             made.results.append(found)
             told(heading, found)
@@ -62,7 +62,7 @@ def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _
     for variant in (v for v in entry.variants if v.main):
         heading = f"{entry.name}/{variant.name}: {variant.says}"
         bound = bounds_of(variant, profile)
-        for found in run_induction(entry, variant):
+        for found in run_induction(entry, variant) if variant.proof else ():
             yield heading, found
         results, exploration = run_explore(entry, variant, bound)
         for found in (*results, *run_bounded(entry, variant, bound, DEPTH[profile]), *run_progress(entry, variant)):
@@ -86,6 +86,23 @@ def _other_variants(made: Verification, entry: ProtocolEntry, profile: Profile, 
         for found in (*results, *run_bounded(entry, variant, bound, DEPTH[profile])):
             if found.engine == "explore" or found.as_expected or found.verdict == "violated":
                 yield heading, found
+
+
+def _claims(made: Verification, entry: ProtocolEntry, _profile: Profile, _seed: int) -> Iterator[tuple[str, Result]]:
+    """What the documents claim, from the verdicts above: proved by induction, and reached by the explorer."""
+    for claim in entry.claims:
+        mine = [r for r in made.results if r.variant == claim.variant]
+        proofs = [r for r in mine if r.property in claim.properties and r.engine == "induction"]
+        seen = [r for r in mine if r.property in claim.witnesses and r.engine == "explore"]
+        needed = len(claim.properties) + len(claim.witnesses)
+        verdicts = {r.verdict for r in (*proofs, *seen)} if len(proofs) + len(seen) == needed else {"unknown"}
+        verdict: Verdict = "violated" if "violated" in verdicts else "unknown" if "unknown" in verdicts else "holds"
+        evidence = {"rule": claim.rule, "properties": claim.properties, "witnesses": claim.witnesses}
+        found = result(
+            entry, entry.variant(claim.variant), f"{claim.rule} {claim.says}", "always", "induction", verdict,
+            sum(r.seconds for r in proofs), None, evidence,
+        )  # fmt: skip
+        yield f"{entry.name}: claims of the documents", found
 
 
 def _implementation(_: Verification, entry: ProtocolEntry, profile: Profile, seed: int) -> Iterator[tuple[str, Result]]:
@@ -123,6 +140,10 @@ def _replayed(
         verdict: Verdict = "violated" if broken else "holds"
         evidence = {"events": report.events, "judged": report.judged[name]} | ({"first": str(broken["first"])} if broken else {})
         yield heading, result(entry, variant, name, "history", "replay", verdict, spent, None, evidence)
+    for name, reason in report.unknown.items():
+        # What a recording hides can't be judged: that it is unknown is what its manifest predicts.
+        found = result(entry, variant, name, "history", "replay", "unknown", 0, None, {"reason": reason})
+        yield heading, replace(found, expected="unknown")
 
 
 def recordings(protocol: str) -> list[Path]:

@@ -21,7 +21,8 @@ PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
 class Variant:
     """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property -> verdict where it is
     not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile; ``leaves_out``: properties not
-    asked of it; ``progress_bounds``: smaller, since progress needs the whole graph; ``for_mutants``: more lemmas, declared for mutants."""
+    asked of it; ``progress_bounds``: smaller, since progress needs the whole graph; ``for_mutants``: more lemmas, declared for mutants;
+    ``proof``: is there an inductive invariant for it?"""
 
     name: str
     properties: type[Properties]
@@ -33,6 +34,7 @@ class Variant:
     leaves_out: tuple[str, ...] = ()
     progress_bounds: tuple[Mapping[str, int], ...] = ()
     for_mutants: type[Properties] | None = None
+    proof: bool = True
 
     @cached_property
     def spec(self) -> Spec:
@@ -53,11 +55,24 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What the documents say, in terms of a variant's properties: it is proved if all of them are, and says something if its
+    witnesses are reached."""
+
+    rule: str
+    variant: str
+    properties: tuple[str, ...]
+    witnesses: tuple[str, ...]
+    says: str
+
+
+@dataclass(frozen=True)
 class ProtocolEntry:
     """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough.
 
     ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant, module:function,
-    config), whose histories are replayed.  Both are reached by name, as a user's own are."""
+    config), whose histories are replayed.  Both are reached by name, as a user's own are.  ``verified``: does
+    ``fencepost verify`` include it when no protocol is named?"""
 
     name: str
     says: str
@@ -65,6 +80,8 @@ class ProtocolEntry:
     reasons: Mapping[str, str]
     implementations: tuple[tuple[str, str], ...] = ()
     simulators: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    claims: tuple[Claim, ...] = ()
+    verified: bool = True
 
     def variant(self, name: str) -> Variant:
         for candidate in self.variants:

@@ -95,7 +95,7 @@ class Bridge(Kraft, Zookeeper):
         require(~s.moved)
         require(forall(Broker, lambda b: ~s.direct[b]), rule="730.14")
         start = s.next_in_node()
-        next = either("730.15", start, start_of_block=start - s.size, last_id=start - 1)
+        next = either("730.15", start, start_of_block=start - s.size, last_id=start - 1, not_carried_over=0)
         s.moved = True
         s.next = next
         s.logged = next

@@ -1,9 +1,10 @@
 """What the commands print: lines that read aloud, on standard output; progress on a terminal, silence elsewhere."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.text import Text
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from fencepost.proofs.results import Result
@@ -29,14 +30,31 @@ def bound_in_words(bound: Mapping[str, int] | None) -> str:
     return ", ".join(f"{name} {size}" for name, size in bound.items() if size) or "no faults"
 
 
-def verdict_line(result: Result) -> str:
-    """One verdict: name, verdict, engine; marked if it is not what the documents say."""
+def verdict_line(results: Sequence[Result]) -> str:
+    """The verdicts of all engines on one property: ``no id twice   holds   induction 8 ms, explore, bounded to depth 10``."""
+    first = results[0]
+    engines = ", ".join(_engine(r) for r in results)
+    worst = next((r for r in results if not r.as_expected), next((r for r in results if r.verdict == "violated"), first))
+    sign = "[green]reached[/]" if worst.kind == "sometimes" and worst.verdict == "holds" else SIGNS[worst.verdict]
+    sign += " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
+    wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
+    padding = " " * max(0, 21 - len(Text.from_markup(sign)))
+    return f"    {name_in_words(first.property):<34} {sign}{padding} {engines}{wrong}"
+
+
+def _engine(result: Result) -> str:
+    """How one engine came to its verdict: time for a proof, steps for a counterexample, depth for a bounded check."""
+    if "reason" in result.evidence:
+        return f"{result.engine}: {result.evidence['reason']}"
     steps = result.evidence.get("steps")
-    shown = f" in {steps} steps" if steps is not None and result.verdict == "violated" else ""
-    expected = "" if result.as_expected else f"  [bold red]expected: {result.expected}[/]"
-    predicted = " as predicted" if result.as_expected and result.expected == "violated" else ""
-    name = name_in_words(result.property)
-    return f"    {name:<34} {SIGNS[result.verdict]}{shown}{predicted}  ({result.engine}, {duration(result.seconds)}){expected}"
+    if result.verdict == "violated" and steps is not None:
+        return f"{result.engine} in {steps} steps"
+    if result.engine == "bounded" and result.bound is not None:
+        return f"bounded to depth {result.bound['depth']}"
+    if result.engine == "explore":
+        states = result.evidence["distinct"]
+        return f"explore {states:,} states" + (f", first after {steps} steps" if steps is not None else "")
+    return f"{result.engine} {duration(result.seconds)}"
 
 
 @contextmanager

@@ -2,11 +2,10 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
-from fencepost.proofs.cli.output import console, errors, spinner, verdict_line
+from fencepost.proofs.cli.output import SIGNS, console, errors, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, protocols
@@ -33,8 +32,10 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
     problems: list[str] = []
     left_open: list[str] = []
     for entry in entries:
+        printer = _Printer()
         with spinner(entry.name):
-            made = run(entry, profile, seed, _Printer())
+            made = run(entry, profile, seed, printer)
+        printer.flush()
         results += made.results
         problems += made.problems
         left_open += made.open
@@ -47,17 +48,33 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
 
 
 class _Printer:
-    """Prints verdicts under their headings, and lemmas only as a count unless one fails."""
+    """Prints a heading's verdicts when the next heading comes: a line a property, with all engines that judged it; lemmas as a count."""
 
     def __init__(self) -> None:
         self.heading = ""
+        self.waiting: list[Result] = []
 
     def __call__(self, heading: str, result: Result) -> None:
         if heading != self.heading:
+            self.flush()
             self.heading = heading
-            console.print(f"\n{heading}")
-        if result.evidence.get("role") != "lemma" or not result.as_expected:
-            console.print(verdict_line(result))
+        self.waiting.append(result)
+
+    def flush(self) -> None:
+        if not self.waiting:
+            return
+        console.print(f"\n{self.heading}", markup=False)
+        by_property: dict[str, list[Result]] = {}
+        for result in self.waiting:
+            by_property.setdefault(result.property, []).append(result)
+        lemmas = [rs for rs in by_property.values() if rs[0].evidence.get("role") == "lemma" and all(r.as_expected for r in rs)]
+        for results in by_property.values():
+            if results not in lemmas:
+                console.print(verdict_line(results))
+        if lemmas:
+            engines = dict.fromkeys(r.engine for rs in lemmas for r in rs)
+            console.print(f"    {f'{len(lemmas)} lemmas':<34} {SIGNS['holds']:<17}  {', '.join(engines)}")
+        self.waiting = []
 
 
 def _conclude(results: list[Result], problems: list[str], left_open: list[str], seconds: float) -> None:

@@ -39,7 +39,7 @@ CALLS = {
     "snapshot": Allowed(often=("snapshot_taken",)),
     "advance": Allowed(often=("request_timed_out", "backoff_over")),
     "set_cluster_action": Allowed(),
-    "zk_step": Allowed(once=("zk_read", "zk_written", "zk_conflict"), must=True),
+    "zk_step": Allowed(once=("zk_read", "zk_written", "zk_conflict", "request_refused"), must=True),
     "upgrade_broker": Allowed(once=("broker_upgraded",), must=True),
     "migrate": Allowed(once=("migrated",), must=True),
 }

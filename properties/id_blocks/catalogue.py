@@ -6,7 +6,7 @@ from fencepost.model.id_blocks.rejected import (
 
 from collections.abc import Mapping
 
-from ..catalogue import Profile, ProtocolEntry, Variant
+from ..catalogue import Claim, Profile, ProtocolEntry, Variant
 from .controllers import BridgeProperties, DefenceInDepth, KraftProperties, ZookeeperProperties
 from .promises import Promises
 
@@ -16,7 +16,7 @@ _QUIET = dict(restarts=0, fail_overs=0, snapshots=0, time_outs=0, losses=0, copi
 """No faults: a variant names those that it is about."""
 
 KRAFT: Faults = {
-    "smoke": dict(_QUIET, brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1),
+    "smoke": dict(_QUIET, brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1, copies=1),
     "ci": dict(_QUIET, brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1, time_outs=1, copies=1),
     "nightly": dict(brokers=2, requests=2, ids=4, size=2, restarts=1, fail_overs=1, snapshots=1, time_outs=1, losses=1, copies=1, errors=1),
 }  # fmt: skip
@@ -97,9 +97,10 @@ class UncoordinatedRepairedProperties(Promises, of=UncoordinatedRepaired):
 
 _TWICE = {"no_id_twice": "violated", "disjoint_blocks": "violated"}
 _FOR_EVER = {"an_id_even_at_the_end": "violated"}
-_SAFETY_ONLY = ("an_id_in_the_end", "an_id_even_at_the_end")
+_SAFETY_ONLY = ("an_id_in_the_end", "an_id_even_at_the_end", "run_out", "nothing_left", "answered_twice", "fetched_ahead")
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
+_SAFE = ("no_id_twice", "disjoint_blocks")
 REFERENCE = "fencepost.reference_impl.id_blocks"
 SIMULATED = dict(brokers=3, controllers=3, block_size=10, max_id=100_000, events=200)
 
@@ -128,7 +129,7 @@ ID_BLOCKS = ProtocolEntry(
         ),
         Variant(
             "kraft-idempotent", IdempotentProperties, "an answer remembered per broker id, without epoch or restart reset", "730.17",
-            None, {"no_id_twice": "violated"}, _about(restarts=1, ids=3), (*_SAFETY_ONLY, "fetched_ahead"),
+            None, {"no_id_twice": "violated"}, _about(restarts=1, ids=3), _SAFETY_ONLY,
         ),
         Variant(
             "kraft-idempotent-per-request", IdempotentPerRequestProperties, "its repair: an answer remembered per request", "730.17",
@@ -160,4 +161,9 @@ ID_BLOCKS = ProtocolEntry(
     REASONS,
     implementations=tuple((f"{REFERENCE}:reference", variant) for variant in ("kraft", "zookeeper", "bridge")),
     simulators=(("kraft", f"{REFERENCE}:simulate_with_stats", dict(SIMULATED, mode="kraft")),),
+    claims=(
+        Claim("730.11", "kraft", _SAFE, ("a_second_block_in_use",), "a broker takes the block as soon as the answer is there"),
+        Claim("730.12", "kraft", _SAFE, ("fetched_ahead",), "a broker may ask for the next block at any time"),
+        Claim("730.13", "bridge", _SAFE, ("both_ways_at_once",), "brokers and the controller write the same node"),
+    ),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from fencepost.model.id_blocks.bridge import Bridge, Controller
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
 from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.id_blocks.zookeeper import Zookeeper
-from fencepost.model.language import forall, implies, lemma, when
+from fencepost.model.language import exists, forall, implies, lemma, when, witness
 
 from .promises import IdBlocksProperties, RpcProperties
 
@@ -140,6 +140,15 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
 
     def none_left(s):
         return s.ids < when(s.moved, s.next, s.next_in_node()) + s.size
+
+    @witness(of="disjoint_blocks")
+    def both_ways_at_once(s):
+        """One broker holds a block from ZooKeeper by its own hand, and another one by the controller's (730.13)."""
+        return exists(
+            Broker,
+            Broker,
+            lambda b, c: s.direct[b] & ~s.direct[c] & (s.cursor[b] < s.end[b]) & (s.cursor[c] < s.end[c]) & ~s.moved,
+        )
 
     @lemma
     def nothing_in_the_log_before(s):

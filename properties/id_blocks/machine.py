@@ -159,6 +159,14 @@ class Rpc(Machine):
         self.send(self.pick(number), keep=keep)
 
     @precondition(has_messages)
+    @rule()
+    def deliver_everything_twice(self) -> None:
+        """The network kept a copy of everything that is under way now."""
+        for message in list(self.flying()):
+            self.send(message, keep=True)
+        self.deliver_everything()
+
+    @precondition(has_messages)
     @rule(number=some)
     def lose(self, number: int) -> None:
         self.send(self.pick(number), "drop")
@@ -249,6 +257,15 @@ class Bridge(Direct, Rpc):
     @initialize(config=sizes("bridge"))
     def begin(self, config: dict[str, Any]) -> None:
         self.start(config)
+
+    @rule(asker=brokers, other=brokers, order=st.lists(st.booleans(), min_size=3, max_size=6))
+    def controller_race(self, asker: int, other: int, order: list[bool]) -> None:
+        """The controller takes a block for one broker while another takes its own."""
+        self.ask(self.broker(asker))
+        self.ask(self.broker(other))
+        self.deliver_everything()
+        for controller in order:
+            self.call("zk_step", broker=-1 if controller else self.broker(other))
 
     @rule()
     def controller_step(self) -> None:

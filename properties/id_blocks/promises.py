@@ -51,8 +51,12 @@ class IdBlocksProperties(Promises):
 
     @witness(of="used_up_for_ever")
     def a_gap(s):
-        """A block is used up by the book, and nobody was or can be given an id of it any more, or it was lost with a restart."""
-        return exists(Id, lambda i: (i < s.book()) & ~s.given[i] & forall(Broker, lambda b: ~s.held(b, i) & (s.cursor[b] < s.end[b])))
+        """An id was granted and nobody holds it, while a later one was handed out: it is used up all the same."""
+        return exists(
+            Id,
+            Id,
+            lambda i, j: (i < j) & s.given[j] & s.granted[i] & ~s.given[i] & forall(Broker, lambda b: ~s.held(b, i)),
+        )
 
     @witness(of="an_id_in_the_end")
     def run_out(s):
