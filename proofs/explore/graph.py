@@ -51,7 +51,7 @@ def blocks(exploration: Exploration) -> Iterator[tuple[int, Words]]:
         first += sets.size(level)
 
 
-def graph(exploration: Exploration, max_steps: int = 20_000_000) -> Graph:
+def graph(exploration: Exploration, max_steps: int = 40_000_000) -> Graph:
     """The explored graph, 24 bytes a step.  TooManySteps beyond ``max_steps``."""
     if exploration.generated - 1 > max_steps:
         taken = exploration.generated - 1

@@ -37,7 +37,7 @@ class ProgressResult:
     note: str | None = None
 
 
-def check_progress(exploration: Exploration, *, max_steps: int = 20_000_000) -> dict[str, ProgressResult]:
+def check_progress(exploration: Exploration, *, max_steps: int = 40_000_000) -> dict[str, ProgressResult]:
     """A verdict per progress property: holds, violated, or unknown if the exploration was stopped and nothing was
     found.
 
