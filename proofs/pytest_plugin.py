@@ -1,0 +1,90 @@
+"""The pytest plugin: ``pytest --fencepost-implementation module:factory`` holds an implementation against the model.
+
+One test item per variant is added to the run, named after it; and ``fencepost_agreement`` is a fixture with the report, for tests
+of one's own.  Nothing is imported, and nothing added, unless it is asked for.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from fencepost.proofs.agreement import AgreementReport
+
+VARIANTS = ("kraft", "zookeeper", "bridge")
+
+
+class Disagrees(Exception):
+    """The implementation does what the model does not allow."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Four options, in a group of their own."""
+    group = parser.getgroup("fencepost", "Kafka's exactly-once protocols")
+    group.addoption(
+        "--fencepost-implementation", metavar="MODULE:FACTORY", help="hold this implementation of producer id blocks against the model"
+    )
+    group.addoption(
+        "--fencepost-variant", action="append", choices=VARIANTS, help="of the model (default: kraft); may be given again"
+    )
+    group.addoption("--fencepost-seed", type=int, default=0, help="the same seed drives it the same way (default: 0)")
+    group.addoption("--fencepost-examples", type=int, default=100, help="clusters to drive (default: 100)")
+
+
+def run(config: pytest.Config, variant: str) -> "AgreementReport":
+    """Drive the implementation that the options name."""
+    from fencepost.proofs.agreement import agree
+
+    return agree(
+        config.getoption("--fencepost-implementation"),
+        variant=variant,
+        seed=config.getoption("--fencepost-seed"),
+        max_examples=config.getoption("--fencepost-examples"),
+    )
+
+
+class AgreementItem(pytest.Item):
+    """Fails with the shortest program that the model and the implementation disagree about."""
+
+    def __init__(self, variant: str, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.variant = variant
+
+    def runtest(self) -> None:
+        failure = run(self.config, self.variant).failure
+        if failure is not None:
+            raise Disagrees(str(failure))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The disagreement without the machinery that found it."""
+        if isinstance(excinfo.value, Disagrees):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return Path(__file__), None, f"{self.name}[{self.variant}]"
+
+
+class Agreement(pytest.Collector):
+    """What is added to the run."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        for variant in self.config.getoption("--fencepost-variant") or VARIANTS[:1]:
+            name = f"agreement[{self.config.getoption('--fencepost-implementation')}-{variant}]"
+            yield AgreementItem.from_parent(self, name=name, variant=variant)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--fencepost-implementation"):
+        items.extend(Agreement.from_parent(session, name="fencepost", nodeid="fencepost").collect())
+
+
+@pytest.fixture(scope="session")
+def fencepost_agreement(pytestconfig: pytest.Config) -> "AgreementReport":
+    """The report on the implementation that ``--fencepost-implementation`` names; of the first variant, if several are given."""
+    if not pytestconfig.getoption("--fencepost-implementation"):
+        pytest.fail("fencepost_agreement has nothing to run: give --fencepost-implementation module:factory")
+    return run(pytestconfig, (pytestconfig.getoption("--fencepost-variant") or VARIANTS)[0])
