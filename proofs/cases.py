@@ -1,30 +1,36 @@
 """Terms read as cases: each value that a term can have, with the condition under which it has it.
 
-A Bool is a literal of a circuit; any other value is a dict from plain values to literals of which exactly one is true.  A state
-that is fully known has one case everywhere, and the cases grow only as choices make them.
+A Bool is a literal of a circuit; any other value is a dict from plain values to literals of which exactly one is
+true.  A state that is fully known has one case everywhere, and the cases grow only as choices make them.
 """
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
 from typing import Any
 
-from ..model.language.errors import ModelError
-from ..model.language.protocol import Spec
-from ..model.language.recording import Update
-from ..model.language.terms import Term
-from ..model.language.types import (
-    NAT, AtomsType, BoolType, Bounds, EnumType, MapType, NumberType, OptionType, ScalarType, SeqType,
+from fencepost.model.language.errors import ModelError
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.recording import Update
+from fencepost.model.language.terms import Term
+from fencepost.model.language.types import (
+    NAT,
+    BoolType,
+    Bounds,
+    MapType,
+    OptionType,
+    ScalarType,
+    SeqType,
 )  # fmt: skip
-from .circuit import FALSE, TRUE, Circuit
-from .finite import free_locals, scalar_values
+from fencepost.proofs.circuit import FALSE, TRUE, Circuit
+from fencepost.proofs.finite import free_locals, scalar_values
 
 Cases = dict[Any, int]
 Value = Any
 """A literal (of a Bool) or Cases (of anything else)."""
 Keys = tuple[Any, ...]
 CaseState = dict[str, dict[Keys, Value]]
-"""Entries by variable and plain keys: () for a scalar; a sequence has its length at () and its entries at (1,), (2,), …"""
+"""Entries by variable and plain keys: () for a scalar; a sequence has its length at () and its entries at (1,), (2,),
+…"""
 
 
 class CaseReading:
@@ -40,7 +46,9 @@ class CaseReading:
         state = {name: {keys: self.zero(name, keys) for keys in self.keys(name)} for name in self.spec.types}
         after, fits = self.after(state, self.spec.initial, {})
         if fits != TRUE:
-            raise ModelError(f"{self.spec.name}: the initial state is not within {dict(self.bounds)}; choose larger bounds")
+            raise ModelError(
+                f"{self.spec.name}: the initial state is not within {dict(self.bounds)}; choose larger bounds"
+            )
         return after
 
     # Variables
@@ -74,10 +82,14 @@ class CaseReading:
     def choose(self, test: int, then: Value, other: Value) -> Value:
         if test in (TRUE, FALSE) or then == other:
             return then if test == TRUE else other
-        both, either = self.circuit.both, self.circuit.either
-        if isinstance(then, int):
-            return either((both((test, then)), both((-test, other))))
-        return self._of((v, both((side, x))) for side, cases in ((test, then), (-test, other)) for v, x in cases.items())
+        return self.merge([(test, then), (-test, other)])
+
+    def merge(self, choices: list[tuple[int, Value]]) -> Value:
+        """The value whose condition holds; exactly one does."""
+        if isinstance(choices[0][1], int):
+            return self.circuit.either([self.circuit.both(choice) for choice in choices])
+        pairs = ((v, self.circuit.both((test, x))) for test, cases in choices for v, x in cases.items())
+        return self._of(pairs)
 
     def _of(self, cases: Iterable[tuple[Any, int]]) -> Cases:
         """Cases from pairs that may repeat a value."""
@@ -101,7 +113,9 @@ class CaseReading:
 
     # Terms
 
-    def truth(self, term: Term, now: CaseState, after: CaseState | None = None, names: Mapping[str, Any] | None = None) -> int:
+    def truth(
+        self, term: Term, now: CaseState, after: CaseState | None = None, names: Mapping[str, Any] | None = None
+    ) -> int:
         return int(self.read(term, names or {}, now, after))
 
     def read(self, term: Term, names: Mapping[str, Value], now: CaseState, after: CaseState | None = None) -> Value:
@@ -149,10 +163,13 @@ class CaseReading:
 
     def _combinations(self, keys: list[Value]) -> Iterator[tuple[Keys, int]]:
         """Each tuple of plain keys with its condition; one of them holds."""
-        cases = [[(v == TRUE, TRUE)] if v in (TRUE, FALSE) else [(True, v), (False, -v)] if isinstance(v, int) else list(v.items())
-                 for v in keys]  # fmt: skip
-        for combination in itertools.product(*cases):
+        for combination in itertools.product(*(self._cases(key).items() for key in keys)):
             yield tuple(value for value, _ in combination), self.circuit.both([x for _, x in combination])
+
+    def _cases(self, value: Value) -> Cases:
+        if not isinstance(value, int):
+            return dict(value)
+        return {value == TRUE: TRUE} if value in (TRUE, FALSE) else {True: value, False: -value}
 
     def _latest(self, term: Term, names: Mapping[str, Value], now: CaseState, after: CaseState | None) -> Cases:
         name, primed = term.args[0].data
@@ -172,8 +189,10 @@ class CaseReading:
         both, either = self.circuit.both, self.circuit.either
         match term.op:
             case "add" | "sub" | "monus":
-                combine = {"add": int.__add__, "sub": int.__sub__, "monus": lambda a, b: max(a - b, 0)}[term.op]
-                return self._of((combine(a, b), both((x, y))) for a, x in args[0].items() for b, y in args[1].items())
+                pairs = [(a, b, both((x, y))) for a, x in args[0].items() for b, y in args[1].items()]
+                if term.op == "add":
+                    return self._of((a + b, x) for a, b, x in pairs)
+                return self._of((a - b if term.op == "sub" else max(a - b, 0), x) for a, b, x in pairs)
             case "eq":
                 return self.equal(*args)
             case "lt" | "le":
@@ -189,13 +208,14 @@ class CaseReading:
                 return self.choose(*args)
             case "some":
                 (value,) = args
-                return {True: value, False: -value} if isinstance(value, int) else value
+                return self._cases(value)
         raise ModelError(f"{self.spec.name}: no bounded reading of {term.op!r}; settle() the protocol first")
 
     # Steps
 
     def after(self, now: CaseState, updates: Iterable[Update], names: Mapping[str, Value]) -> tuple[CaseState, int]:
-        """The state after some updates, sharing what they do not write, and the condition that they stay within the bounds."""
+        """The state after some updates, sharing what they do not write, and the condition that they stay within the
+        bounds."""
         result, fits = dict(now), []
         for update in updates:
             name = update.variable
@@ -204,7 +224,7 @@ class CaseReading:
                 fits.append(self._append(update, entries, now, names))
             elif update.bound:
                 for case in self.instances(update.bound):
-                    keys = tuple(next(iter(self._as_cases(v))) for v in case.values())
+                    keys = tuple(next(iter(self._cases(v))) for v in case.values())
                     entries[keys] = self.read(update.value, {**names, **case}, now)
                     fits.append(self.within(entries[keys], self.entry_type(name, keys)))
             else:
@@ -213,7 +233,9 @@ class CaseReading:
                 fits.append(self._point(update, entries, value, now, names))
         return result, self.circuit.both(fits)
 
-    def _point(self, update: Update, entries: dict[Keys, Value], value: Value, now: CaseState, names: Mapping[str, Value]) -> int:
+    def _point(
+        self, update: Update, entries: dict[Keys, Value], value: Value, now: CaseState, names: Mapping[str, Value]
+    ) -> int:
         outside = []
         for plain, condition in self._combinations([self.read(k, names, now) for k in update.keys]):
             if plain in entries:
@@ -234,9 +256,3 @@ class CaseReading:
             last = len(positions)
             entries[()][last] = self.circuit.either((full, entries[()].get(last, FALSE)))
         return self.circuit.both((-full, self.within(value, self.entry_type(update.variable, (1,)))))
-
-    def _as_cases(self, value: Value) -> Cases:
-        return {value == TRUE: TRUE} if isinstance(value, int) else value
-
-
-__all__ = ["AtomsType", "CaseReading", "CaseState", "Cases", "EnumType", "NumberType", "reduce"]

@@ -1,7 +1,7 @@
 """Boolean circuits with shared gates, handed to Z3's SAT core as clauses.
 
-A literal is an int, and its negation the negative; 1 is true.  Gates that are constant, repeated or contradictory never come into
-being, so the first steps of an unrolling, where most is known, cost next to nothing.
+A literal is an int, and its negation the negative; 1 is true.  Gates that are constant, repeated or contradictory
+never come into being, so the first steps of an unrolling, where most is known, cost next to nothing.
 """
 
 from collections.abc import Iterable
@@ -53,8 +53,14 @@ class Circuit:
         """Disjunction."""
         return -self.both([-x for x in literals])
 
+    def at_most_one(self, literals: list[int]) -> None:
+        """No two of these few are true."""
+        for place, x in enumerate(literals):
+            for y in literals[:place]:
+                self.clause(-x, -y)
+
     def one_of(self, literals: list[int]) -> None:
-        """Exactly one of these is true; the chain keeps the number of clauses linear."""
+        """Exactly one of these many is true; the chain keeps the number of clauses linear."""
         self.clause(*literals)
         seen = FALSE
         for x in literals:
@@ -69,13 +75,13 @@ class Circuit:
             lines = (f"{clause} 0\n" for clause in self._clauses)
             self.solver.from_string(f"p cnf {self.size} {len(self._clauses)}\n{''.join(lines)}")
             self._clauses.clear()
-        return self.solver.check(*(self._expression(x) for x in assumed if x != TRUE))
+        return self.solver.check(*(self.expression(x) for x in assumed if x != TRUE))
 
     def model(self) -> "Model":
         """The assignment that the last check found."""
         return Model(self, self.solver.model())
 
-    def _expression(self, literal: int) -> z3.BoolRef:
+    def expression(self, literal: int) -> z3.BoolRef:
         # Z3 numbers the variables of a clause file by symbols, not by names.
         symbol = z3.Z3_mk_int_symbol(self.context.ref(), abs(literal))
         variable = z3.Z3_mk_const(self.context.ref(), symbol, z3.BoolSort(self.context).ast)
@@ -92,4 +98,4 @@ class Model:
     def __getitem__(self, literal: int) -> bool:
         if abs(literal) == TRUE:
             return literal == TRUE
-        return z3.is_true(self._model.eval(self._circuit._expression(literal), model_completion=True))
+        return bool(z3.is_true(self._model.eval(self._circuit.expression(literal), model_completion=True)))

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import cache
 
-from ..model.language.errors import ModelError
-from ..model.language.terms import Term
-from ..model.language.types import (
+from fencepost.model.language.errors import ModelError
+from fencepost.model.language.terms import Term
+from fencepost.model.language.types import (
     AtomsType,
     BoolType,
     Bounds,
@@ -18,7 +18,7 @@ from ..model.language.types import (
 
 
 def scalar_values(kind: ScalarType, bounds: Bounds) -> Sequence[int | bool | None]:
-    """All values of a type within bounds, the zero value first.  ModelError if a bound is missing or the type has none."""
+    """All values of a type within bounds, the zero value first.  ModelError if a bound is missing, or there is none."""
     match kind:
         case BoolType():
             return (False, True)
@@ -31,14 +31,14 @@ def scalar_values(kind: ScalarType, bounds: Bounds) -> Sequence[int | bool | Non
         case NumberType(name, upto, _):
             if upto is None:
                 raise ModelError(
-                    f'{name} has no largest value, so it can\'t be enumerated; declare class X(Nat, upto="xs") and use X'
+                    f'{name} has no largest value within bounds; declare class X(Nat, upto="xs") and use X'
                 )
             return range(_bound(upto, bounds, name) + 1)
 
 
 @cache
 def free_locals(term: Term) -> frozenset[str]:
-    """Names of the parameters and quantified variables that are free in a term: all that its value depends on but the state."""
+    """Names of the parameters and quantified variables on which the value of a term depends, beside the state."""
     below = {name for part in term.args for name in free_locals(part)}
     if term.op == "local":
         below.add(term.data)

@@ -1,21 +1,21 @@
 """Which lemmas stay inductive when a rule is got wrong, and whether the promises are still proved from those.
 
-`houdini` drops lemmas that the initial state or some action breaks, until all that is left holds of itself: the largest inductive
-subset.  A rule is redundant if, without it, that subset still proves every promise and step property.  Each proof names the
-lemmas it used, and stands for as long as none of them is dropped; `Known` keeps proofs from one mutant to the next, which
-differ in one action.
+`houdini` drops lemmas that the initial state or some action breaks, until all that is left holds of itself: the
+largest inductive subset.  A rule is redundant if, without it, that subset still proves every promise and step
+property.  Each proof names the lemmas it used, and stands for as long as none of them is dropped; `Known` keeps
+proofs from one mutant to the next, which differ in one action.
 """
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..model.language.properties import Property
-from ..model.language.protocol import Action, Spec
-from ..model.language.terms import Term, variables
-from .induction import invariant, steps, written
-from .results import Verdict
-from .z3_solving import RLIMIT, Question
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.terms import Term, variables
+from fencepost.proofs.induction import invariant, steps, written
+from fencepost.proofs.results import Verdict
+from fencepost.proofs.z3_solving import RLIMIT, Question
 
 
 @dataclass
@@ -31,8 +31,8 @@ class Known:
 
 @dataclass(frozen=True)
 class Inductive:
-    """``kept``: promises and lemmas that hold of the initial states and of every step from themselves.  ``dropped``: the others,
-    each with the action (or "init") that broke it first, or that Z3 could not decide within its limit."""
+    """``kept``: promises and lemmas that hold of the initial states and of every step from themselves.  ``dropped``:
+    the others, each with the action (or "init") that broke it first, or that Z3 could not decide within its limit."""
 
     kept: tuple[str, ...]
     dropped: dict[str, str]
@@ -41,8 +41,9 @@ class Inductive:
 
 @dataclass(frozen=True)
 class Redundancy:
-    """``verdict`` is holds if every promise and step property is still proved, else unknown: what one invariant fails to prove
-    may yet be true.  ``open``: the properties that are not proved, each with the action that breaks the attempt."""
+    """``verdict`` is holds if every promise and step property is still proved, else unknown: what one invariant fails
+    to prove may yet be true.  ``open``: the properties that are not proved, each with the action that breaks the
+    attempt."""
 
     verdict: Verdict
     open: dict[str, str]
@@ -93,7 +94,8 @@ class _Houdini:
         return Inductive(tuple(self.left), self.dropped, time.perf_counter() - start)
 
     def support(self, action: Action, term: Term) -> frozenset[Term] | None:
-        """The lemmas, among those left, from which ``term`` holds after (of) the action; None if they are not enough."""
+        """The lemmas, among those left, from which ``term`` holds after (of) the action; None if they are not
+        enough."""
         key, assumed = (_meaning(self.spec, action), term), frozenset(self.left.values())
         found = self.known.enough(key, assumed)
         if found is None:

@@ -1,8 +1,9 @@
-"""Proof by induction: initial states satisfy every promise and lemma, and every action preserves them, without any bound.
+"""Proof by induction, without bounds: initial states satisfy every promise and lemma, and every action preserves them.
 
-What is assumed before a step is the conjunction of all promises and lemmas and the types of the variables; what must hold after it is
-each of them, and each step property of the step.  A proof counts only if the invariant says something: every antecedent must be
-satisfiable together with it, and every action enabled in some state that satisfies it.
+What is assumed before a step is the conjunction of all promises and lemmas and the types of the variables; what must
+hold after it is each of them, and each step property of the step.  A proof counts only if the invariant says
+something: every antecedent must be satisfiable together with it, and every action enabled in some state that
+satisfies it.
 """
 
 import time
@@ -10,23 +11,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..model.language.properties import Property
-from ..model.language.protocol import Action, Spec
-from ..model.language.terms import TRUE, Term, both, variables
-from ..model.language.terms import term as make_term
-from ..model.language.types import BOOL, ScalarType
-from .results import Verdict
-from .z3_models import Counterexample, Shrinker
-from .z3_solving import RLIMIT, Question
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.terms import TRUE, Term, both, variables
+from fencepost.model.language.terms import term as make_term
+from fencepost.model.language.types import BOOL, ScalarType
+from fencepost.proofs.results import Verdict
+from fencepost.proofs.z3_models import Counterexample, Shrinker
+from fencepost.proofs.z3_solving import RLIMIT, Question
 
 Kind = Literal["initial", "preserved", "step", "antecedent", "enabled", "dead"]
 
 
 @dataclass(frozen=True)
 class Obligation:
-    """One thing to prove.  ``action`` is "init" for initial states and empty for an antecedent; ``property`` is empty for the
-    question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses`` names the properties that the proof needed before the step; ``how`` is
-    "unchanged" if the action writes nothing that the property reads, so that no solver was asked."""
+    """One thing to prove.  ``action`` is "init" for initial states and empty for an antecedent; ``property`` is empty
+    for the question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses``
+    names the properties that the proof needed before the step; ``how`` is "unchanged" if the action writes nothing
+    that the property reads, so that no solver was asked."""
 
     kind: Kind
     action: str
@@ -44,7 +46,7 @@ class Proof:
     seconds: float
 
     def verdict(self, name: str | None = None) -> Verdict:
-        """Of one property, or of everything.  `violated` means not inductive, or empty talk; it need not be reachable."""
+        """Of one property, or of everything.  `violated` means not inductive, or vacuous; it need not be reachable."""
         verdicts = {o.verdict for o in self.obligations if name is None or o.property == name}
         return "violated" if "violated" in verdicts else "unknown" if "unknown" in verdicts else "holds"
 
@@ -65,8 +67,8 @@ def prove(
     progress: Callable[[Obligation], None] | None = None,
     counterexamples: bool = True,
 ) -> Proof:
-    """Every obligation of a settled protocol.  ``progress`` is called with each as it is decided; ``rlimit`` is Z3's resource limit
-    for each question.  Witnesses and progress properties are not for induction and are passed over."""
+    """Every obligation of a settled protocol.  ``progress`` is called with each as it is decided; ``rlimit`` is Z3's
+    resource limit for each question.  Witnesses and progress properties are not for induction and are passed over."""
     start = time.perf_counter()
     found: list[Obligation] = []
     for obligation in _obligations(spec, properties, rlimit, counterexamples):
@@ -93,7 +95,7 @@ def _obligations(spec: Spec, properties: Mapping[str, Property], rlimit: int, ex
     always, step = invariant(properties), steps(properties)
     initially = Question.initial(spec, rlimit)
     for name, term in always.items():
-        yield _decide(initially, "initial", name, term, always, examples)
+        yield _decide(initially, "initial", name, term, always, examples=examples)
     somewhere = Question.state(spec, always.values(), rlimit)
     for name, term in always.items():
         for antecedent in antecedents(term):
@@ -103,18 +105,18 @@ def _obligations(spec: Spec, properties: Mapping[str, Property], rlimit: int, ex
         question = Question.step(spec, action, always.values(), rlimit)
         for name, term in always.items():
             if variables(term) & written(action):
-                yield _decide(question, "preserved", name, term, always, examples)
+                yield _decide(question, "preserved", name, term, always, examples=examples)
             else:
                 yield Obligation("preserved", action.name, name, "holds", 0.0, "unchanged")
         for name, term in step.items():
-            yield _decide(question, "step", name, term, always, examples)
+            yield _decide(question, "step", name, term, always, examples=examples)
         yield _alive(question, action, always)
         yield from antecedents_of_steps.among(question, always)
     yield from antecedents_of_steps.never_found()
 
 
 def _decide(
-    question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term], examples: bool
+    question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term], *, examples: bool
 ) -> Obligation:
     start = time.perf_counter()
     answer = question.proves(term, always.values())

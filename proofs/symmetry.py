@@ -1,16 +1,21 @@
-"""Which sorts have elements that nothing tells apart, so that a path under renamed elements is again a path."""
+"""What makes paths the same path: elements that nothing tells apart, and steps that could as well be swapped."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..model.language.protocol import Action, Spec
-from ..model.language.terms import Term, subterms
-from ..model.language.types import AtomsType, EnumType, MapType, OptionType, ScalarType, SeqType
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.terms import Term, subterms, variables
+from fencepost.model.language.types import AtomsType, EnumType, MapType, OptionType, ScalarType, SeqType
 
 
 def interchangeable(spec: Spec, properties: Iterable[Term]) -> list[AtomsType]:
-    """Sorts of which no term names an element and no variable starts at one, and that no read outside a bound can yield."""
-    named = {node.type for root in _terms(spec, properties) for node in subterms(root) if node.op == "const"}
+    """Sorts of which no term names an element and no variable starts at one, and that no read outside a bound can
+    yield."""
+    if any(variables(term) for update in spec.initial for term in (update.value, *update.keys)):
+        return []  # what init() reads is zero, and zero is an element
+    named = {
+        node.type for root in _terms(spec, properties) for node in subterms(root) if node.op in ("const", "constant")
+    }
     zeros = {kind for name in spec.types for kind in _zeros(spec, name)}
     return [sort for sort in _sorts(spec) if sort not in named and sort not in zeros]
 
@@ -72,7 +77,8 @@ def touches(action: Action, parameters: Mapping[str, Any]) -> tuple[Touched, Tou
     inside = [term for update in action.updates for term in (update.value, *update.keys)]
     reads = {entry for term in (*conditions, *inside) for entry in _reads(term, parameters)}
     writes = {
-        (u.variable, None if u.bound or u.appends else tuple(_known(k, parameters) for k in u.keys)) for u in action.updates
+        (u.variable, None if u.bound or u.appends else tuple(_known(k, parameters) for k in u.keys))
+        for u in action.updates
     }
     return frozenset(reads), frozenset((name, None if keys and None in keys else keys) for name, keys in writes)
 

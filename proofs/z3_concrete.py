@@ -1,25 +1,25 @@
 """Single states through the Z3 reading: the value of a term in a state, and the state after an event.
 
-Every other reading can be held against this one on as many states as there is time for.  A term becomes a formula over one Z3
-constant for each field of the state, once; each state is then only a substitution and a simplification.
+Every other reading can be held against this one on as many states as there is time for.  A term becomes a formula
+over one Z3 constant for each field of the state, once; each state is then only a substitution and a simplification.
 """
 
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import z3
+from fencepost.model.language.errors import ModelError
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.recording import Update
+from fencepost.model.language.terms import Term, subterms
+from fencepost.model.language.types import Bounds, OptionType, ScalarType, SeqType
+from fencepost.proofs.finite import free_locals, scalar_values
+from fencepost.proofs.results import Event, State
+from fencepost.proofs.z3_states import UpdatedState, initial_state, map_parts
+from fencepost.proofs.z3_terms import Reading, Value, View
 
-from ..model.language.errors import ModelError
-from ..model.language.protocol import Action, Spec
-from ..model.language.recording import Update
-from ..model.language.terms import Term, subterms
-from ..model.language.types import Bounds, OptionType, ScalarType, SeqType
-from .finite import free_locals, scalar_values
-from .results import Event, State
-from .z3_states import UpdatedState, initial_state, map_parts
-from .z3_terms import Reading, Value, View
 
 @dataclass(frozen=True)
 class Step:
@@ -60,7 +60,8 @@ class Concrete:
 
     def _prepare(self, asked: tuple[Term, ...]) -> "tuple[_Formulas, dict[str, ScalarType]]":
         free = {name for term in asked for name in free_locals(term)}
-        kinds = {n.data: n.type for t in asked for n in subterms(t) if n.op == "local" and n.data in free}
+        found = {n.data: n.type for t in asked for n in subterms(t) if n.op == "local" and n.data in free}
+        kinds = {name: cast(ScalarType, kind) for name, kind in found.items()}
         names = {name: self.reading.variable(f"{name}?", kind) for name, kind in kinds.items()}
         read = [self.reading.read(t, names, self.before, self.later) for t in asked]
         constants = [*self.before.constants, *self.later.constants, *(p for value in names.values() for p in value)]
@@ -74,14 +75,17 @@ class Concrete:
             constants = [*self.before.constants, *(part for value in names.values() for part in value)]
             self._steps[action.name] = _Formulas(self.reading, _step(self, action, names), constants)
         given = self.before.values(state)
-        given += [part for name, kind in action.parameters for part in self.reading.literal(event.parameters[name], kind)]
+        given += [
+            part for name, kind in action.parameters for part in self.reading.literal(event.parameters[name], kind)
+        ]
         enabled, fits, *parts = self._steps[action.name].values(given)
-        return Step(enabled, self.before.state(parts) if enabled and fits else None)
+        return Step(bool(enabled), self.before.state(parts) if enabled and fits else None)
 
 
 class _Formulas:
-    """Formulas over constants, ready for many assignments.  One substitution and one simplification serve all of them, so that
-    what they share is worked out once; numerals are unique in a context, so that an answer is recognised by its address."""
+    """Formulas over constants, ready for many assignments.  One substitution and one simplification serve all of
+    them, so that what they share is worked out once; numerals are unique in a context, so that an answer is
+    recognised by its address."""
 
     def __init__(self, reading: Reading, formulas: list[Any], constants: list[Any]) -> None:
         self.context, self.count = reading.context, len(formulas)
@@ -98,7 +102,10 @@ class _Formulas:
         result = z3.Z3_substitute(self.context.ref(), self.formula.as_ast(), len(given), self._from, to)
         simple = z3.simplify(z3.ExprRef(result, self.context))
         addresses = (z3.Z3_get_app_arg(self.context.ref(), simple.as_ast(), i) for i in range(self.count))
-        return [self._known[a.value] if a.value in self._known else self._learn(simple.arg(i)) for i, a in enumerate(addresses)]
+        return [
+            self._known[a.value] if a.value in self._known else self._learn(simple.arg(i))
+            for i, a in enumerate(addresses)
+        ]
 
     def _learn(self, part: Any) -> bool | int:
         assert z3.is_int_value(part) or z3.is_true(part) or z3.is_false(part), f"{part} still depends on the state"
@@ -108,7 +115,8 @@ class _Formulas:
 
 
 def _step(owner: Concrete, action: Action, names: dict[str, Value]) -> list[Any]:
-    """Whether guards and limits hold, whether the step stays within the bounds, and every part of the state after it."""
+    """Whether guards and limits hold, whether the step stays within the bounds, and every part of the state after
+    it."""
     reading, before = owner.reading, owner.before
     after = UpdatedState(reading, before, action.updates, names)
     conditions = [*(guard.condition for guard in action.guards), *action.limits]

@@ -1,7 +1,7 @@
-"""Counterexamples from Z3, made small and written as states: few elements, small numbers, and zero wherever zero will do.
+"""Counterexamples from Z3, made small and written as states: few elements, small numbers, zero where zero will do.
 
-The order is deliberate: sorts shrink first, since a reader counts brokers before ids; then all numbers are cut to the smallest
-ceiling that still refutes; then every entry that need not differ from its zero value is set to it.
+The order is deliberate: sorts shrink first, since a reader counts brokers before ids; then all numbers are cut to
+the smallest ceiling that still refutes; then every entry that need not differ from its zero value is set to it.
 """
 
 import itertools
@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import z3
-
-from ..model.language.types import AtomsType, BoolType, EnumType, NumberType, OptionType, ScalarType
-from .results import Event, State
-from .z3_solving import Question
-from .z3_states import map_parts
-from .z3_terms import Reading, Value
+from fencepost.model.language.types import AtomsType, BoolType, EnumType, NumberType, OptionType, ScalarType
+from fencepost.proofs.results import Event, State
+from fencepost.proofs.z3_solving import Question
+from fencepost.proofs.z3_states import map_parts
+from fencepost.proofs.z3_terms import Reading, Value
 
 CEILINGS = (0, 1, 2, 3, 4, 6, 9, 15)
 LARGEST_SORT = 6
@@ -23,8 +22,8 @@ LARGEST_SORT = 6
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A step from ``before``, where the invariant holds, to ``after``; both are None-free States of one small finite model.
-    ``before`` and ``event`` are None for an initial state.  ``sizes`` counts the elements of each sort."""
+    """A step from ``before``, where the invariant holds, to ``after``; both are None-free States of one small finite
+    model. ``before`` and ``event`` are None for an initial state.  ``sizes`` counts the elements of each sort."""
 
     before: State | None
     event: Event | None
@@ -70,7 +69,8 @@ class Shrinker:
         )  # fmt: skip
 
     def shrink(self) -> bool:
-        """Fixes the fewest elements and the lowest ceiling for numbers that still have a model; False if none is found."""
+        """Fixes the fewest elements and the lowest ceiling for numbers that still have a model; False if none is
+        found."""
         for kind in _atoms(self.reading):
             self.reading.zero(kind)
         return all(map(self._shrink_sort, sorted(self.reading.sorts))) and any(map(self._cut_numbers, CEILINGS))
@@ -164,7 +164,8 @@ class Shrinker:
                 self._keeps(zero)
 
     def _values(self, values: list[Value]) -> list[tuple[Any, ...]]:
-        """Python values of the parts, in the model; asks once more about what a model can't evaluate, such as quantifiers."""
+        """Python values of the parts, in the model; asks once more about what a model can't evaluate, such as
+        quantifiers."""
         parts = [part for value in values for part in value]
         known = [self.model.eval(part, model_completion=True) for part in parts]
         open_parts = [i for i, part in enumerate(known) if not _is_value(part)]

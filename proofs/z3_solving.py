@@ -1,8 +1,8 @@
-"""One induction question at a time: does this action, from a state of the invariant, lead to a state where this property holds?
+"""One induction question at a time: does this action lead from states of the invariant to states of this property?
 
-A `Question` owns a Z3 context and a solver that already knows the protocol and the invariant.  Each part of the invariant stands
-behind a switch, so that an answer names the parts it needed and Houdini can ask again without some.  Effort is limited by Z3's
-resource count, which does not depend on the machine.
+A `Question` owns a Z3 context and a solver that already knows the protocol and the invariant.  Each part of the
+invariant stands behind a switch, so that an answer names the parts it needed and Houdini can ask again without some.
+Effort is limited by Z3's resource count, which does not depend on the machine.
 """
 
 from collections.abc import Iterable
@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import z3
-
-from ..model.language.protocol import Action, Spec
-from ..model.language.terms import Term, subterms
-from .results import Verdict
-from .z3_states import SymbolicState, UpdatedState, initial_state
-from .z3_terms import Reading, Value, View
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.terms import Term, subterms
+from fencepost.proofs.results import Verdict
+from fencepost.proofs.z3_states import SymbolicState, UpdatedState, initial_state
+from fencepost.proofs.z3_terms import Reading, Value, View
 
 RLIMIT = 20_000_000
 
@@ -31,8 +30,8 @@ class Answer:
 class Question:
     """A solver that holds the axioms, and of one moment: the states ``before`` and ``after`` and what is known of them.
 
-    ``initial``: the state after is an initial one, and there is none before.  ``state``: any state of the invariant, twice.
-    ``step``: a state of the invariant, and the state after one action with parameters ``names``.
+    ``initial``: the state after is an initial one, and there is none before.  ``state``: any state of the invariant,
+    twice. ``step``: a state of the invariant, and the state after one action with parameters ``names``.
     """
 
     def __init__(self, spec: Spec, rlimit: int) -> None:
@@ -93,7 +92,8 @@ class Question:
         self.solver.pop(self.solver.num_scopes())
 
     def proves(self, term: Term, assuming: Iterable[Term]) -> Answer:
-        """Whether ``term`` holds after (with primed variables: of) every such step.  Leaves a refuted case on the solver."""
+        """Whether ``term`` holds after (with primed variables: of) every such step.  Leaves a refuted case on the
+        solver."""
         two_states = any(node.op == "state" and node.data[1] for node in subterms(term))
         truth = (
             self.reading.truth(term, self.before, self.after) if two_states else self.reading.truth(term, self.after)

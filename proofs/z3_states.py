@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import z3
-
-from ..model.language.recording import Update
-from ..model.language.types import NAT, MapType, ScalarType, SeqType
-from .z3_terms import Locals, Reading, Value, View, unbounded_sequence
+from fencepost.model.language.recording import Update
+from fencepost.model.language.types import NAT, MapType, ScalarType, SeqType
+from fencepost.proofs.z3_terms import Locals, Reading, Value, View, unbounded_sequence
 
 
 def map_parts(reading: Reading, name: str) -> tuple[tuple[ScalarType, ...], ScalarType]:
-    """The key types, none for a scalar, and the value type of a variable.  ModelError for a sequence, unless within bounds."""
+    """The key types, none for a scalar, and the value type of a variable.  ModelError for a sequence, unless within
+    bounds."""
     kind = reading.spec.types[name]
     if isinstance(kind, SeqType):
         if reading.bounds is None:

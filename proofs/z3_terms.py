@@ -1,9 +1,10 @@
 """Terms read as Z3: what a guard, an update or a property says, as a formula over unbounded sorts and numbers.
 
-A value is a tuple of Z3 expressions: one for a Bool, number, element or member, a flag before those for an Option.  That keeps
-solvers away from algebraic datatypes.  A map is an uninterpreted function for each part of its value.  A `View` says what the variables hold in
-some state; an action's post-state is a view over its pre-state, so no formula speaks of a second copy of the state and
-no frame axioms are needed.  With ``bounds`` quantifiers are written out over the finite ranges of exploration.
+A value is a tuple of Z3 expressions: one for a Bool, number, element or member, a flag before those for an Option.
+That keeps solvers away from algebraic datatypes.  A map is an uninterpreted function for each part of its value.  A
+`View` says what the variables hold in some state; an action's post-state is a view over its pre-state, so no formula
+speaks of a second copy of the state and no frame axioms are needed.  With ``bounds`` quantifiers are written out over
+the finite ranges of exploration.
 """
 
 import itertools
@@ -11,11 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, cast
 
 import z3
-
-from ..model.language.errors import ModelError
-from ..model.language.protocol import Spec
-from ..model.language.terms import Term
-from ..model.language.types import (
+from fencepost.model.language.errors import ModelError
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.terms import Term
+from fencepost.model.language.types import (
     AtomsType,
     BoolType,
     Bounds,
@@ -26,14 +26,15 @@ from ..model.language.types import (
     ScalarType,
     SeqType,
 )  # fmt: skip
-from .finite import free_locals, scalar_values
+from fencepost.proofs.finite import free_locals, scalar_values
 
 Value = tuple[Any, ...]
 Locals = Mapping[str, Value]
 
 
 class View(Protocol):
-    """What the state variables hold in one state.  ``entry`` of a scalar has no keys, and that of a sequence its position."""
+    """What the state variables hold in one state.  ``entry`` of a scalar has no keys, and that of a sequence its
+    position."""
 
     def entry(self, name: str, keys: tuple[Value, ...]) -> Value: ...
 
@@ -193,7 +194,9 @@ class Reading:
             return (length,)
         place = self.read(term.args[1], names, now, after)[0]
         if term.op == "at":
-            return self.choose(z3.And(place >= 1, place <= length), view.entry(name, ((place,),)), self.zero(kind.entry))
+            return self.choose(
+                z3.And(place >= 1, place <= length), view.entry(name, ((place,),)), self.zero(kind.entry)
+            )
         found = z3.IntVal(0, self.context)
         for position in range(1, self.bounds[kind.bound] + 1):
             number = z3.IntVal(position, self.context)

@@ -1,4 +1,5 @@
-"""Induction proves what holds without bounds, refutes with small states, and does not pass an invariant that says nothing."""
+"""Induction proves what holds without bounds, refutes with small states, and does not pass an invariant that says
+nothing."""
 
 import pytest
 from fencepost.model.language import (
@@ -130,7 +131,7 @@ class QueueProperties(Properties, of=Queue):
 
 def test_sequences_are_refused_with_a_way_out():
     """The error says which variable, why, and what to do instead."""
-    with pytest.raises(ModelError, match="waiting is a sequence.*model it as a map"):
+    with pytest.raises(ModelError, match=r"waiting is a sequence.*model it as a map"):
         prove(Queue.spec, QueueProperties.properties)
 
 
@@ -149,7 +150,8 @@ class Defensive(Allocation):
 
 
 def test_an_action_declared_dead_is_proved_so():
-    """A dead action must be impossible under the invariant; one that is possible is a failure, even if it does no harm."""
+    """A dead action must be impossible under the invariant; one that is possible is a failure, even if it does no
+    harm."""
     proof = proved(Defensive, AllocationProperties)
     dead = {o.action: o.verdict for o in proof.obligations if o.kind == "dead"}
     assert dead == {"complain": "holds", "give_up": "violated"}

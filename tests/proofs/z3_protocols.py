@@ -1,6 +1,8 @@
-"""Small protocols on which the Z3 engines are tested; their properties hold or fail for reasons a reader can check by eye."""
+"""Small protocols on which the Z3 engines are tested; their properties hold or fail for reasons a reader can check by
+eye."""
 
 from fencepost.model.language import (
+    Bool,
     Constant,
     Enumeration,
     Ghost,
@@ -9,9 +11,12 @@ from fencepost.model.language import (
     Option,
     Properties,
     Protocol,
+    Seq,
     Set,
     Sort,
     action,
+    append,
+    at,
     axiom,
     each,
     either,
@@ -19,7 +24,10 @@ from fencepost.model.language import (
     fault,
     forall,
     implies,
+    latest,
     lemma,
+    length,
+    limit,
     promise,
     require,
     rule,
@@ -37,6 +45,10 @@ class Id(Nat, upto="ids"):
     pass
 
 
+class Times(Nat, upto=3):
+    pass
+
+
 class Allocation(Protocol):
     """A controller hands out blocks [next, next + size) to brokers, and each broker hands out the ids of its block."""
 
@@ -46,7 +58,7 @@ class Allocation(Protocol):
     first: Map[Broker, Id]
     cursor: Map[Broker, Id]
     end: Map[Broker, Id]
-    used: Ghost[Map[Id, Nat]]
+    used: Ghost[Map[Id, Times]]
 
     @axiom
     def a_block_is_not_empty(s):
@@ -216,3 +228,98 @@ class TicketLockProperties(Properties, of=TicketLock):
     def only_the_served_are_inside(s):
         """Who is inside holds the ticket that is served."""
         return forall(Customer, lambda c: implies(s.place[c] == Place.INSIDE, s.mine[c] == s.serving))
+
+
+class Entry(Nat, upto="entries"):
+    pass
+
+
+class Level(Nat, upto="levels"):
+    pass
+
+
+class Journal(Protocol):
+    """Every construct that the bounded readings have and small protocols seldom use together."""
+
+    step_size: Constant[Nat]
+    lines: Seq[Option[Entry], "places"]  # noqa: F821
+    marks: Map[Customer, Place, Level]
+    owner: Map[Level, Option[Customer]]
+    balance: Map[Customer, Level]
+    chosen: Customer
+    low: Level
+    flags: Map[Option[Level], Bool]
+    kept: Option[Level]
+
+    def init(s):
+        s.balance = each(lambda c: s.step_size)
+        s.low = 1
+
+    @action
+    def write(s, e: Option[Entry]):
+        require(length(s.lines) <= s.low + 1)
+        s.low = latest(s.lines, lambda line: line == e)
+        append(s.lines, e)
+
+    @action
+    def mark(s, c: Customer, d: Customer, p: Place):
+        more = s.marks[c, Place.WAITING] + 1
+        s.marks[c, p] = s.balance[d]
+        s.marks[d, p] = more
+        s.chosen = d
+
+    @action
+    def own(s, c: Customer, n: Level):
+        require(exists(Level, lambda m: (s.owner[m] != c) & (m - n <= s.low)))
+        s.owner[s.balance[c] + n] = c
+        s.flags[when(s.low == n, s.kept, n)] = ~s.flags[s.kept]
+
+    @action
+    def reset(s, c: Customer):
+        require(at(s.lines, s.low + 1) == None)  # noqa: E711
+        s.balance = each(lambda d: when(d == c, s.low - s.balance[d], s.balance[d] + s.step_size))
+        s.balance[c] = s.low
+        s.owner = each(lambda n: when(s.owner[n] == s.chosen, None, s.owner[n]))
+
+    @fault(budget="losses")
+    def lose(s, upto: Level):
+        limit(s.low >= 1)
+        s.low = when(latest(s.lines, lambda line: line != None, upto) == 0, upto, s.low - 1)  # noqa: E711
+
+
+class JournalProperties(Properties, of=Journal):
+    @promise(rule="730.2")
+    def never_three_lines_alike(s):
+        """No more than two lines say the same."""
+        return forall(
+            Entry,
+            lambda e: ~((at(s.lines, 1) == e) & (at(s.lines, 2) == e) & (at(s.lines, 3) == e)),
+        )
+
+    @witness(of="never_three_lines_alike")
+    def two_lines_alike(s):
+        """Two lines say the same, and it is not nothing."""
+        return exists(Entry, lambda e: (at(s.lines, 1) == e) & (at(s.lines, 2) == e) & (e == 1))
+
+    @witness(of="balance_keeps_up")
+    def an_owner_at_the_top(s):
+        """The first customer has the level above two, and another is chosen."""
+        return exists(Customer, lambda c: (s.owner[3] == c) & (s.chosen != c) & s.flags[None])
+
+    @step(rule="730.8")
+    def balance_keeps_up(s, t):
+        """Who is chosen keeps what it had."""
+        return t.balance[s.chosen] >= s.balance[s.chosen]
+
+    @lemma
+    def marks_differ(s):
+        """No customer is marked twice alike."""
+        return forall(
+            Customer,
+            lambda c: (s.marks[c, Place.INSIDE] == 0) | (s.marks[c, Place.INSIDE] != s.marks[c, Place.OUTSIDE]),
+        )
+
+
+JOURNAL_BOUNDS = {"customers": 2, "entries": 1, "levels": 3, "places": 3, "losses": 1, "step_size": 1}
+LOCK_BOUNDS = {"customers": 3, "tickets": 4}
+ALLOCATION_BOUNDS = {"brokers": 2, "ids": 6, "size": 2, "crashes": 1}
