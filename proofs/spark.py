@@ -21,7 +21,8 @@ from fencepost.proofs.units import Outcome, Result, Shipped, SparkSettings, Unit
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-TASKS_PER_CORE = 16  # few enough that starting tasks costs nothing, enough that the cores finish together
+TASKS_PER_CORE = (2, 16)  # the more, the finer the progress and the closer together the cores finish …
+UNITS_PER_TASK = 16  # … but starting a task costs about as much as checking a unit
 POLL_SECONDS = 0.2
 # Given to the virtual machine before it starts: whatever is set on a session comes after a screen of warnings.
 QUIET = """\
@@ -74,13 +75,18 @@ def collect(
         return []
     with session(settings) as spark:
         context = spark.sparkContext
-        slices = min(len(units), context.defaultParallelism * TASKS_PER_CORE)
+        slices = _tasks(len(units), context.defaultParallelism)
         job = context.parallelize(list(units), slices).map(shipped)
         with _advancing(context, slices, len(units), advance):
             try:
                 return list(job.collect())
             except Exception as error:  # py4j's own error classes are no part of pyspark's interface
                 raise SparkUnavailable(f"Spark job failed: {_cause(error)}") from error
+
+
+def _tasks(units: int, cores: int) -> int:
+    least, most = TASKS_PER_CORE
+    return min(units, cores * max(least, min(most, units // (cores * UNITS_PER_TASK))))
 
 
 def _start(settings: SparkSettings) -> SparkSession:

@@ -52,9 +52,9 @@ class HistoryProperty(Generic[View]):
     """A property of histories: its rule, what it needs to be seen, and its kernel.
 
     `key` names the columns within whose values it can be judged on its own: events that differ there never matter to
-    one another. `needs` are the kinds of event of which all must be recorded; `needs_grants` adds the kinds by which
-    blocks come into being, which depend on the mode (KRaft, ZooKeeper or bridge); `needs_order` that steps are the
-    real order across nodes. `tell` words a violation from (view, row, other row).
+    one another, so a history too long for one worker could be spread by them. `needs` are the kinds of event of which
+    all must be recorded; `needs_grants` adds the kinds by which blocks come into being, which depend on the mode
+    (KRaft, ZooKeeper or bridge); `needs_order` that steps are the real order across nodes. `tell` words a violation.
     """
 
     name: str

@@ -18,7 +18,6 @@ from fencepost.properties.history.pieces import Columns
 
 __all__ = ["COLUMNS", "PROPERTIES", "check", "figures", "undecidable"]
 
-_OF_ID = ("history", "producer_id")
 _OF_HISTORY = ("history",)
 
 PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
@@ -28,7 +27,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             "ids-unique",
             "730.P1",
             "no producer id is handed out twice",
-            key=_OF_ID,
+            key=("history", "producer_id"),
             kernel=kernels.ids_unique,
             tell=words.again,
             needs=frozenset({Kind.id_handed_out}),
@@ -66,7 +65,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             "handed-out-after-grant",
             "730.7",
             "an id is handed out only after a block that holds it was committed, or written to ZooKeeper",
-            key=_OF_ID,
+            key=_OF_HISTORY,
             kernel=kernels.handed_out_after_grant,
             tell=words.too_early,
             needs=frozenset({Kind.id_handed_out}),
@@ -77,7 +76,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             "ids-within-blocks",
             "730.4",
             "every id handed out lies in some block, both ends as the answer says: start inclusive, length ids",
-            key=_OF_ID,
+            key=_OF_HISTORY,
             kernel=kernels.ids_within_blocks,
             tell=words.outside,
             needs=frozenset({Kind.id_handed_out}),

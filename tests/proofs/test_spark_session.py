@@ -91,6 +91,20 @@ def test_the_distribution_travels_as_a_zip(tmp_path: Path) -> None:
     assert [path.startswith(str(archive)) for path in places.split()] == [True, True, True]
 
 
+@pytest.mark.nightly
+def test_workers_in_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster's executors, started apart, run the shipped distribution and give the same report (about 60 s).
+
+    They share this disk, so the refusal of local paths is lifted; all else is as on other machines.
+    """
+    for module in ("generate", "replay"):
+        monkeypatch.setattr(f"fencepost.proofs.{module}.require_reachable", lambda place, spark: None)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    cluster = SparkSettings("local-cluster[2,1,1024]")
+    generate(tmp_path, PLANTED, histories=2000, seed=1, config={"bent": 0.01}, many=True, spark=cluster)
+    assert replay(tmp_path, spark=cluster) == replay(tmp_path, cores=1)
+
+
 def test_only_one_file_imports_pyspark() -> None:
     """Workers import modules by name; one that starts a session at import would try to start it there."""
     root = Path(__file__).parents[2]

@@ -79,6 +79,23 @@ def test_planted_violations(duck: Any, first_id: int) -> None:
     assert found == in_duckdb(table(columns), duck)
 
 
+@pytest.mark.parametrize("name", [told.name for told in id_blocks.PROPERTIES.values() if len(told.key) > 1])
+@pytest.mark.parametrize("base", sorted(BASES))
+def test_events_of_other_keys_do_not_matter(name: str, base: str) -> None:
+    """A property that names a narrower key than the history finds as much when each key's events stand alone."""
+    columns = random_histories(2, 400, base)
+    told = id_blocks.PROPERTIES[name]
+    judged = np.isin(columns["kind"], [*told.needs])
+    keys = np.stack([columns[column][judged] for column in told.key])
+    number = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(number, kind="stable")
+    apart = {column: values[judged][order] for column, values in columns.items()}
+    apart["history"] = number[order]
+    whole, parts = (id_blocks.check(part, [name])[0][name] for part in (columns, apart))
+    assert (parts.violations, parts.judged) == (whole.violations, whole.judged)
+    assert whole.violations > 0
+
+
 def test_one_long_history(duck: Any) -> None:
     """One recorded history of 200,000 events is checked as a whole."""
     columns, expected = planted(5, 9, 1, brokers=7, rounds=20, size=1428, bent=1.0, plants=["overlap"])
