@@ -65,7 +65,7 @@ def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any
         for node in ast.walk(tree):
             found = _banned(node) or _decided(node, scope) or _thrown_away(node, scope, helpers)
             if found is not None:
-                where = (line_of(function)[0], getattr(node, "lineno", tree.lineno))
+                where = (line_of(function)[0], node.iter.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", tree.lineno))
                 raise mistake(f"{found[0]} in a rule", found[1], where)
         for named in _named(function, tree, scope):
             _check(named, helpers, seen)
@@ -155,7 +155,7 @@ def _thrown_away(node: ast.AST, scope: Mapping[str, Any], helpers: Mapping[str, 
 
 def _gives_value(tree: ast.AST) -> bool:
     inner = (n for n in ast.iter_child_nodes(tree) if not isinstance(n, Function))
-    return isinstance(tree, ast.Return) and tree.value is not None or any(map(_gives_value, inner))
+    return (isinstance(tree, ast.Return) and tree.value is not None) or any(map(_gives_value, inner))
 
 
 def _static(over: ast.expr) -> bool:

@@ -19,12 +19,13 @@ def members(cls: type, root: type, marked: type | tuple[type, ...]) -> dict[str,
             continue
         for name, member in vars(base).items():
             if not name.startswith("__"):
-                _check(base, root, name, member, found, marked)
+                _refuse_slips(base, root, (name, member), found, marked)
                 found[name] = member
     return {n: m for n, m in found.items() if m is not None}
 
 
-def _check(base: type, root: type, name: str, member: Any, found: dict[str, Any], marked: Any) -> None:
+def _refuse_slips(base: type, root: type, item: tuple[str, Any], found: dict[str, Any], marked: Any) -> None:
+    name, member = item
     before = found.get(name)
     if member is None and name not in found:
         near = difflib.get_close_matches(name, found, n=3, cutoff=0.5)
@@ -37,7 +38,7 @@ def _check(base: type, root: type, name: str, member: Any, found: dict[str, Any]
     body = getattr(member, "body", None)
     if inspect.isfunction(body) and not isinstance(member, marked):
         instead = "actions, faults and axioms stand in a Protocol; promises, lemmas and witnesses in its Properties"
-        raise mistake(f"{name} does not belong into {root.__name__}", instead, line_of(body))
+        raise mistake(f"{name} does not belong in {root.__name__}", instead, line_of(body))
 
 
 def check_names(cls: type, found: dict[str, Any], variables: set[str]) -> None:

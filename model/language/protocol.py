@@ -18,7 +18,7 @@ from .recording import Guard, Recorder, StateProxy, Update, check_locals, condit
 from .sources import attribute_line, line_of
 from .symbols import Symbol
 from .terms import Term, local, variables
-from .types import ScalarType, Type, scalar, type_of
+from .types import ScalarType, Type, described, scalar, type_of
 
 FAIRNESS = ("weak", "strong", "")
 
@@ -147,10 +147,11 @@ def _variables(cls: type[Protocol]) -> tuple[dict[str, Type], dict[str, ScalarTy
         if base in (object, Protocol):
             continue
         for name, annotation in inspect.get_annotations(base, eval_str=True).items():
-            where, role = attribute_line(base, name), getattr(annotation, "role", "")
-            kind = type_of(annotation, f"variable {name}", where)
+            kind = described(annotation) or type_of(annotation, f"variable {name}", attribute_line(base, name))
             if name in types or name in constants:
-                raise mistake(f"variable {name} is declared again in {base.__name__}", "leave one declaration", where)
+                what = f"variable {name} is declared again in {base.__name__}"
+                raise mistake(what, "leave one declaration", attribute_line(base, name))
+            role = getattr(annotation, "role", "")
             if role == "constant":
                 constants[name] = scalar(annotation)
             else:
@@ -178,7 +179,7 @@ def _initial(spec: Spec, init: Any) -> tuple[Update, ...]:
 
 
 def _axiom(spec: Spec, name: str, method: AxiomMethod) -> Term:
-    known = condition(method.body(StateProxy(spec, None)), f"axiom {name}")
+    known = condition(method.body(StateProxy(spec, None)), f"axiom {name}", line_of(method.body))
     if read := variables(known):
         instead = "an axiom speaks of constants; state what holds of variables as a lemma"
         raise mistake(f"axiom {name} reads the variable {min(read)}", instead, line_of(method.body))

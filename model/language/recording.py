@@ -13,7 +13,7 @@ from .refusals import Helper
 from .sources import line_of
 from .symbols import Symbol, coerce, truth
 from .terms import Term, conjuncts, free_locals, state, term, variables
-from .types import MapType, ScalarType, SeqType, Type, scalar, type_of
+from .types import BOOL, MapType, ScalarType, SeqType, Type, scalar
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ class Recorder:
             self._write(Update(variable, coerce(value, kind, f"the value of {variable}"), self.rule, caller()))
             return
         if not isinstance(value, Each):
-            raise mistake(f"{value!r} is assigned to {variable}, a map", "use s.map[key] = … or s.map = each(lambda key: …)")
+            given = f"the function {value.__name__}" if inspect.isfunction(value) else repr(value)
+            raise mistake(f"{given} is assigned to {variable}, a map", "use s.map[key] = … or s.map = each(lambda key: …)")
         bound, body = abstract(value.body, list(kind.keys))
         self._write(Update(variable, coerce(body, kind.value, f"an entry of {variable}"), self.rule, caller(), bound=bound))
 
@@ -140,7 +141,7 @@ class StateProxy:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._recorder is None:
-            raise mistake(f"a property assigns {name}", "properties only read; assign in an action")
+            raise mistake(f"{name} is assigned outside an action", "properties and axioms only read")
         if name in self._owner.constants:
             raise mistake(f"the constant {name} is assigned", "declare it as a variable, or say with @axiom what is known of it")
         if name not in self._owner.types:
@@ -158,7 +159,7 @@ def condition(value: Any, role: str, where: tuple[str, int] | None = None) -> Te
     """The Bool term that a property returned."""
     if value is None:
         raise mistake(f"{role} returns nothing", "end it with `return <condition>`", where)
-    if not isinstance(value, Symbol | bool):
+    if not isinstance(value, bool) and not (isinstance(value, Symbol) and value.term.type == BOOL):
         raise mistake(f"{role} returns {value!r}", "return a condition", where)
     return truth(value, role)
 
@@ -171,8 +172,7 @@ def sorted_parameters(body: Callable[..., Any], name: str, skip: int) -> tuple[t
             raise mistake(f"parameter {p.name} of {name} has a default or a star", f"write {p.name}: Broker", line_of(body))
         if p.annotation is p.empty:
             raise mistake(f"parameter {p.name} of {name} has no sort", f"write {p.name}: Broker", line_of(body))
-        type_of(p.annotation, f"parameter {p.name}", line_of(body))
-        found.append((p.name, scalar(p.annotation)))
+        found.append((p.name, scalar(p.annotation, f"parameter {p.name}", line_of(body))))
     return tuple(found)
 
 

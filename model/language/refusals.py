@@ -9,46 +9,36 @@ from typing import NoReturn
 
 from .errors import mistake
 
-_REFUSED: dict[str, tuple[str, str]] = {
-    "__bool__": ("a truth value", "use &, |, ~, implies(a, b) or when(c, a, b); not `and`, `or`, `not`, `if`, or a < b < c"),
-    "__iter__": ("iteration", "use forall, exists or each over a sort instead of a loop"),
-    "__len__": ("len()", "use length(sequence)"),
-    "__contains__": ("`in`", "write s.set[item], not `item in s.set`"),
-    "__index__": ("an index or int()", "a Python list can't be indexed by it; use a Map"),
-    "__int__": ("int()", "a number needs no conversion; a Bool becomes one with when(c, 1, 0)"),
-    "__float__": ("float()", "all numbers are integers"),
-    "__hash__": ("a dict key or set member", "use a Map or a Set of the protocol"),
-    "__format__": ("an f-string", "write the symbol itself; reports find the words"),
-    "__round__": ("round()", "all numbers are integers"),
+_DECIDED = {
+    "__bool__": ("the truth value", "use &, |, ~, implies(a, b) or when(c, a, b); not `and`, `or`, `not`, `if`, or a < b < c"),
+    "__iter__": ("the items", "use forall, exists or each over a sort instead of a loop"),
+    "__len__": ("the length", "use length(sequence)"),
+    "__contains__": ("the members", "write s.set[item], not `item in s.set`"),
+    "__index__": ("the number", "a Python list or range can't depend on the state; use a Map"),
+    "__int__": ("the number", "leave int() out; a Bool becomes a number with when(c, 1, 0)"),
+    "__float__": ("the number", "leave float() out: all numbers are integers"),
+    "__round__": ("the number", "leave round() out: all numbers are integers"),
+    "__hash__": ("the hash", "a symbol is no key of a dict and no member of a set; use a Map or a Set of the protocol"),
+    "__format__": ("the text", "leave the f-string out; reports find the words"),
+}
+"""Operations that need a value: what Python would take, and what to write instead."""
+
+_ONLY = "numbers have + and - only, so that proofs stay decidable"
+_MISSING = {
+    "__call__": ("()", "a variable is read without (), an entry of a map with s.map[key]"),
     "__abs__": ("abs()", "use when(a < b, b - a, a - b)"),
     "__neg__": ("unary -", "write 0 - x; of natural numbers that is 0"),
     "__pos__": ("unary +", "leave it out"),
-    "__call__": ("a call", "a variable is read without (); an entry of a map with s.map[key]"),
-    "__and__": ("&", "call it first"),
-    "__or__": ("|", "call it first"),
-    "__invert__": ("~", "call it first"),
-    "__eq__": ("==", "call it first"),
-    "__ne__": ("!=", "call it first"),
-    "__lt__": ("<", "call it first"),
-    "__le__": ("<=", "call it first"),
-    "__gt__": (">", "call it first"),
-    "__ge__": (">=", "call it first"),
-    "__add__": ("+", "call it first"),
-    "__sub__": ("-", "call it first"),
-    "__getitem__": ("[...]", "call it first"),
-    "__setitem__": ("[...] =", "assign s.map[key] in an action"),
-    "__delitem__": ("del", "assign the zero value: 0, False or None"),
     "__xor__": ("^", "use !="),
-    "__mul__": ("*", "add: the language has + and - only, so that proofs stay decidable"),
-    "__truediv__": ("/", "the language has + and - only, so that proofs stay decidable"),
-    "__floordiv__": ("//", "the language has + and - only, so that proofs stay decidable"),
-    "__mod__": ("%", "the language has + and - only, so that proofs stay decidable"),
-    "__pow__": ("**", "the language has + and - only, so that proofs stay decidable"),
-    "__lshift__": ("<<", "the language has + and - only, so that proofs stay decidable"),
-    "__rshift__": (">>", "the language has + and - only, so that proofs stay decidable"),
-    "__divmod__": ("divmod()", "the language has + and - only, so that proofs stay decidable"),
-}
-_REFLECTED = ("add", "sub", "and", "or", "xor", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "divmod")
+    "__mul__": ("*", _ONLY), "__truediv__": ("/", _ONLY), "__floordiv__": ("//", _ONLY), "__mod__": ("%", _ONLY),
+    "__divmod__": ("divmod()", _ONLY), "__pow__": ("**", _ONLY), "__lshift__": ("<<", _ONLY), "__rshift__": (">>", _ONLY),
+}  # fmt: skip
+"""Operations that no reading has.  Those that a symbol does have are missing from a `Helper` only."""
+
+_OF_SYMBOLS = (
+    "eq ne lt le gt ge add sub and or invert getitem setitem delitem radd rsub rand ror rxor rmul rtruediv rfloordiv rmod rdivmod "
+    "rpow rlshift rrshift"
+).split()
 
 
 class Refusals:
@@ -56,21 +46,25 @@ class Refusals:
 
     __slots__ = ()
 
-    def refuse(self, operation: str, instead: str) -> NoReturn:
-        raise mistake(f"Python would decide {operation} of {self!r} while the rule is read, before any state is known", instead)
+    def refuse(self, what: str, instead: str) -> NoReturn:
+        raise mistake(what, instead)
 
 
-def _refusing(operation: str, instead: str) -> Callable[..., NoReturn]:
+def _refusing(what: str, instead: str) -> Callable[..., NoReturn]:
     def method(self: Refusals, *_: object) -> NoReturn:
-        self.refuse(operation, instead)
+        self.refuse(what.format(self), instead)
 
     return method
 
 
-for _name, (_operation, _instead) in _REFUSED.items():
-    setattr(Refusals, _name, _refusing(_operation, _instead))
-for _stem in _REFLECTED:
-    setattr(Refusals, f"__r{_stem}__", _refusing(*_REFUSED[f"__{_stem}__"]))
+for _name, (_taken, _instead) in _DECIDED.items():
+    _what = f"Python would take {_taken} of {{!r}} while the rule is read, before any state is known"
+    setattr(Refusals, _name, _refusing(_what, _instead))
+for _name, (_operator, _instead) in _MISSING.items():
+    setattr(Refusals, _name, _refusing(f"{{!r}} has no {_operator}", _instead))
+for _stem in _OF_SYMBOLS:
+    _operator, _instead = _MISSING.get(f"__{_stem.removeprefix('r')}__", (_stem, "use what the language has"))
+    setattr(Refusals, f"__{_stem}__", _refusing(f"{{!r}} has no {_operator}", _instead))
 
 
 class Helper(Refusals):
@@ -85,7 +79,7 @@ class Helper(Refusals):
         return self.body(self.s, *arguments)
 
     def __repr__(self) -> str:
-        return f"the helper {self.name}, which is not called"
+        return f"<helper {self.name}>"
 
-    def refuse(self, operation: str, instead: str) -> NoReturn:
-        raise mistake(f"{self.name} is a helper method and takes no {operation}", f"call it: s.{self.name}(...)")
+    def refuse(self, what: str, instead: str) -> NoReturn:
+        raise mistake(f"the helper {self.name} is used without being called", f"write s.{self.name}(...)")

@@ -4,6 +4,7 @@ A symbol has the operators that mean the same in every reading, and refuses, wit
 its own (`Refusals`): truth, membership, iteration, hashing.  ``&``, ``|``, ``~`` take Bool only, since ``a >= b | c`` reads as ``a >= (b | c)``.
 """
 
+import inspect
 from typing import Any, NoReturn
 
 from .errors import mistake
@@ -79,8 +80,7 @@ class Symbol(Refusals):
             raise mistake(f"{describe_type(kind)} can't be assigned by key here", "assign s.map[key] in an action")
         self.recorder.point(self.term.data[0], key_terms(kind, keys), coerce(value, kind.value, "the value assigned"))
 
-    def __hash__(self) -> int:
-        self.refuse("a dict key or set member", "use a Map or a Set of the protocol")
+    __hash__ = Refusals.__hash__  # or Python would take __eq__ to mean that there is none
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # Python itself asks for these, and takes no for an answer
@@ -91,7 +91,8 @@ class Symbol(Refusals):
 def key_terms(kind: MapType, keys: Any) -> tuple[Term, ...]:
     given = keys if isinstance(keys, tuple) else (keys,)
     if len(given) != len(kind.keys):
-        raise mistake(f"{describe_type(kind)} takes {len(kind.keys)} keys and got {len(given)}", "give one key per sort")
+        got = f"{len(given)} key{'s' * (len(given) != 1)}"
+        raise mistake(f"{describe_type(kind)} is given {got}", f"give it {' and '.join(map(str, kind.keys))}")
     return tuple(coerce(k, sort, f"key {i + 1}") for i, (k, sort) in enumerate(zip(given, kind.keys, strict=True)))
 
 
@@ -103,7 +104,8 @@ def truth(value: Any, operator: str) -> Term:
             value.refuse(operator, "")
         what = describe_type(node.type) if node is not None else repr(value)
         binds = operator in ("&", "|", "~")
-        advice = f"put parentheses round the comparison: (a >= b) {operator} c" if binds else "give it a condition"
+        shape = "~(a >= b)" if operator == "~" else f"(a >= b) {operator} c"
+        advice = f"put parentheses round the comparison: {shape}" if binds else "give it a condition"
         raise mistake(f"{what} is no operand of {operator}", advice)
     return node
 
@@ -125,11 +127,26 @@ def coerce(value: Any, kind: ScalarType, role: str) -> Term:
         return constant(value, kind)
     if isinstance(kind, OptionType) and value is None:
         return constant(None, kind)
-    advice = {EnumType: "name a member", AtomsType: "use a parameter or a quantifier's variable", OptionType: "use None"}
-    raise mistake(f"{role} is {value!r} where {describe_type(kind)} is meant", advice.get(type(kind), "give such a value"))
+    given = f"the function {value.__name__}" if inspect.isfunction(value) else repr(value)
+    raise mistake(f"{role} is {given} where {describe_type(kind)} is meant", _advice(value, kind))
 
 
-def pair(a: Any, b: Any, role: str) -> tuple[Term, Term]:
+def _advice(value: Any, kind: ScalarType) -> str:
+    match kind:
+        case EnumType(name, members):
+            return f"name a member, such as {name}.{members[0]}"
+        case AtomsType():
+            return "use a parameter or a quantifier's variable"
+        case OptionType(of):
+            return f"use None or a value of {of}"
+        case BoolType():
+            return "use True, False or a condition"
+    if value is None:
+        return f"declare the variable as Option[{kind}]"
+    return "natural numbers start at 0; declare the variable as Int" if isinstance(value, int) and value < 0 else "use a number"
+
+
+def pair(a: Any, b: Any, role: str, part: str) -> tuple[Term, Term]:
     """Both operands as terms of one type, taken from whichever side is symbolic (an Option wins)."""
     kinds = [v.term.type for v in (a, b) if isinstance(v, Symbol)]
     scalars = [kind for kind in kinds if not isinstance(kind, MapType | SeqType)]
@@ -140,7 +157,7 @@ def pair(a: Any, b: Any, role: str) -> tuple[Term, Term]:
     kind = next((k for k in scalars if isinstance(k, OptionType)), scalars[0])
     if isinstance(kind, NumberType):
         kind = INT if any(isinstance(k, NumberType) and k.signed for k in scalars) else NAT
-    return coerce(a, kind, f"a side of {role}"), coerce(b, kind, f"a side of {role}")
+    return coerce(a, kind, f"{part} of {role}"), coerce(b, kind, f"{part} of {role}")
 
 
 def number(value: Any, role: str) -> Term:
@@ -162,8 +179,8 @@ def arithmetic(op: str, a: Any, b: Any) -> Symbol:
 
 def compare(op: str, a: Any, b: Any) -> Symbol:
     if op == "eq":
-        return Symbol(boolean("eq", *pair(a, b, "==")))
-    return Symbol(boolean(op, number(a, "an order"), number(b, "an order")))
+        return Symbol(boolean("eq", *pair(a, b, "==", "a side")))
+    return Symbol(boolean(op, number(a, "<, <=, > or >="), number(b, "<, <=, > or >=")))
 
 
 def choose(test: Any, then: Any, other: Any) -> Symbol:
@@ -173,4 +190,4 @@ def choose(test: Any, then: Any, other: Any) -> Symbol:
         return Symbol(conditional(condition, constant(then, BOOL), constant(other, BOOL)))
     if isinstance(then, int) and isinstance(other, int):
         return Symbol(conditional(condition, number(then, "when"), number(other, "when")))
-    return Symbol(conditional(condition, *pair(then, other, "when")))
+    return Symbol(conditional(condition, *pair(then, other, "when", "a branch")))

@@ -94,22 +94,32 @@ def is_number(kind: Type) -> bool:
     return isinstance(kind, NumberType)
 
 
-def type_of(annotation: object, role: str = "", where: tuple[str, int] | None = None) -> Type:
-    """The description behind an annotation; a mistake with file and line if it is not one of the language's."""
+Place = tuple[str, int]
+
+
+def described(annotation: object) -> Type | None:
+    """The description behind an annotation, if it is one of the language's."""
     kind = vars(annotation).get("type") if hasattr(annotation, "__dict__") else None
-    if not isinstance(kind, BoolType | NumberType | AtomsType | EnumType | OptionType | MapType | SeqType):
+    return kind if isinstance(kind, BoolType | NumberType | AtomsType | EnumType | OptionType | MapType | SeqType) else None
+
+
+def type_of(annotation: object, role: str = "", where: Place | None = None) -> Type:
+    """The description behind an annotation; a mistake with file and line if it is not one of the language's."""
+    kind = described(annotation)
+    if kind is None:
         raise mistake(
-            f"{role}{' has ' if role else ''}{annotation!r}, which is not a type of the language",
+            f"{role and role + ': '}{annotation!r} is not a type of the language",
             "use Bool, Nat, Int, a Sort, an Enumeration, Option[...], Map[...], Set[...] or Seq[...]",
             where,
         )
     return kind
 
 
-def scalar(annotation: object) -> ScalarType:
-    kind = type_of(annotation)
+def scalar(annotation: object, role: str = "", where: Place | None = None) -> ScalarType:
+    """The same for a single value: no map and no sequence."""
+    kind = type_of(annotation, role, where)
     if isinstance(kind, MapType | SeqType):
-        raise mistake(f"{kind} stands where a single value is needed", "give a map several keys: Map[A, B, Value]")
+        raise mistake(f"{kind} stands where a single value is needed", "give a map several keys: Map[A, B, Value]", where)
     return kind
 
 

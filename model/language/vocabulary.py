@@ -13,7 +13,7 @@ from .errors import mistake
 from .recording import Recorder, current
 from .symbols import Symbol, choose, coerce, truth
 from .terms import Term, boolean, term
-from .types import NAT, AtomsType, EnumType, MapType, NumberType, ScalarType, SeqType, scalar
+from .types import NAT, MapType, NumberType, ScalarType, SeqType, scalar
 
 _depth = 0
 
@@ -106,7 +106,7 @@ def abstract(body: Callable[..., Any], kinds: list[ScalarType]) -> tuple[tuple[t
     names = list(inspect.signature(body).parameters)
     if len(names) != len(kinds):
         sorts = ", ".join(map(str, kinds))
-        raise mistake(f"the function takes {len(names)} arguments where there is one for each of {sorts}", "give it one argument per sort")
+        raise mistake(f"the function takes ({', '.join(names)}) and is given ({sorts})", "let it take one argument per sort")
     _depth += 1
     try:
         bound = tuple((f"{name}.{_depth}", kind) for name, kind in zip(names, kinds, strict=True))
