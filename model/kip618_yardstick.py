@@ -72,7 +72,7 @@ class Kip618Yardstick(Protocol):
     """Leaders write sets and counts, fence producers in between, and workers start tasks by what they read."""
 
     tasks: Constant[Nat]
-    log: Seq[Record, "log"]  # type: ignore[name-defined]  # a bound's name, not a type
+    log: Seq[Record, "log"]  # type: ignore[name-defined]  # noqa: F821  a bound's name
     read: Map[Worker, Position]  # how far a worker has read the config topic
     owner: Option[Worker]  # whose producer has the newest epoch on the config topic
     leads: Map[Worker, Bool]  # believes to be the leader, perhaps wrongly

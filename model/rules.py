@@ -1,8 +1,9 @@
 """The ledger: every rule of every proposal by number, with its kind and, in our words, what it says.
 
-Kinds: *promise* (what it is all for), *mechanism* (something done: can be dropped, swapped, shifted), *claim* (to be proved or
-refuted), *interface* (a format, a code, a default: held by tests of the reference implementation), *boundary* (the guarantee ends
-here), *rejected* (an alternative: shown to fail).  The source is named by proposal; ``730.7`` is the seventh rule of KIP-730.
+Kinds: *promise* (what it is all for), *mechanism* (something done: can be dropped, swapped, shifted), *claim* (to be
+proved or refuted), *interface* (a format, a code, a default: held by tests of the reference implementation), *boundary*
+(the guarantee ends here), *rejected* (an alternative: shown to fail).  The source is named by proposal; ``730.7`` is
+the seventh rule of KIP-730.
 """
 
 from dataclasses import dataclass

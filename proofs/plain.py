@@ -1,7 +1,8 @@
 """The plain reading: a protocol as ordinary Python functions on dicts, compiled to source once.
 
-It is what single replays, counterexample paths and the agreement machines run.  Without bounds, numbers and sorts are unlimited and
-only quantifiers over them are refused; with bounds, a step that leaves them is cut (None), as in every other reading.
+It is what single replays, counterexample paths and the agreement machines run.  Without bounds, numbers and sorts are
+unlimited and only quantifiers over them are refused; with bounds, a step that leaves them is cut (None), as in every
+other reading.
 """
 
 import itertools
@@ -13,7 +14,17 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.recording import Update
 from fencepost.model.language.terms import Term
 from fencepost.model.language.types import (
-    AtomsType, BoolType, Bounds, EnumType, MapType, NumberType, OptionType, ScalarType, SeqType, Type, evaluate_bound,
+    AtomsType,
+    BoolType,
+    Bounds,
+    EnumType,
+    MapType,
+    NumberType,
+    OptionType,
+    ScalarType,
+    SeqType,
+    Type,
+    evaluate_bound,
 )  # fmt: skip
 
 from .results import Event, State
@@ -24,12 +35,15 @@ class PlainError(Exception):
 
 
 class Plain:
-    """A settled protocol, runnable.  ``constants``: value of each constant; ``bounds``: sizes of sorts and ranges, or None.
+    """A settled protocol, runnable.  ``constants``: value of each constant; ``bounds``: sizes of sorts and ranges, or
+    None.
 
     ``ghosts=False`` leaves out the updates of ghosts, which no rule reads.
     """
 
-    def __init__(self, spec: Spec, constants: dict[str, int], bounds: Bounds | None = None, *, ghosts: bool = True) -> None:
+    def __init__(
+        self, spec: Spec, constants: dict[str, int], bounds: Bounds | None = None, *, ghosts: bool = True
+    ) -> None:
         if missing := [name for name in spec.constants if name not in constants]:
             raise PlainError(f"{spec.name}: no value for {', '.join(missing)}; give each constant of the protocol one")
         self.spec, self.constants, self.bounds, self.ghosts = spec, constants, bounds, ghosts
@@ -52,7 +66,8 @@ class Plain:
         return bool(self._guards[event.action](state, *event.parameters.values()))
 
     def step(self, state: State, event: Event) -> State | None:
-        """The state after an enabled event; None if it lies beyond the bounds.  Does not check that the event is enabled."""
+        """The state after an enabled event; None if it lies beyond the bounds.  Does not check that the event is
+        enabled."""
         after = self._steps[event.action](state, *event.parameters.values())
         return after if self.bounds is None or self.within(after) else None
 
@@ -99,7 +114,8 @@ class Plain:
     def _fits(self, kind: Type, value: Any) -> bool:
         if isinstance(kind, MapType):
             return all(
-                self._fits(kind.value, entry) and all(self._fits(k, part) for k, part in zip(kind.keys, key, strict=True))
+                self._fits(kind.value, entry)
+                and all(self._fits(k, part) for k, part in zip(kind.keys, key, strict=True))
                 for key, entry in value.items()
             )
         if isinstance(kind, SeqType):
@@ -137,7 +153,9 @@ class Plain:
                 keys = f"({', '.join(f'{_name(n)}' for n, _ in u.bound)},)"
                 loops = " ".join(f"for {_name(n)} in {self._range(k)}" for n, k in u.bound)
                 zero = zero_value(kind.value)
-                lines.append(f"    N[{name}] = {{k: v for k, v in (({keys}, {self._text(u.value)}) {loops}) if v != {zero!r}}}")
+                lines.append(
+                    f"    N[{name}] = {{k: v for k, v in (({keys}, {self._text(u.value)}) {loops}) if v != {zero!r}}}"
+                )
             elif u.keys:
                 assert isinstance(kind, MapType)
                 if u.variable not in copied:
@@ -156,7 +174,7 @@ class Plain:
         domain = self.domain(kind)
         return repr(domain)
 
-    def _text(self, node: Term) -> str:  # noqa: C901  one case per operation
+    def _text(self, node: Term) -> str:
         a = [self._text(x) for x in node.args if node.op not in ("forall", "exists", "latest")]
         match node.op:
             case "const":
@@ -180,7 +198,8 @@ class Plain:
                 return f"at({a[0]}, {a[1]}, {zero_value(kind.entry)!r})"
             case "latest":
                 sequence, upto, body = node.args
-                return f"latest({self._text(sequence)}, {self._text(upto)}, lambda {_name(node.data[0])}: {self._text(body)})"
+                test = f"lambda {_name(node.data[0])}: {self._text(body)}"
+                return f"latest({self._text(sequence)}, {self._text(upto)}, {test})"
             case "add" | "sub":
                 return f"({a[0]} {'+' if node.op == 'add' else '-'} {a[1]})"
             case "monus":

@@ -6,8 +6,8 @@ from typing import Any, Literal
 Verdict = Literal["holds", "violated", "unknown"]
 
 State = dict[str, Any]
-"""One state by variable name.  Numbers and members of sorts and enumerations are int, Bool is bool, an Option is None or the value;
-a map is a dict from key tuples to values without its zero entries; a sequence is a tuple."""
+"""One state by variable name.  Numbers and members of sorts and enumerations are int, Bool is bool, an Option is None
+or the value; a map is a dict from key tuples to values without its zero entries; a sequence is a tuple."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Event:
 
 @dataclass(frozen=True)
 class Trace:
-    """``states[0]`` is initial and ``events[i]`` leads from ``states[i]`` to ``states[i + 1]``; ``loop`` is the index of the state
-    to which the last event returns, for an endless behaviour."""
+    """``states[0]`` is initial and ``events[i]`` leads from ``states[i]`` to ``states[i + 1]``; ``loop`` is the index
+    of the state to which the last event returns, for an endless behaviour."""
 
     states: tuple[State, ...]
     events: tuple[Event, ...]
@@ -36,7 +36,8 @@ class Trace:
 
 @dataclass(frozen=True)
 class Result:
-    """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to reports."""
+    """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to
+    reports."""
 
     protocol: str
     variant: str

@@ -1,6 +1,7 @@
 """The words reading: terms, steps and traces as text, for rule tables, explanations and reports.
 
-Nothing here knows a protocol: names come from its variables, sentences from its docstrings, numbers from the rules its guards cite.
+Nothing here knows a protocol: names come from its variables, sentences from its docstrings, numbers from the rules its
+guards cite.
 """
 
 from collections.abc import Iterator
@@ -94,6 +95,10 @@ def say_update(update: Update) -> str:
     return f"{update.variable} := {say(update.value)}"
 
 
+def name_in_words(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def rule_tag(number: str | None) -> str:
     return f"  [{number}]" if number else ""
 
@@ -133,7 +138,8 @@ def differences(spec: Spec, before: State, after: State) -> Iterator[str]:
         for key in sorted({*old, *new}):
             was, now = old.get(key, zero), new.get(key, zero)
             if was != now:
-                yield f"{name}[{', '.join(map(str, key))}]: {say_value(was, kind.value)} -> {say_value(now, kind.value)}"
+                entry = f"{name}[{', '.join(map(str, key))}]"
+                yield f"{entry}: {say_value(was, kind.value)} -> {say_value(now, kind.value)}"
 
 
 def say_trace(spec: Spec, trace: Trace, *, ghosts: bool = False) -> Iterator[str]:

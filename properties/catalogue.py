@@ -1,7 +1,8 @@
 """The catalogue: which protocols there are, in which variants, with what expected of each property and which bounds.
 
-A *variant* is a protocol with its properties, perhaps with one rule read differently (``reading``); what is expected of it is that
-everything holds, but for the exceptions it names, each of which the documents predict.  Bounds are named, per profile, with reasons.
+A *variant* is a protocol with its properties, perhaps with one rule read differently (``reading``); what is expected of
+it is that everything holds, but for the exceptions it names, each of which the documents predict.  Bounds are named,
+per profile, with reasons.
 """
 
 from collections.abc import Mapping
@@ -19,10 +20,10 @@ PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
 
 @dataclass(frozen=True)
 class Variant:
-    """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property -> verdict where it is
-    not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile; ``leaves_out``: properties not
-    asked of it; ``progress_bounds``: smaller, since progress needs the whole graph; ``for_mutants``: more lemmas, declared for mutants;
-    ``proof``: is there an inductive invariant for it?"""
+    """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property ->
+    verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
+    ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
+    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?"""
 
     name: str
     properties: type[Properties]
@@ -56,8 +57,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the documents say, in terms of a variant's properties: it is proved if all of them are, and says something if its
-    witnesses are reached."""
+    """What the documents say, in terms of a variant's properties: it is proved if all of them are, and says something
+    if its witnesses are reached."""
 
     rule: str
     variant: str
@@ -70,9 +71,9 @@ class Claim:
 class ProtocolEntry:
     """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough.
 
-    ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant, module:function,
-    config), whose histories are replayed.  Both are reached by name, as a user's own are.  ``verified``: does
-    ``fencepost verify`` include it when no protocol is named?"""
+    ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant,
+    module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.
+    ``verified``: does ``fencepost verify`` include it when no protocol is named?"""
 
     name: str
     says: str
@@ -87,9 +88,8 @@ class ProtocolEntry:
         for candidate in self.variants:
             if candidate.name == name:
                 return candidate
-        raise CatalogueError(
-            f"{self.name} has no variant {name!r}; there are {', '.join(v.name for v in self.variants)}: pick one of them"
-        )
+        there = ", ".join(v.name for v in self.variants)
+        raise CatalogueError(f"{self.name} has no variant {name!r}; there are {there}: pick one of them")
 
 
 class CatalogueError(Exception):

@@ -1,7 +1,9 @@
-"""The bridge: from brokers on ZooKeeper, over a controller that writes the same node, to KRaft (KIP-730, Bridge Release).
+"""The bridge: from brokers on ZooKeeper, over a controller that writes the same node, to KRaft (KIP-730, Bridge
+Release).
 
-Brokers are upgraded one by one; the ZooKeeper-mode controller answers requests by compare-and-set on the node that the others
-still write; once the cluster moves, KRaft goes on where the node stood.  That the move fences the ZooKeeper controller is assumed.
+Brokers are upgraded one by one; the ZooKeeper-mode controller answers requests by compare-and-set on the node that the
+others still write; once the cluster moves, KRaft goes on where the node stood.  That the move fences the ZooKeeper
+controller is assumed.
 """
 
 from ..language import Bool, Map, Set, Sort, action, each, either, fault, forall, require, when

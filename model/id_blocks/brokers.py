@@ -1,12 +1,31 @@
 """Brokers: what each of them holds and does, whoever grants the blocks (KIP-730).
 
-A broker hands out ids from a block that only its memory holds.  When it has nothing it must be granted another; a restart loses the
-rest.  `RpcBrokers` adds the request for a block and a network that may lose, delay, reorder and repeat what it carries.
+A broker hands out ids from a block that only its memory holds.  When it has nothing it must be granted another; a
+restart loses the rest.  `RpcBrokers` adds the request for a block and a network that may lose, delay, reorder and
+repeat what it carries.
 """
 
 from ..language import (
-    Bool, Constant, Enumeration, Ghost, Map, Nat, Option, Protocol, Set, Sort,
-    action, axiom, each, either, exists, fault, forall, require, rule, when,
+    Bool,
+    Constant,
+    Enumeration,
+    Ghost,
+    Map,
+    Nat,
+    Option,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    axiom,
+    each,
+    either,
+    exists,
+    fault,
+    forall,
+    require,
+    rule,
+    when,
 )  # fmt: skip
 
 
@@ -23,7 +42,8 @@ class Epoch(Nat, upto="restarts"):
 
 
 class Request(Sort, bound="requests"):
-    """A request on its way with, in time, its answer.  One that nobody waits for any more may be used again for another."""
+    """A request on its way with, in time, its answer.  One that nobody waits for any more may be used again for
+    another."""
 
 
 class Stage(Enumeration):
@@ -117,7 +137,8 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def take(s, b: Broker, r: Request):
-        """The outstanding request is answered with a block: it becomes the next one.  A second answer finds nobody waiting."""
+        """The outstanding request is answered with a block: it becomes the next one.  A second answer finds nobody
+        waiting."""
         require((s.stage[r] == Stage.ANSWERED) & (s.asker[r] == b))
         require(s.outstanding[b] == s.original[r], rule="730.19")
         require(s.end[b] <= s.first[r], rule="730.20")
@@ -156,7 +177,9 @@ class RpcBrokers(IdBlocks):
         first = s.ready_first[b]
         late = when(s.epoch[b] == 0, first + 1, first)
         s.cursor[b] = either("730.8", first, first_release_starts_one_late=late)
-        s.end[b] = either("730.8", first + s.size, first_release_starts_one_late=late + s.size, one_long=first + s.size + 1)
+        s.end[b] = either(
+            "730.8", first + s.size, first_release_starts_one_late=late + s.size, one_long=first + s.size + 1
+        )
         s.ready[b] = False
         s.ready_first[b] = 0
         s.in_flight[b] = False
@@ -184,7 +207,8 @@ class RpcBrokers(IdBlocks):
 
     @fault(budget="copies")
     def repeat(s, r: Request, copy: Request):
-        """The network kept a copy of a request and delivers it too, perhaps much later.  Answers can always be delivered again."""
+        """The network kept a copy of a request and delivers it too, perhaps much later.  Answers can always be
+        delivered again."""
         require((s.stage[r] != Stage.FREE) & (s.stage[copy] == Stage.FREE) & (s.original[r] == r))
         s.stage[copy] = Stage.SENT
         s.asker[copy] = s.asker[r]
@@ -209,7 +233,8 @@ class RpcBrokers(IdBlocks):
 
     @fault(budget="restarts")
     def restart(s, b: Broker):
-        """A crash: block, request and back-off are gone; the broker is back with a new epoch, which the controller does not know yet."""
+        """A crash: block, request and back-off are gone; the broker is back with a new epoch, which the controller does
+        not know yet."""
         s.forget_block(b)
         s.epoch[b] = s.epoch[b] + 1
         s.ready[b] = False

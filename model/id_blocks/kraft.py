@@ -1,7 +1,7 @@
 """KRaft: the active controller grants blocks from the metadata log (KIP-730 as shipped).
 
-What the log holds is reduced to the end of its last record: `logged` with what is not committed yet, `committed` without.  A
-controller that takes over knows the snapshot and the committed records after it, and nothing else.
+What the log holds is reduced to the end of its last record: `logged` with what is not committed yet, `committed`
+without.  A controller that takes over knows the snapshot and the committed records after it, and nothing else.
 """
 
 from ..language import Bool, action, each, either, fault, require, rule, when

@@ -1,4 +1,5 @@
-"""What KIP-730 turned down, and what implementations got wrong: each a small replacement, kept with what would repair it."""
+"""What KIP-730 turned down, and what implementations got wrong: each a small replacement, kept with what would repair
+it."""
 
 from ..language import Map, Option, Set, Sort, action, each, fault, forall, require, when
 from .brokers import Broker, Id, IdBlocks, Request, Stage
@@ -6,9 +7,11 @@ from .kraft import Kraft
 
 
 class Idempotent(Kraft):
-    """730.17: the controller remembers the block of each broker id, and answers a broker that asks again with the same one.
+    """730.17: the controller remembers the block of each broker id, and answers a broker that asks again with the same
+    one.
 
-    It knows neither the broker's epoch nor which request it answered, so a restarted broker gets the block of its former self.
+    It knows neither the broker's epoch nor which request it answered, so a restarted broker gets the block of its
+    former self.
     """
 
     remembered: Map[Broker, Option[Request]]  # the request that the remembered block answered
@@ -54,7 +57,8 @@ class IdempotentPerRequest(Idempotent):
 
     @action(fair="weak")
     def ask(s, b: Broker, r: Request):
-        """A new request has a new number: what is remembered under the number that is used again here is something else."""
+        """A new request has a new number: what is remembered under the number that is used again here is something
+        else."""
         Kraft.ask(s, b, r)
         s.remembered = each(lambda c: when(s.remembered[c] == r, None, s.remembered[c]))
 
@@ -62,7 +66,8 @@ class IdempotentPerRequest(Idempotent):
 class FaultyController(Kraft):
     """KAFKA-20031: a controller at fault grants a block that starts at the last id the broker holds.
 
-    The broker's check (730.20) is its only defence; with `<` in place of `<=` the block is taken, and one id is handed out twice.
+    The broker's check (730.20) is its only defence; with `<` in place of `<=` the block is taken, and one id is handed
+    out twice.
     """
 
     @fault(budget="errors")
@@ -117,7 +122,8 @@ class Threads(Kraft):
 class Uncoordinated(IdBlocks):
     """730.17: each broker has a range of its own, written into its configuration, and asks nobody.
 
-    The range is in no one's log: a restart begins it again, and nothing keeps it clear of what ZooKeeper gave out before.
+    The range is in no one's log: a restart begins it again, and nothing keeps it clear of what ZooKeeper gave out
+    before.
     """
 
     floor: Id  # ids below were granted by ZooKeeper before, and are in use
@@ -146,9 +152,9 @@ class Uncoordinated(IdBlocks):
         require(
             forall(
                 Broker,
-                lambda c: ~s.configured[c]
-                | (first + s.size <= s.range_first[c])
-                | (s.range_first[c] + s.size <= first),
+                lambda c: (
+                    ~s.configured[c] | (first + s.size <= s.range_first[c]) | (s.range_first[c] + s.size <= first)
+                ),
             )
         )
         require(s.clear_of_zookeeper(first))
@@ -172,8 +178,8 @@ class UncoordinatedDurable(Uncoordinated):
 
 
 class UncoordinatedRepaired(UncoordinatedDurable):
-    """Both repairs: durable storage in every broker, and ranges that start after ZooKeeper's.  That is coordination again."""
+    """Both repairs: durable storage in every broker, and ranges that start after ZooKeeper's.  That is coordination
+    again."""
 
     def clear_of_zookeeper(s, first):
         return s.floor <= first
-

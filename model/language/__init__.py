@@ -7,7 +7,8 @@ from .protocol import Action, Protocol, Spec, action, axiom, fault
 from .vocabulary import append, at, each, either, exists, forall, implies, latest, length, limit, require, rule, when
 
 __all__ = [
-    "Action", "Bool", "Constant", "Enumeration", "Ghost", "Int", "Map", "ModelError", "Nat", "Option", "Properties", "Property",
-    "Protocol", "Seq", "Set", "Sort", "Spec", "action", "append", "at", "axiom", "each", "either", "exists", "fault", "forall",
-    "implies", "latest", "leads_to", "lemma", "length", "limit", "progress", "promise", "require", "rule", "step", "when", "witness",
+    "Action", "Bool", "Constant", "Enumeration", "Ghost", "Int", "Map", "ModelError", "Nat", "Option", "Properties",
+    "Property", "Protocol", "Seq", "Set", "Sort", "Spec", "action", "append", "at", "axiom", "each", "either", "exists",
+    "fault", "forall", "implies", "latest", "leads_to", "lemma", "length", "limit", "progress", "promise", "require",
+    "rule", "step", "when", "witness",
 ]  # fmt: skip

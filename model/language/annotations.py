@@ -1,7 +1,7 @@
 """The words by which a protocol declares its variables: ``Map[Broker, Id]``, ``class Broker(Sort, bound="brokers")``.
 
-``class Id(Nat, upto="ids")`` is a number with a name; an `Enumeration` is a handful of named values.  Each carries, as ``type``, the
-description that the engines see.
+``class Id(Nat, upto="ids")`` is a number with a name; an `Enumeration` is a handful of named values.  Each carries, as
+``type``, the description that the engines see.
 """
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVarTuple
@@ -118,7 +118,9 @@ class Enumeration(_Declared):
             raise mistake(f"{cls.__name__} extends an enumeration", "write a new Enumeration with all its members")
         for number, (name, value) in enumerate(members.items()):
             if not name.isupper() or value != number:
-                raise mistake(f"member {name} = {value!r} of {cls.__name__}", f"use capital letters, and {number} for its place")
+                raise mistake(
+                    f"member {name} = {value!r} of {cls.__name__}", f"use capital letters, and {number} for its place"
+                )
         cls.type = EnumType(cls.__name__, tuple(members))
         for number, name in enumerate(members):
             setattr(cls, name, Symbol(constant(number, cls.type)))

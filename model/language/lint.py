@@ -1,8 +1,8 @@
 """Python's own control flow in a rule, found in the source before the rule is run.
 
-Most of it would also fail on a symbol, but not all: ``x is None`` and ``a or b`` between a constant and a symbol pass silently,
-a loop over a Python list runs once, whatever the state, and a comparison that stands where an assignment was meant is thrown away.
-Functions that a rule names are checked with it, nested and module-level ones alike.
+Most of it would also fail on a symbol, but not all: ``x is None`` and ``a or b`` between a constant and a symbol pass
+silently, a loop over a Python list runs once, whatever the state, and a comparison that stands where an assignment was
+meant is thrown away.  Functions that a rule names are checked with it, nested and module-level ones alike.
 """
 
 import ast
@@ -49,9 +49,11 @@ _EFFECTS = ("require", "limit", "append")
 
 
 def check_source(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any]] | None = None) -> None:
-    """Raises ModelError at the first construct that Python would decide by itself, in the function or one that it names.
+    """Raises ModelError at the first construct that Python would decide by itself, in the function or one that it
+    names.
 
-    ``helpers``: the methods that it may call through its first parameter.  Functions without source are left to the symbols.
+    ``helpers``: the methods that it may call through its first parameter.  Functions without source are left to the
+    symbols.
     """
     _check(function, helpers or {}, set())
 
@@ -65,7 +67,10 @@ def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any
         for node in ast.walk(tree):
             found = _banned(node) or _decided(node, scope) or _thrown_away(node, scope, helpers)
             if found is not None:
-                where = (line_of(function)[0], node.iter.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", tree.lineno))
+                where = (
+                    line_of(function)[0],
+                    node.iter.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", tree.lineno),
+                )
                 raise mistake(f"{found[0]} in a rule", found[1], where)
         for named in _named(function, tree, scope):
             _check(named, helpers, seen)
@@ -93,7 +98,11 @@ def _named(function: Callable[..., Any], tree: Function, scope: Mapping[str, Any
                 value = scope.get(name)
             case ast.Attribute(value=ast.Name(id=module), attr=name) if inspect.ismodule(scope.get(module)):
                 value = getattr(scope[module], name, None)
-        if inspect.isfunction(value) and value.__module__.split(".", maxsplit=1)[0] == package and not _of_language(value):
+        if (
+            inspect.isfunction(value)
+            and value.__module__.split(".", maxsplit=1)[0] == package
+            and not _of_language(value)
+        ):
             yield value
 
 
@@ -112,7 +121,10 @@ def _banned(node: ast.AST) -> tuple[str, str] | None:
         case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
             return "`is`", "write == or !="
         case ast.Compare(left=left, comparators=[right]) if _bare(left, node) or _bare(right, node):
-            return "`&` or `|` beside a comparison, to which it binds first,", "put parentheses round the comparison: (a >= b) | c"
+            return (
+                "`&` or `|` beside a comparison, to which it binds first,",
+                "put parentheses round the comparison: (a >= b) | c",
+            )
         case ast.For(iter=over) | ast.AsyncFor(iter=over) if not _static(over):
             return "a loop over what is not written out here", "use forall, exists or each over a sort"
         case ast.comprehension(iter=over) if not _static(over):
@@ -131,7 +143,9 @@ def _bare(operand: ast.expr, comparison: ast.Compare) -> bool:
 
 def _decided(node: ast.AST, scope: Mapping[str, Any]) -> tuple[str, str] | None:
     match node:
-        case ast.Call(func=ast.Name(id=name)) if name in _BUILTINS and scope.get(name, getattr(builtins, name)) is getattr(builtins, name):
+        case ast.Call(func=ast.Name(id=name)) if name in _BUILTINS and scope.get(
+            name, getattr(builtins, name)
+        ) is getattr(builtins, name):
             return f"Python's `{name}()`", _BUILTINS[name]
     return None
 
@@ -143,7 +157,9 @@ def _thrown_away(node: ast.AST, scope: Mapping[str, Any], helpers: Mapping[str, 
         case ast.Expr(value=ast.Constant()):
             return None
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
-            lost = name not in _EFFECTS and _of_language(inspect.unwrap(scope[name]) if callable(scope.get(name)) else None)
+            lost = name not in _EFFECTS and _of_language(
+                inspect.unwrap(scope[name]) if callable(scope.get(name)) else None
+            )
             return (f"the value of {name}(...), thrown away,", advice) if lost else None
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr=name))) if name in helpers:
             lost = any(_gives_value(tree) for tree in trees_of(helpers[name]))

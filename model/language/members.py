@@ -1,4 +1,5 @@
-"""The members of a protocol or of its properties: collected over the lineage, with the slips refused that would drop one silently."""
+"""The members of a protocol or of its properties: collected over the lineage, with the slips refused that would drop
+one silently."""
 
 import difflib
 import inspect
@@ -33,7 +34,9 @@ def _refuse_slips(base: type, root: type, item: tuple[str, Any], found: dict[str
         raise mistake(f"{base.__name__} takes out {name}, which it does not have", there, attribute_line(base, name))
     if inspect.isfunction(member) and isinstance(before, marked):
         raise mistake(
-            f"{base.__name__}.{name} takes the place of one that is decorated, and would be left out", "decorate it as well", line_of(member)
+            f"{base.__name__}.{name} takes the place of one that is decorated, and would be left out",
+            "decorate it as well",
+            line_of(member),
         )
     body = getattr(member, "body", None)
     if inspect.isfunction(body) and not isinstance(member, marked):

@@ -1,8 +1,9 @@
 """Mutations: what a protocol becomes when one rule is left out, shifted by one, or read differently.
 
-``settle(spec)`` is the protocol as the rules say it; ``mutations(spec)`` lists every way to get one rule wrong: each guard dropped,
-each marked update dropped, each comparison and sum under a rule shifted by one, each action that is a mechanism taken out, and
-each alternative written down with ``either``.  Bounds are never mutated, since a bound is no rule.
+``settle(spec)`` is the protocol as the rules say it; ``mutations(spec)`` lists every way to get one rule wrong: each
+guard dropped, each marked update dropped, each comparison and sum under a rule shifted by one, each action that is a
+mechanism taken out, and each alternative written down with ``either``.  Bounds are never mutated, since a bound is no
+rule.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +19,8 @@ from .types import NAT, NumberType
 
 @dataclass(frozen=True)
 class Mutation:
-    """One rule got wrong: ``apply`` gives the settled protocol with this mistake.  ``name`` is unique within the protocol."""
+    """One rule got wrong: ``apply`` gives the settled protocol with this mistake.  ``name`` is unique within the
+    protocol."""
 
     rule: str
     name: str

@@ -1,7 +1,7 @@
 """Observations: which steps of a protocol an event of a history stands for, and what it says about the state.
 
-Written once per protocol, and read by the agreement machines (one history at a time, some events unseen) and by replay (many
-histories at once, all events seen).
+Written once per protocol, and read by the agreement machines (one history at a time, some events unseen) and by replay
+(many histories at once, all events seen).
 """
 
 from collections.abc import Callable, Mapping
@@ -10,8 +10,11 @@ from typing import Any
 
 from .citing import check_rule
 from .errors import mistake
-from .protocol import Spec
-from .recording import StateProxy, condition
+from .lint import check_source
+from .methods import condition
+from .proxies import StateProxy
+from .sources import line_of
+from .specs import Spec
 from .symbols import Symbol
 from .terms import TRUE, Term, local
 from .types import ScalarType, scalar
@@ -71,14 +74,23 @@ class _Row:
 
 
 def trace_observations(
-    spec: Spec, columns: Mapping[str, Any], observations: tuple[Observation, ...], helpers: Mapping[str, Any] | None = None
+    spec: Spec,
+    columns: Mapping[str, Any],
+    observations: tuple[Observation, ...],
+    helpers: Mapping[str, Any] | None = None,
 ) -> dict[str, TracedObservation]:
-    """The observations whose actions ``spec`` has, by kind.  ``columns``: the language's type of each column that a rule may read."""
-    owner = Spec(spec.name, "", spec.types, spec.ghosts, spec.constants, (), (), {}, {**spec.helpers, **(helpers or {})})
+    """The observations whose actions ``spec`` has, by kind.  ``columns``: the language's type of each column that a
+    rule may read."""
+    owner = Spec(
+        spec.name, "", spec.types, spec.ghosts, spec.constants, (), (), {}, {**spec.helpers, **(helpers or {})}
+    )
     s, e = StateProxy(owner, None), _Row({name: scalar(kind) for name, kind in columns.items()})
 
     def traced(function: Condition | None, role: str) -> Term:
-        return TRUE if function is None else condition(function(s, e), role)
+        if function is None:
+            return TRUE
+        check_source(function, owner.helpers)
+        return condition(function(s, e), role, line_of(function))
 
     found: dict[str, TracedObservation] = {}
     for o in observations:
@@ -92,5 +104,7 @@ def trace_observations(
             if set(names) != set(do.parameters):
                 raise mistake(f"{do.action} takes {', '.join(names)}", f"{o.kind} gives {', '.join(do.parameters)}")
             steps.append(TracedStep(do.action, tuple(do.parameters[n] for n in names), traced(do.when, o.kind)))
-        found[o.kind] = TracedObservation(o.kind, tuple(steps), traced(o.before, o.kind), traced(o.after, o.kind), o.rule)
+        found[o.kind] = TracedObservation(
+            o.kind, tuple(steps), traced(o.before, o.kind), traced(o.after, o.kind), o.rule
+        )
     return found

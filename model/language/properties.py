@@ -1,7 +1,8 @@
 """Properties: what must be true of a protocol, traced like its actions and kept apart from them.
 
-A *promise* is what users care about, a *lemma* makes the promises inductive, a *witness* is a state that must be reachable (or the
-promises would hold of an empty model), *progress* says what happens in the end.  Each is one to four sentences, then one expression.
+A *promise* is what users care about, a *lemma* makes the promises inductive, a *witness* is a state that must be
+reachable (or the promises would hold of an empty model), *progress* says what happens in the end.  Each is one to four
+sentences, then one expression.
 """
 
 import inspect
@@ -13,9 +14,11 @@ from .citing import check_rule
 from .errors import mistake
 from .lint import check_source
 from .members import check_names, members
-from .protocol import Decorator, Protocol, Spec
-from .recording import StateProxy, check_locals, condition, sorted_parameters
+from .methods import check_locals, condition, sorted_parameters
+from .protocol import Decorator, Protocol
+from .proxies import StateProxy
 from .sources import line_of
+from .specs import Spec
 from .symbols import Symbol
 from .terms import Term, local
 from .types import ScalarType
@@ -25,8 +28,8 @@ KINDS = {"promise": "always", "lemma": "always", "step": "step", "witness": "som
 
 @dataclass(frozen=True)
 class Property:
-    """``role`` is promise, lemma, step, witness or progress.  A step's term reads primed variables; progress has two terms (from,
-    to) and parameters; ``of`` names the property that a witness shows to bite."""
+    """``role`` is promise, lemma, step, witness or progress.  A step's term reads primed variables; progress has two
+    terms (from, to) and parameters; ``of`` names the property that a witness shows to bite."""
 
     name: str
     role: str
@@ -77,7 +80,8 @@ def witness(*, of: str) -> Decorator:
 
 
 def progress(*, rule: str) -> Decorator:
-    """The method returns leads_to(from, to): whenever the first holds, the second holds then or later, under fairness."""
+    """The method returns leads_to(from, to): whenever the first holds, the second holds then or later, under
+    fairness."""
     return lambda body: PropertyMethod(body, "progress", rule)
 
 
@@ -86,7 +90,8 @@ def leads_to(first: Any, then: Any) -> tuple[Any, Any]:
 
 
 class Properties:
-    """Base of a protocol's properties: ``class KraftProperties(Properties, of=Kraft)``.  ``properties`` is the traced result."""
+    """Base of a protocol's properties: ``class KraftProperties(Properties, of=Kraft)``.  ``properties`` is the traced
+    result."""
 
     protocol: ClassVar[type[Protocol]]
     properties: ClassVar[dict[str, Property]]
@@ -113,7 +118,11 @@ def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
     traced = {n: _property(owner, n, m) for n, m in found.items() if isinstance(m, PropertyMethod)}
     for item in traced.values():
         if item.of is not None and item.of not in traced:
-            raise mistake(f"witness {item.name} is of {item.of!r}, which is no property here", f"there are {', '.join(traced)}", line_of(found[item.name].body))
+            raise mistake(
+                f"witness {item.name} is of {item.of!r}, which is no property here",
+                f"there are {', '.join(traced)}",
+                line_of(found[item.name].body),
+            )
     witnessed = {item.of for item in traced.values()}
     for item in traced.values():
         if item.role in ("promise", "step") and item.name not in witnessed:
@@ -127,7 +136,9 @@ def _property(owner: Spec, name: str, method: PropertyMethod) -> Property:
     where = line_of(method.body)
     doc = inspect.getdoc(method.body)
     if not doc:
-        raise mistake(f"property {name} has no sentence", "say in a docstring what it means and where it does not hold", where)
+        raise mistake(
+            f"property {name} has no sentence", "say in a docstring what it means and where it does not hold", where
+        )
     if method.rule is not None:
         check_rule(method.rule, where)
     states = [StateProxy(owner, None)] + ([StateProxy(owner, None, primed=True)] if method.role == "step" else [])

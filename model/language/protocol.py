@@ -1,63 +1,29 @@
 """Protocol: a class whose methods are run once, on symbols, and become the tree that every engine reads.
 
-Annotations are state variables, ``@action`` methods are steps, ``init`` (optional) sets what does not start at zero, ``@axiom``
-methods say what is known of the constants.  A subclass is a variant: it inherits all, overrides by name, and takes an action
-out with ``name = None``.
+Annotations are state variables, ``@action`` methods are steps, ``init`` (optional) sets what does not start at zero,
+``@axiom`` methods say what is known of the constants.  A subclass is a variant: it inherits all, overrides by name, and
+takes an action out with ``name = None``.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, overload
 
 from .citing import check_rule
 from .errors import mistake
 from .lint import check_source
 from .members import check_names, members
-from .recording import Guard, Recorder, StateProxy, Update, check_locals, condition, sorted_parameters
+from .methods import check_locals, condition, sorted_parameters
+from .proxies import StateProxy
+from .recording import Recorder, Update
 from .sources import attribute_line, line_of
+from .specs import Action, Spec
 from .symbols import Symbol
 from .terms import Term, local, variables
 from .types import ScalarType, Type, described, scalar, type_of
 
 FAIRNESS = ("weak", "strong", "")
-
-
-@dataclass(frozen=True)
-class Action:
-    """One step: enabled where all guards hold, then all updates happen at once, from the old state.
-
-    ``fair`` is weak, strong or empty; ``budget`` names, for a fault, the bound on how often it may happen in exploration;
-    ``rule`` is the mechanism that the action as a whole is, if it is one; ``dead`` says why no reachable state enables it, for a
-    defence that only another's mistake would call up (which is then proved, and else a vacuous action is an error).
-    """
-
-    name: str
-    parameters: tuple[tuple[str, ScalarType], ...]
-    guards: tuple[Guard, ...]
-    limits: tuple[Term, ...]
-    updates: tuple[Update, ...]
-    fair: str
-    budget: str | None
-    rule: str | None
-    dead: str | None
-    doc: str
-    line: tuple[str, int]
-
-
-@dataclass(frozen=True)
-class Spec:
-    """A protocol after tracing.  ``types`` in order of declaration; ``ghosts`` may be read by properties only."""
-
-    name: str
-    doc: str
-    types: dict[str, Type]
-    ghosts: frozenset[str]
-    constants: dict[str, ScalarType]
-    axioms: tuple[Term, ...]
-    initial: tuple[Update, ...]
-    actions: dict[str, Action]
-    helpers: Mapping[str, Callable[..., Any]] = field(repr=False, default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,7 +60,8 @@ def action(*, fair: str = "", rule: str | None = None, dead: str | None = None) 
 def action(
     body: Callable[..., Any] | None = None, *, fair: str = "", rule: str | None = None, dead: str | None = None
 ) -> Any:
-    """A step of the protocol.  ``fair="weak"``: taken in the end if it stays enabled; ``"strong"``: if it is enabled again and again."""
+    """A step of the protocol.  ``fair="weak"``: taken in the end if it stays enabled; ``"strong"``: if it is enabled
+    again and again."""
     if fair not in FAIRNESS:
         raise mistake(f"fairness {fair!r} is unknown", 'use fair="weak", fair="strong" or leave it out')
     if body is None:
@@ -162,10 +129,8 @@ def _variables(cls: type[Protocol]) -> tuple[dict[str, Type], dict[str, ScalarTy
 
 def _is_helper(name: str, helper: Callable[..., Any]) -> None:
     if any(p.annotation is not p.empty for p in inspect.signature(helper).parameters.values()):
-        raise mistake(
-            f"{name} takes sorts like an action and is none", "decorate it with @action or @fault; a helper's parameters have no sorts",
-            line_of(helper),
-        )  # fmt: skip
+        instead = "decorate it with @action or @fault; a helper's parameters have no sorts"
+        raise mistake(f"{name} takes sorts like an action and is none", instead, line_of(helper))
 
 
 def _initial(spec: Spec, init: Any) -> tuple[Update, ...]:
@@ -174,7 +139,11 @@ def _initial(spec: Spec, init: Any) -> tuple[Update, ...]:
     with Recorder(spec.types, frozenset()) as recorder:
         init(StateProxy(spec, recorder))
     if recorder.guards or recorder.limits:
-        raise mistake("init() has a guard or a limit", "initial values are assigned; describe constants with @axiom", line_of(init))
+        raise mistake(
+            "init() has a guard or a limit",
+            "initial values are assigned; describe constants with @axiom",
+            line_of(init),
+        )
     return tuple(recorder.updates)
 
 

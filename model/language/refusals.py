@@ -1,7 +1,7 @@
 """What a symbol refuses: every operation that Python would decide on its own, or that not every reading has.
 
-Each refusal is a `ModelError` with the line of the rule and what to write instead, where Python would raise a bare TypeError, or worse,
-go on with a value that has nothing to do with the state.
+Each refusal is a `ModelError` with the line of the rule and what to write instead, where Python would raise a bare
+TypeError, or worse, go on with a value that has nothing to do with the state.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,10 @@ from typing import NoReturn
 from .errors import mistake
 
 _DECIDED = {
-    "__bool__": ("the truth value", "use &, |, ~, implies(a, b) or when(c, a, b); not `and`, `or`, `not`, `if`, or a < b < c"),
+    "__bool__": (
+        "the truth value",
+        "use &, |, ~, implies(a, b) or when(c, a, b); not `and`, `or`, `not`, `if`, or a < b < c",
+    ),
     "__iter__": ("the items", "use forall, exists or each over a sort instead of a loop"),
     "__len__": ("the length", "use length(sequence)"),
     "__contains__": ("the members", "write s.set[item], not `item in s.set`"),
@@ -31,14 +34,16 @@ _MISSING = {
     "__pos__": ("unary +", "leave it out"),
     "__xor__": ("^", "use !="),
     "__mul__": ("*", _ONLY), "__truediv__": ("/", _ONLY), "__floordiv__": ("//", _ONLY), "__mod__": ("%", _ONLY),
-    "__divmod__": ("divmod()", _ONLY), "__pow__": ("**", _ONLY), "__lshift__": ("<<", _ONLY), "__rshift__": (">>", _ONLY),
+    "__divmod__": ("divmod()", _ONLY), "__pow__": ("**", _ONLY),
+    "__lshift__": ("<<", _ONLY), "__rshift__": (">>", _ONLY),
 }  # fmt: skip
 """Operations that no reading has.  Those that a symbol does have are missing from a `Helper` only."""
 
 _OF_SYMBOLS = (
-    "eq ne lt le gt ge add sub and or invert getitem setitem delitem radd rsub rand ror rxor rmul rtruediv rfloordiv rmod rdivmod "
-    "rpow rlshift rrshift"
-).split()
+    "eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "and", "or", "invert", "getitem", "setitem", "delitem",
+    "radd", "rsub", "rand", "ror", "rxor", "rmul", "rtruediv", "rfloordiv", "rmod", "rdivmod", "rpow",
+    "rlshift", "rrshift",
+)  # fmt: skip
 
 
 class Refusals:

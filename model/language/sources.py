@@ -1,4 +1,5 @@
-"""Where the parts of a protocol stand in their file, and the syntax tree of each: what the checks before tracing look at."""
+"""Where the parts of a protocol stand in their file, and the syntax tree of each: what the checks before tracing look
+at."""
 
 import ast
 import functools
@@ -17,7 +18,8 @@ def line_of(function: Callable[..., Any]) -> tuple[str, int]:
 
 
 def trees_of(function: Callable[..., Any]) -> tuple[Function, ...]:
-    """The function's syntax tree; several for lambdas that share a line; none where there is no source, as at a prompt."""
+    """The function's syntax tree; several for lambdas that share a line; none where there is no source, as at a
+    prompt."""
     file, line = line_of(function)
     return _functions(_text(file)).get((function.__name__, line), ())
 

@@ -1,7 +1,8 @@
 """Symbols: what a protocol's methods compute with while they are traced.
 
-A symbol has the operators that mean the same in every reading, and refuses, with file and line, all that Python would decide on
-its own (`Refusals`): truth, membership, iteration, hashing.  ``&``, ``|``, ``~`` take Bool only, since ``a >= b | c`` reads as ``a >= (b | c)``.
+A symbol has the operators that mean the same in every reading, and refuses, with file and line, all that Python would
+decide on its own (`Refusals`): truth, membership, iteration, hashing.  ``&``, ``|``, ``~`` take Bool only, since ``a >=
+b | c`` reads as ``a >= (b | c)``.
 """
 
 import inspect
@@ -10,7 +11,7 @@ from typing import Any, NoReturn
 from .errors import mistake
 from .refusals import Helper, Refusals
 from .terms import Term, boolean, both, conditional, constant, describe_type, negation, result_type, term
-from .types import BOOL, INT, NAT, AtomsType, BoolType, EnumType, MapType, NumberType, OptionType, ScalarType, SeqType
+from .types import BOOL, INT, NAT, BoolType, MapType, NumberType, OptionType, ScalarType, SeqType, advice
 
 
 class Symbol(Refusals):
@@ -85,7 +86,9 @@ class Symbol(Refusals):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # Python itself asks for these, and takes no for an answer
             raise AttributeError(name)
-        raise mistake(f"{self!r} has no attribute {name!r}", "a value has operators only; an entry of a map is s.map[key]")
+        raise mistake(
+            f"{self!r} has no attribute {name!r}", "a value has operators only; an entry of a map is s.map[key]"
+        )
 
 
 def key_terms(kind: MapType, keys: Any) -> tuple[Term, ...]:
@@ -118,32 +121,24 @@ def coerce(value: Any, kind: ScalarType, role: str) -> Term:
             return value.term
         if isinstance(kind, OptionType) and got == kind.of:
             return term("some", (value.term,), None, kind)
-        raise mistake(f"{role} is {describe_type(got)} where {describe_type(kind)} is meant", "give it a value of that type")
+        raise mistake(
+            f"{role} is {describe_type(got)} where {describe_type(kind)} is meant", "give it a value of that type"
+        )
     if isinstance(value, Helper):
         value.refuse(role, "")
     if isinstance(kind, BoolType) and isinstance(value, bool):
         return constant(value, kind)
-    if isinstance(kind, NumberType) and isinstance(value, int) and not isinstance(value, bool) and (value >= 0 or kind.signed):
+    if (
+        isinstance(kind, NumberType)
+        and isinstance(value, int)
+        and not isinstance(value, bool)
+        and (value >= 0 or kind.signed)
+    ):
         return constant(value, kind)
     if isinstance(kind, OptionType) and value is None:
         return constant(None, kind)
     given = f"the function {value.__name__}" if inspect.isfunction(value) else repr(value)
-    raise mistake(f"{role} is {given} where {describe_type(kind)} is meant", _advice(value, kind))
-
-
-def _advice(value: Any, kind: ScalarType) -> str:
-    match kind:
-        case EnumType(name, members):
-            return f"name a member, such as {name}.{members[0]}"
-        case AtomsType():
-            return "use a parameter or a quantifier's variable"
-        case OptionType(of):
-            return f"use None or a value of {of}"
-        case BoolType():
-            return "use True, False or a condition"
-    if value is None:
-        return f"declare the variable as Option[{kind}]"
-    return "natural numbers start at 0; declare the variable as Int" if isinstance(value, int) and value < 0 else "use a number"
+    raise mistake(f"{role} is {given} where {describe_type(kind)} is meant", advice(value, kind))
 
 
 def pair(a: Any, b: Any, role: str, part: str) -> tuple[Term, Term]:
@@ -151,9 +146,13 @@ def pair(a: Any, b: Any, role: str, part: str) -> tuple[Term, Term]:
     kinds = [v.term.type for v in (a, b) if isinstance(v, Symbol)]
     scalars = [kind for kind in kinds if not isinstance(kind, MapType | SeqType)]
     if len(scalars) < len(kinds):
-        raise mistake(f"{role} is asked of a whole map or sequence", "compare entries: forall(Sort, lambda x: s.m[x] == ...)")
+        raise mistake(
+            f"{role} is asked of a whole map or sequence", "compare entries: forall(Sort, lambda x: s.m[x] == ...)"
+        )
     if not scalars:
-        raise mistake(f"{role} is asked of {a!r} and {b!r}, neither of which depends on the state", "compute it in Python")
+        raise mistake(
+            f"{role} is asked of {a!r} and {b!r}, neither of which depends on the state", "compute it in Python"
+        )
     kind = next((k for k in scalars if isinstance(k, OptionType)), scalars[0])
     if isinstance(kind, NumberType):
         kind = INT if any(isinstance(k, NumberType) and k.signed for k in scalars) else NAT

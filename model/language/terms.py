@@ -1,7 +1,7 @@
 """Terms: the hash-consed tree that a protocol is traced into, and the few functions that take it apart.
 
-Equal terms are one object, so identity is equality and shared parts are computed once by every reading.  Every term is total: it
-has a value in every state (Meaning: see ``MEANING``).  Operations, with their arguments and ``data``:
+Equal terms are one object, so identity is equality and shared parts are computed once by every reading.  Every term is
+total: it has a value in every state (Meaning: see ``MEANING``).  Operations, with their arguments and ``data``:
 
 ======================== =================================================================
 const                    data = value: bool, int, member number of an enumeration, or None
@@ -31,7 +31,7 @@ MEANING = {
     "several entries of one map assigned in one action": "allowed; where keys coincide the later assignment wins",
     "Nat subtraction below zero": "0",
     "reading a map at a key outside its bound": "the zero value",
-    "assigning a map at a key outside its bound, or a value outside its range": "the step is beyond the bound: cut, and counted",
+    "assigning a key or a value outside its range": "the step is beyond the bound: cut, and counted",
     "reading a sequence outside 1 … length": "the zero value",
     "appending to a full sequence": "the step is beyond the bound: cut, and counted",
     "integer width": "unbounded in every reading but NumPy columns, which check for overflow",
@@ -110,7 +110,9 @@ def conditional(test: Term, then: Term, other: Term) -> Term:
 
 
 def with_args(node: Term, args: tuple[Term, ...]) -> Term:
-    return node if all(a is b for a, b in zip(args, node.args, strict=True)) else term(node.op, args, node.data, node.type)
+    return (
+        node if all(a is b for a, b in zip(args, node.args, strict=True)) else term(node.op, args, node.data, node.type)
+    )
 
 
 def rewrite(root: Term, change: Callable[[Term], Term]) -> Term:

@@ -1,7 +1,7 @@
 """The types of the language, as the engines see them: frozen descriptions of what a protocol's annotations name.
 
-In proofs a sort is uninterpreted and a number unbounded; in exploration both are cut to the named bound, and nothing else about
-the protocol changes.
+In proofs a sort is uninterpreted and a number unbounded; in exploration both are cut to the named bound, and nothing
+else about the protocol changes.
 """
 
 import ast
@@ -100,7 +100,11 @@ Place = tuple[str, int]
 def described(annotation: object) -> Type | None:
     """The description behind an annotation, if it is one of the language's."""
     kind = vars(annotation).get("type") if hasattr(annotation, "__dict__") else None
-    return kind if isinstance(kind, BoolType | NumberType | AtomsType | EnumType | OptionType | MapType | SeqType) else None
+    return (
+        kind
+        if isinstance(kind, BoolType | NumberType | AtomsType | EnumType | OptionType | MapType | SeqType)
+        else None
+    )
 
 
 def type_of(annotation: object, role: str = "", where: Place | None = None) -> Type:
@@ -119,12 +123,35 @@ def scalar(annotation: object, role: str = "", where: Place | None = None) -> Sc
     """The same for a single value: no map and no sequence."""
     kind = type_of(annotation, role, where)
     if isinstance(kind, MapType | SeqType):
-        raise mistake(f"{kind} stands where a single value is needed", "give a map several keys: Map[A, B, Value]", where)
+        raise mistake(
+            f"{kind} stands where a single value is needed", "give a map several keys: Map[A, B, Value]", where
+        )
     return kind
 
 
+def advice(value: object, kind: ScalarType) -> str:
+    """What to write where a value of that type is meant."""
+    match kind:
+        case EnumType(name, members):
+            return f"name a member, such as {name}.{members[0]}"
+        case AtomsType():
+            return "use a parameter or a quantifier's variable"
+        case OptionType(of):
+            return f"use None or a value of {of}"
+        case BoolType():
+            return "use True, False or a condition"
+    if value is None:
+        return f"declare the variable as Option[{kind}]"
+    return (
+        "natural numbers start at 0; declare the variable as Int"
+        if isinstance(value, int) and value < 0
+        else "use a number"
+    )
+
+
 def evaluate_bound(text: str, bounds: Bounds) -> int:
-    """``"ids + 1"`` under ``{"ids": 5}`` is 6.  KeyError if a name is missing, ValueError if it is no such expression."""
+    """``"ids + 1"`` under ``{"ids": 5}`` is 6.  KeyError if a name is missing, ValueError if it is no such
+    expression."""
 
     def value(node: ast.expr) -> int:
         match node:

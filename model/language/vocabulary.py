@@ -1,7 +1,8 @@
 """The words in which guards, updates and properties are written, beside the operators of symbols.
 
-``require(x, rule=…)`` and ``s.x = …`` say what an action needs and does; ``rule("730.8")`` marks the updates that encode a rule;
-``either`` writes down, where a rule stands, what it might wrongly say instead, for the mutations that ask whether it is necessary.
+``require(x, rule=…)`` and ``s.x = …`` say what an action needs and does; ``rule("730.8")`` marks the updates that
+encode a rule; ``either`` writes down, where a rule stands, what it might wrongly say instead, for the mutations that
+ask whether it is necessary.
 """
 
 import inspect
@@ -21,7 +22,9 @@ _depth = 0
 def require(condition: Any, rule: str | None = None) -> None:
     """The action is enabled only if this holds; each conjunct is reported and mutated on its own."""
     if isinstance(condition, bool):
-        raise mistake(f"require({condition}) does not depend on the state", "compare variables or parameters, or leave it out")
+        raise mistake(
+            f"require({condition}) does not depend on the state", "compare variables or parameters, or leave it out"
+        )
     current("require").guard(truth(condition, "require"), rule)
 
 
@@ -47,7 +50,8 @@ def _marked(recorder: Recorder, number: str) -> Iterator[None]:
 
 
 def either(number: str, says: Any, **instead: Any) -> Symbol:
-    """What rule ``number`` says, and under names, what it might say instead: ``either("730.15", end + 1, start=first)``."""
+    """What rule ``number`` says, and under names, what it might say instead: ``either("730.15", end + 1,
+    start=first)``."""
     Recorder.check_rule(number)
     symbols = [v for v in (says, *instead.values()) if isinstance(v, Symbol)]
     if not instead or not symbols:
@@ -106,7 +110,9 @@ def abstract(body: Callable[..., Any], kinds: list[ScalarType]) -> tuple[tuple[t
     names = list(inspect.signature(body).parameters)
     if len(names) != len(kinds):
         sorts = ", ".join(map(str, kinds))
-        raise mistake(f"the function takes ({', '.join(names)}) and is given ({sorts})", "let it take one argument per sort")
+        raise mistake(
+            f"the function takes ({', '.join(names)}) and is given ({sorts})", "let it take one argument per sort"
+        )
     _depth += 1
     try:
         bound = tuple((f"{name}.{_depth}", kind) for name, kind in zip(names, kinds, strict=True))
@@ -139,7 +145,8 @@ def at(sequence: Symbol, position: Any) -> Symbol:
 
 
 def latest(sequence: Symbol, body: Callable[[Any], Any], upto: Any = None) -> Symbol:
-    """The highest position whose entry satisfies ``body``, among the first ``upto`` (default: all); 0 if there is none."""
+    """The highest position whose entry satisfies ``body``, among the first ``upto`` (default: all); 0 if there is
+    none."""
     node = _read(sequence)
     assert isinstance(node.type, SeqType)
     bound, result = abstract(body, [node.type.entry])

@@ -1,10 +1,16 @@
 """Producer id blocks in the catalogue: the three ways blocks were and are granted, and every way known to go wrong."""
 
-from fencepost.model.id_blocks.rejected import (
-    FaultyController, Idempotent, IdempotentPerRequest, Threads, Uncoordinated, UncoordinatedDurable, UncoordinatedRepaired,
-)  # fmt: skip
-
 from collections.abc import Mapping
+
+from fencepost.model.id_blocks.rejected import (
+    FaultyController,
+    Idempotent,
+    IdempotentPerRequest,
+    Threads,
+    Uncoordinated,
+    UncoordinatedDurable,
+    UncoordinatedRepaired,
+)  # fmt: skip
 
 from ..catalogue import Claim, Profile, ProtocolEntry, Variant
 from .controllers import BridgeProperties, DefenceInDepth, KraftProperties, ZookeeperProperties
@@ -34,18 +40,21 @@ BRIDGE: Faults = {
 
 PROGRESS: Mapping[str, tuple[Mapping[str, int], ...]] = {
     "zookeeper": (dict(brokers=2, ids=5, size=2, restarts=1, losses=1),),
-    "bridge": (dict(_QUIET, brokers=1, requests=1, controllers=1, ids=2, size=1, restarts=1, fail_overs=1, errors=1, losses=1),),
+    "bridge": (
+        dict(_QUIET, brokers=1, requests=1, controllers=1, ids=2, size=1, restarts=1, fail_overs=1, errors=1, losses=1),
+    ),
     "kraft": (
         dict(_QUIET, brokers=1, requests=1, ids=2, size=1, restarts=1, fail_overs=1, losses=1, errors=1, time_outs=1),
         dict(_QUIET, brokers=2, requests=2, ids=2, size=1, fail_overs=1, losses=1, errors=1),
     ),
 }
-"""Progress is about the time after the last fault, so one fault of each kind that leaves something to wait for is enough; one broker is
-on its own, where nobody else's request helps it along, and two get in each other's way."""
+"""Progress is about the time after the last fault, so one fault of each kind that leaves something to wait for is
+enough; one broker is on its own, where nobody else's request helps it along, and two get in each other's way."""
 
 
 def _about(**bounds: int) -> Faults:
-    """The bounds of a variant that is about few faults: two brokers, two requests, blocks of one id, and those faults only."""
+    """The bounds of a variant that is about few faults: two brokers, two requests, blocks of one id, and those faults
+    only."""
     return {"smoke": dict(_QUIET, brokers=2, requests=2, ids=2, size=1) | bounds}
 
 
@@ -97,7 +106,14 @@ class UncoordinatedRepairedProperties(Promises, of=UncoordinatedRepaired):
 
 _TWICE = {"no_id_twice": "violated", "disjoint_blocks": "violated"}
 _FOR_EVER = {"an_id_even_at_the_end": "violated"}
-_SAFETY_ONLY = ("an_id_in_the_end", "an_id_even_at_the_end", "run_out", "nothing_left", "answered_twice", "fetched_ahead")
+_SAFETY_ONLY = (
+    "an_id_in_the_end",
+    "an_id_even_at_the_end",
+    "run_out",
+    "nothing_left",
+    "answered_twice",
+    "fetched_ahead",
+)
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
 _SAFE = ("no_id_twice", "disjoint_blocks")

@@ -25,9 +25,7 @@ class ControllerProperties(RpcProperties):
     @lemma
     def recorded_is_new(s):
         """A block that is recorded and not yet answered ends within memory, and none of it was granted."""
-        return forall(
-            Request, lambda r: implies(s.stage[r] == Stage.RECORDED, s.first[r] + s.size <= s.next)
-        ) & forall(
+        return forall(Request, lambda r: implies(s.stage[r] == Stage.RECORDED, s.first[r] + s.size <= s.next)) & forall(
             Request,
             Id,
             lambda r, i: implies((s.stage[r] == Stage.RECORDED) & s.in_block(i, s.first[r]), ~s.granted[i]),
@@ -98,14 +96,16 @@ class DefenceInDepth(KraftProperties, of=Kraft):
 
     @lemma
     def installable_is_new(s):
-        """The same three, of blocks that pass the broker's check alone (730.20): what is left where an answer is awaited for too long."""
+        """The same three, of blocks that pass the broker's check alone (730.20): what is left where an answer is
+        awaited for too long."""
         return forall(
             Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.installable(b, r, i), ~s.given[i] & ~s.held(c, i))
         )
 
     @lemma
     def installable_is_ready_once(s):
-        """A block that passes the check is fetched ahead by nobody, but perhaps by the broker that awaits it, as this very block."""
+        """A block that passes the check is fetched ahead by nobody, but perhaps by the broker that awaits it, as this
+        very block."""
         return forall(
             Broker,
             Request,
@@ -164,9 +164,7 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
     @lemma
     def moved_means_upgraded(s):
         """After the move no broker writes the node any more; only those that write it themselves read it."""
-        return forall(
-            Broker, lambda b: implies(s.moved, ~s.direct[b]) & implies(s.has_read[b], s.direct[b] & ~s.moved)
-        )
+        return forall(Broker, lambda b: implies(s.moved, ~s.direct[b]) & implies(s.has_read[b], s.direct[b] & ~s.moved))
 
     @lemma
     def direct_brokers_do_not_ask(s):
@@ -181,9 +179,11 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
         """What a controller read is what the node says, if the version is still the same."""
         return forall(
             Controller,
-            lambda c: (s.controller_version[c] <= s.version)
-            & implies(
-                s.controller_has_read[c] & (s.controller_version[c] == s.version),
-                s.controller_next[c] == s.next_in_node(),
+            lambda c: (
+                (s.controller_version[c] <= s.version)
+                & implies(
+                    s.controller_has_read[c] & (s.controller_version[c] == s.version),
+                    s.controller_next[c] == s.next_in_node(),
+                )
             ),
         )

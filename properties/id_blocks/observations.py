@@ -1,15 +1,21 @@
 """What the events of an id-blocks history say about the model's state and steps.
 
-Four columns are computed, not stored.  ``slot``: the number under which the model knows a request or a copy of it; the first time
-that a controller acts on a request its slot is the request's own number, and each further time (the network delivered it again) a
-number of its own.  ``asker``: the broker whose request it is.  ``controller``: which ZooKeeper-mode controller, one per election.
-``by_controller``: a ZooKeeper operation of the controller, not of a broker.
+Four columns are computed, not stored.  ``slot``: the number under which the model knows a request or a copy of it; the
+first time that a controller acts on a request its slot is the request's own number, and each further time (the network
+delivered it again) a number of its own.  ``asker``: the broker whose request it is.  ``controller``: which
+ZooKeeper-mode controller, one per election.  ``by_controller``: a ZooKeeper operation of the controller, not of a
+broker.
 """
+
+from functools import reduce
+from operator import and_
 
 from fencepost.model.id_blocks.bridge import Controller
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
 from fencepost.model.language import Bool, Int, Nat, implies, when
 from fencepost.model.language.observations import Do, Observation
+from fencepost.model.language.symbols import Symbol
+from fencepost.model.language.terms import conjuncts
 
 COLUMNS = {
     "broker": Broker, "request": Request, "slot": Request, "first": Id, "length": Nat, "producer_id": Id, "error": Int,
@@ -50,6 +56,13 @@ def _kraft_code(s, e):
 
 def _block_of_the_answer(s, e):
     return (s.first[e.slot] == e.first) & (e.length == s.size)
+
+
+def _answer(e, block, code):
+    """Each conjunct on its own, so that a history that breaks one is told which."""
+    good = [implies(e.error == 0, Symbol(c)) for c in conjuncts(block.term)]
+    bad = [implies(e.error != 0, Symbol(c)) for c in conjuncts(code.term)]
+    return reduce(and_, (*good, *bad))
 
 
 HANDED_OUT = Observation(
@@ -125,14 +138,15 @@ KRAFT = (
     Observation(
         "answer_sent",
         (Do("answer", {"r": "slot"}, when=lambda s, e: e.error == 0),),
-        before=lambda s, e: when(e.error == 0, _block_of_the_answer(s, e), _kraft_code(s, e)),
+        before=lambda s, e: _answer(e, _block_of_the_answer(s, e), _kraft_code(s, e)),
         rule="730.4",
     ),
 )
 
 
 def _no_ids_after(s, next):
-    """A reader who finds the ids used up puts aside what it read, and reads again when somebody asks again: the same once more."""
+    """A reader who finds the ids used up puts aside what it read, and reads again when somebody asks again: the same
+    once more."""
     return s.ids < next + s.size
 
 
@@ -145,7 +159,9 @@ ZOOKEEPER = (
     Observation(
         "zk_read",
         (Do("read", _broker, when=lambda s, e: ~s.has_read[e.broker]),),
-        before=lambda s, e: (s.next_in_node() == e.first) & (~s.has_read[e.broker] | _no_ids_after(s, s.read_next[e.broker])),
+        before=lambda s, e: (
+            (s.next_in_node() == e.first) & (~s.has_read[e.broker] | _no_ids_after(s, s.read_next[e.broker]))
+        ),
         rule="730.2",
     ),
     Observation(
@@ -180,10 +196,8 @@ BRIDGE = (
     Observation(
         "answer_sent",
         (Do("answer", {"r": "slot"}, when=lambda s, e: (e.error == 0) & s.moved),),
-        before=lambda s, e: when(
-            e.error == 0,
-            _block_of_the_answer(s, e) & (s.moved | (s.stage[e.slot] == Stage.ANSWERED)),
-            _bridge_code(s, e),
+        before=lambda s, e: _answer(
+            e, _block_of_the_answer(s, e) & (s.moved | (s.stage[e.slot] == Stage.ANSWERED)), _bridge_code(s, e)
         ),
         rule="730.4",
     ),
@@ -192,7 +206,9 @@ BRIDGE = (
         "zk_read",
         (
             Do("read", _broker, when=lambda s, e: ~e.by_controller & ~s.has_read[e.broker]),
-            Do("controller_read", _controller, when=lambda s, e: e.by_controller & ~s.controller_has_read[e.controller]),
+            Do(
+                "controller_read", _controller, when=lambda s, e: e.by_controller & ~s.controller_has_read[e.controller]
+            ),
         ),
         before=lambda s, e: (s.next_in_node() == e.first) & _may_read(s, e),
         rule="730.2",
@@ -204,8 +220,10 @@ BRIDGE = (
             Do("write", _broker, when=lambda s, e: ~e.by_controller),
             Do("controller_write", {"c": "controller", "b": "asker", "r": "slot"}, when=lambda s, e: e.by_controller),
         ),
-        before=lambda s, e: (when(e.by_controller, s.controller_next[e.controller], s.read_next[e.broker]) == e.first)
-        & (e.length == s.size),
+        before=lambda s, e: (
+            (when(e.by_controller, s.controller_next[e.controller], s.read_next[e.broker]) == e.first)
+            & (e.length == s.size)
+        ),
         rule="730.2",
     ),
     Observation(

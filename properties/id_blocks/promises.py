@@ -1,6 +1,7 @@
 """What producer id blocks promise, and the lemmas about brokers from which it follows, whoever grants the blocks.
 
-The idea of the proof: every id is below the *book*, granted, held, or given, in that order, and each is at most one broker's.
+The idea of the proof: every id is below the *book*, granted, held, or given, in that order, and each is at most one
+broker's.
 """
 
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
@@ -32,7 +33,8 @@ class Promises(Properties):
 
 
 class IdBlocksProperties(Promises):
-    """For any variant that says, as `book`, which ids are used up so far, and as `none_left`, when there are no more."""
+    """For any variant that says, as `book`, which ids are used up so far, and as `none_left`, when there are no
+    more."""
 
     @step(rule="730.7")
     def used_up_for_ever(old, new):
@@ -41,12 +43,14 @@ class IdBlocksProperties(Promises):
 
     @progress(rule="730.P3")
     def an_id_in_the_end(s, b: Broker):
-        """A broker that has run out has an id again in the end, once faults stop, unless there are none left in the cluster."""
+        """A broker that has run out has an id again in the end, once faults stop, unless there are none left in the
+        cluster."""
         return leads_to_id(s, b, s.none_left())
 
     @progress(rule="730.16")
     def an_id_even_at_the_end(s, b: Broker):
-        """The same without the exception.  It fails, and the cycle shows how: at the end of the ids brokers ask for ever."""
+        """The same without the exception.  It fails, and the cycle shows how: at the end of the ids brokers ask for
+        ever."""
         return leads_to_id(s, b, s.size == 0)
 
     @witness(of="used_up_for_ever")
@@ -61,7 +65,7 @@ class IdBlocksProperties(Promises):
     @witness(of="an_id_in_the_end")
     def run_out(s):
         """A broker has used up a block, and there are ids left."""
-        return exists(Broker, lambda b: (s.cursor[b] == s.end[b]) & (0 < s.end[b])) & ~s.none_left()
+        return exists(Broker, lambda b: (s.cursor[b] == s.end[b]) & (s.end[b] > 0)) & ~s.none_left()
 
     @witness(of="an_id_even_at_the_end")
     def nothing_left(s):
@@ -116,8 +120,11 @@ class RpcProperties(IdBlocksProperties):
 
     @witness(of="disjoint_blocks")
     def answered_twice(s):
-        """A request and its copy are both answered, each with a block of its own, and a broker waits for one of them."""
-        return exists(Request, Request, lambda r, q: (r != q) & exists(Broker, lambda b: s.waits_for(b, r) & s.waits_for(b, q)))
+        """A request and its copy are both answered, each with a block of its own, and a broker waits for one of
+        them."""
+        return exists(
+            Request, Request, lambda r, q: (r != q) & exists(Broker, lambda b: s.waits_for(b, r) & s.waits_for(b, q))
+        )
 
     def in_ready(s, b, i):
         return s.ready[b] & s.in_block(i, s.ready_first[b])
@@ -147,8 +154,10 @@ class RpcProperties(IdBlocksProperties):
         """A broker waits for one answer at most, and for none while it has a next block."""
         return forall(
             Broker,
-            lambda b: implies(s.outstanding[b] != None, s.in_flight[b] & ~s.ready[b])  # noqa: E711
-            & implies(s.ready[b], s.in_flight[b]),
+            lambda b: (
+                implies(s.outstanding[b] != None, s.in_flight[b] & ~s.ready[b])  # noqa: E711
+                & implies(s.ready[b], s.in_flight[b])
+            ),
         )
 
     @lemma
@@ -207,16 +216,12 @@ class RpcProperties(IdBlocksProperties):
     @lemma
     def awaited_is_not_held(s):
         """An id in an answer that somebody waits for is in no broker's current block."""
-        return forall(
-            Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.awaited(b, r, i), ~s.held(c, i))
-        )
+        return forall(Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.awaited(b, r, i), ~s.held(c, i)))
 
     @lemma
     def awaited_is_not_ready(s):
         """An id in an answer that somebody waits for is in no block fetched ahead."""
-        return forall(
-            Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.awaited(b, r, i), ~s.in_ready(c, i))
-        )
+        return forall(Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.awaited(b, r, i), ~s.in_ready(c, i)))
 
     @lemma
     def awaited_comes_after(s):

@@ -53,7 +53,8 @@ def go(s):
         "an unknown variable with nothing near",
         rule("require(s.zzz == 1)  # <-"),
         "Example has no variable or helper 'zzz'",
-        "it has cursor, debt, held, leader, level, log, off, on, seen, stage, told; another action is Class.action(s, ...)",
+        "it has cursor, debt, held, leader, level, log, off, on, seen, stage, told; another action "
+        "is Class.action(s, ...)",
     ),
     (
         "an unknown variable assigned",

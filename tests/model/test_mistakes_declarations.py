@@ -87,7 +87,8 @@ def go(s):
     s.stop()  # <-
 """),
         "Example has no variable or helper 'stop'",
-        "it has cursor, debt, held, leader, level, log, off, on, seen, stage, told; another action is Class.action(s, ...)",
+        "it has cursor, debt, held, leader, level, log, off, on, seen, stage, told; another action "
+        "is Class.action(s, ...)",
     ),
     (
         "a guard in init",

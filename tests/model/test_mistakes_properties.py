@@ -206,7 +206,8 @@ def bad(s):
     return s.no  # <-
 '''),
         "Example has no variable or helper 'no'",
-        "it has cursor, debt, held, leader, level, log, off, on, seen, stage, told; another action is Class.action(s, ...)",
+        "it has cursor, debt, held, leader, level, log, off, on, seen, stage, told; another action "
+        "is Class.action(s, ...)",
     ),
     (
         "an action among properties",

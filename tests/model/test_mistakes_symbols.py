@@ -15,7 +15,8 @@ CASES = [
     (
         "membership behind Python's back",
         guard("operator.contains(s.held, b)"),
-        "Python would take the members of <a map from Broker to Bool: held> while the rule is read, before any state is known",
+        "Python would take the members of <a map from Broker to Bool: held> while the rule is "
+        "read, before any state is known",
         "write s.set[item], not `item in s.set`",
     ),
     (
