@@ -35,6 +35,7 @@ VARIANTS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
 MODEL_OF_MODE = {"kraft": "kraft", "zookeeper": "bridge", "bridge": "bridge"}
 NO_SUCH_KIND = Check("kind", "the protocol has such an event")
 LONG_MAX = 2**63 - 1
+MOST_BLOCKS = 2**31  # a history has no more steps
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class ConformanceKernel:
 def conformance_kernel(variant: str, config: Mapping[str, Any]) -> ConformanceKernel:
     """The kernel for histories of that variant, run with `config`: `block_size` (required), `max_id`.
 
-    ZooKeeper looks at the last id of the present block and KRaft at the first id of the next one, so that before KRaft
+    ZooKeeper looks at the last id of the present block and KRaft at the first id of the next one, so that on ZooKeeper
     one id more can be given (730.16). Raises `HistoryError` if the configuration does not say enough.
     """
     if variant not in VARIANTS:
@@ -116,13 +117,12 @@ def conformance_kernel(variant: str, config: Mapping[str, Any]) -> ConformanceKe
     if not isinstance(config.get("block_size"), int) or config["block_size"] < 1:
         raise HistoryError("the manifest's config does not say block_size: how many ids a block has is not known")
     size, max_id = config["block_size"], int(config.get("max_id", LONG_MAX))
-    if variant == "bridge" and config.get("mode", "bridge") == "bridge" and max_id < LONG_MAX and (max_id + 1) % size == 0:
+    if variant == "bridge" and (max_id + 1) % size == 0 and max_id // size < MOST_BLOCKS:
         raise HistoryError(
-            f"max_id {max_id} ends a block of {size}: ZooKeeper grants one more there and KRaft does not, and the model "
-            "of the bridge has one end of ids for both"
+            f"max_id {max_id} is the last id of a block of {size}, which ZooKeeper grants, and KRaft and the brokers "
+            "refuse; the bridge has one end of ids for all: simulate with another max_id"
         )
-    before_kraft = variant == "zookeeper" or config.get("mode") == "zookeeper"
-    return ConformanceKernel(variant, size, max_id + 1 if before_kraft else max_id)
+    return ConformanceKernel(variant, size, max_id + 1 if variant == "zookeeper" else max_id)
 
 
 def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:

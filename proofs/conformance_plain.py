@@ -18,11 +18,12 @@ Values = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Stop:
-    """Where a history stops to fit: the index of the event, the check that fails, and the state before it."""
+    """Where a history stops to fit: the index of the event, the check that fails, the state before it, and the first one."""
 
     index: int
     check: Check
     state: State
+    initial: State
 
 
 class PlainReplay:
@@ -34,15 +35,15 @@ class PlainReplay:
 
     def stop(self, events: list[tuple[tuple[Phase, ...] | None, Values]], strange: Check) -> Stop | None:
         """The first event that does not fit, or None.  An event is its phases (None: no such kind) and its columns."""
-        state = self.plain.initial()
+        state = initial = self.plain.initial()
         for index, (phases, values) in enumerate(events):
             if phases is None:
-                return Stop(index, strange, state)
+                return Stop(index, strange, state, initial)
             after: State = state
             for phase in phases:
                 found = self._phase(phase, after, values)
                 if isinstance(found, Check):
-                    return Stop(index, found, state)
+                    return Stop(index, found, state, initial)
                 after = found
             state = after
         return None

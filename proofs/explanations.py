@@ -9,7 +9,7 @@ from fencepost.properties.history.id_block_events import USED_BY
 
 from .conformance_plain import Stop
 from .observed import Check
-from .results import Event
+from .results import Event, State
 from .words import first_sentence, say_state
 
 NEAREST = 5
@@ -44,12 +44,24 @@ def explanation(
     lines.append(f"  {told_check(stop.check)}")
     if stop.check.rule in RULES:
         lines.append(f"  rule {stop.check.rule}: {RULES[stop.check.rule].says}")
-    lines.append("  the model's state before it:")
-    lines += [f"    {line}" for line in say_state(spec, stop.state)]
+    lines.append("  the model's state before it, where it is not as at the start:")
+    lines += [f"    {line}" for line in say_state(spec, _changed(stop.state, stop.initial))]
     nearest = _nearest(spec, stop.check, values, allowed)
     lines.append(f"  allowed instead ({len(nearest)} nearest of {len(allowed)} steps):" if allowed else "  no step was allowed")
     lines += [f"    {step}: {first_sentence(spec.actions[step.action].doc)}".rstrip(": ") for step in nearest]
     return "\n".join(lines)
+
+
+def _changed(state: State, initial: State) -> State:
+    """The state without what is as it was at the start."""
+    changed: State = {}
+    for name, value in state.items():
+        was = initial[name]
+        if isinstance(value, dict):
+            changed[name] = {key: entry for key, entry in value.items() if was.get(key) != entry}
+        else:
+            changed[name] = type(value)() if value == was else value
+    return changed
 
 
 def _nearest(spec: Spec, check: Check, values: Mapping[str, int], allowed: Sequence[Event]) -> list[Event]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from fencepost.model.language.observations import Observation, TracedObservation, TracedStep, trace_observations
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.recording import Update
-from fencepost.model.language.terms import TRUE, Term, conjuncts, local, subterms, substitute
+from fencepost.model.language.terms import TRUE, Term, conjuncts, local, substitute, subterms
 from fencepost.model.language.types import AtomsType, ScalarType, scalar
 
 from .words import say
@@ -92,7 +92,7 @@ def _phase_of(spec: Spec, kinds: Mapping[str, ScalarType], step: TracedStep) -> 
     for column in dict.fromkeys(step.columns):
         sort = kinds[column]
         if isinstance(sort, AtomsType):
-            members.append((column, sort, Check("member", f"the {column} of the event is a {sort}", None, action.name)))
+            members.append((column, sort, Check("member", f"a {sort} as its {column}, and the event names none", None, action.name)))
     return Phase(
         step.when,
         tuple(substitute(g.condition, given) for g in action.guards),

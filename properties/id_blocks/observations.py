@@ -7,15 +7,10 @@ ZooKeeper-mode controller, one per election.  ``by_controller``: a ZooKeeper ope
 broker.
 """
 
-from functools import reduce
-from operator import and_
-
 from fencepost.model.id_blocks.bridge import Controller
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
 from fencepost.model.language import Bool, Int, Nat, implies, when
 from fencepost.model.language.observations import Do, Observation
-from fencepost.model.language.symbols import Symbol
-from fencepost.model.language.terms import conjuncts
 
 COLUMNS = {
     "broker": Broker, "request": Request, "slot": Request, "first": Id, "length": Nat, "producer_id": Id, "error": Int,
@@ -58,11 +53,9 @@ def _block_of_the_answer(s, e):
     return (s.first[e.slot] == e.first) & (e.length == s.size)
 
 
-def _answer(e, block, code):
+def _good_answer(s, e):
     """Each conjunct on its own, so that a history that breaks one is told which."""
-    good = [implies(e.error == 0, Symbol(c)) for c in conjuncts(block.term)]
-    bad = [implies(e.error != 0, Symbol(c)) for c in conjuncts(code.term)]
-    return reduce(and_, (*good, *bad))
+    return implies(e.error == 0, s.first[e.slot] == e.first) & implies(e.error == 0, e.length == s.size)
 
 
 HANDED_OUT = Observation(
@@ -138,7 +131,7 @@ KRAFT = (
     Observation(
         "answer_sent",
         (Do("answer", {"r": "slot"}, when=lambda s, e: e.error == 0),),
-        before=lambda s, e: _answer(e, _block_of_the_answer(s, e), _kraft_code(s, e)),
+        before=lambda s, e: _good_answer(s, e) & _kraft_code(s, e),
         rule="730.4",
     ),
 )
@@ -196,8 +189,10 @@ BRIDGE = (
     Observation(
         "answer_sent",
         (Do("answer", {"r": "slot"}, when=lambda s, e: (e.error == 0) & s.moved),),
-        before=lambda s, e: _answer(
-            e, _block_of_the_answer(s, e) & (s.moved | (s.stage[e.slot] == Stage.ANSWERED)), _bridge_code(s, e)
+        before=lambda s, e: (
+            _good_answer(s, e)
+            & implies(e.error == 0, s.moved | (s.stage[e.slot] == Stage.ANSWERED))
+            & _bridge_code(s, e)
         ),
         rule="730.4",
     ),
