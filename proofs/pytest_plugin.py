@@ -1,7 +1,7 @@
 """The pytest plugin: ``pytest --fencepost-implementation module:factory`` holds an implementation against the model.
 
-One test item per variant is added to the run, named after it; and ``fencepost_agreement`` is a fixture with the report, for tests
-of one's own.  Nothing is imported, and nothing added, unless it is asked for.
+One test item per variant is added to the run, named after it; and ``fencepost_agreement`` is a fixture with the report,
+for tests of one's own.  Nothing is imported, and nothing added, unless it is asked for.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Four options, in a group of their own."""
     group = parser.getgroup("fencepost", "Kafka's exactly-once protocols")
     group.addoption(
-        "--fencepost-implementation", metavar="MODULE:FACTORY", help="hold this implementation of producer id blocks against the model"
+        "--fencepost-implementation",
+        metavar="MODULE:FACTORY",
+        help="hold this implementation of producer id blocks against the model",
     )
     group.addoption(
-        "--fencepost-variant", action="append", choices=VARIANTS, help="of the model (default: kraft); may be given again"
+        "--fencepost-variant",
+        action="append",
+        choices=VARIANTS,
+        help="of the model (default: kraft); may be given again",
     )
     group.addoption("--fencepost-seed", type=int, default=0, help="the same seed drives it the same way (default: 0)")
     group.addoption("--fencepost-examples", type=int, default=100, help="clusters to drive (default: 100)")
@@ -55,7 +60,7 @@ class AgreementItem(pytest.Item):
     def runtest(self) -> None:
         failure = run(self.config, self.variant).failure
         if failure is not None:
-            raise Disagrees(str(failure))
+            raise Disagrees(f"{failure}\n\n{failure.program}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The disagreement without the machinery that found it."""
@@ -84,7 +89,8 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.fixture(scope="session")
 def fencepost_agreement(pytestconfig: pytest.Config) -> "AgreementReport":
-    """The report on the implementation that ``--fencepost-implementation`` names; of the first variant, if several are given."""
+    """The report on the implementation that ``--fencepost-implementation`` names; of the first variant, if several are
+    given."""
     if not pytestconfig.getoption("--fencepost-implementation"):
         pytest.fail("fencepost_agreement has nothing to run: give --fencepost-implementation module:factory")
     return run(pytestconfig, (pytestconfig.getoption("--fencepost-variant") or VARIANTS)[0])

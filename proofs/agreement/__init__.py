@@ -1,4 +1,5 @@
-"""Agreement: any implementation of producer id blocks, driven by Hypothesis and held against the states the model may be in."""
+"""Agreement: any implementation of producer id blocks, driven by Hypothesis and held against the states the model may
+be in."""
 
 from .coverage import Coverage
 from .engine import AgreementReport, ImplementationError, agree

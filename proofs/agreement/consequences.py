@@ -1,13 +1,13 @@
 """What comes of going on after a disagreement: is a promise broken in the end?
 
-The model says at the first event that something is wrong; the id that is handed out twice may come much later.  A few ways of going
-on are tried, each until every broker has used up some blocks.
+The model says at the first event that something is wrong; the id that is handed out twice may come much later.  A few
+ways of going on are tried, each until every broker has used up some blocks.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from fencepost.properties.id_blocks.machine import Run
+from fencepost.properties.id_blocks.driving import Run
 from fencepost.properties.id_blocks.monitor import Monitor
 from fencepost.properties.id_blocks.plug import Factory, Message
 from fencepost.properties.id_blocks.programs import Call, Made, Program

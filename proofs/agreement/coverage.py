@@ -1,7 +1,7 @@
 """Coverage: which actions, guards, rules, error codes and calls a run of agreement has reached.
 
-A guard conjunct counts as seen true and seen false in the states visited, over all parameters; and as *decisive* where it alone kept
-its action from being enabled.
+A guard conjunct counts as seen true and seen false in the states visited, over all parameters; and as *decisive* where
+it alone kept its action from being enabled.
 """
 
 import itertools
@@ -57,11 +57,13 @@ class Coverage:
     def guessed(self, taken: Iterable[Action]) -> None:
         for action in taken:
             self.actions[action.name] += 1
+            self.true.update((action.name, i) for i in range(len(action.guards)))
             cited = {action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates)}
             self.rules.update(sorted(r for r in cited if r))
 
     def sample(self, stepper: "Stepper", state: State) -> None:
-        """Look at the guards of every action in one state, for all parameters, as long as there is something to learn."""
+        """Look at the guards of every action in one state, for all parameters, as long as there is something to
+        learn."""
         self.spec, self.states = stepper.reading.plain.spec, self.states + 1
         if self.states > SAMPLED and self.states % SELDOM:
             return
@@ -100,7 +102,8 @@ class Coverage:
 
     def __add__(self, other: "Coverage") -> "Coverage":
         return Coverage(
-            self.actions + other.actions, self.rules + other.rules, self.errors + other.errors, self.kinds + other.kinds,
+            self.actions + other.actions, self.rules + other.rules, self.errors + other.errors,
+            self.kinds + other.kinds,
             self.calls + other.calls, self.true | other.true, self.false | other.false, self.decisive | other.decisive,
             self.spec or other.spec, self.states + other.states,
         )  # fmt: skip

@@ -1,4 +1,5 @@
-"""What a disagreement is: the first event that no state of the model explains, and the conditions that were in its way."""
+"""What a disagreement is: the first event that no state of the model explains, and the conditions that were in its
+way."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,8 @@ from fencepost.properties.id_blocks.programs import Made, event_text
 
 @dataclass(frozen=True)
 class FalseConjunct:
-    """A condition of the nearest step that was not fulfilled.  ``rule`` is its number or empty; ``text`` has the values in it."""
+    """A condition of the nearest step that was not fulfilled.  ``rule`` is its number or empty; ``text`` has the
+    values in it."""
 
     action: str
     rule: str
@@ -22,15 +24,24 @@ class FalseConjunct:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Where it happened: in this call, at this event; or at its end (None), because none of the kinds ``expected`` happened."""
+    """Where it happened: in this call, at this event; or at its end (None), because none of the kinds ``expected``
+    happened.
+
+    ``unseen``: the implementation does not show those kinds anyway; by the model they can't have happened.
+    """
 
     made: Made
     event: Any
     expected: tuple[str, ...]
+    unseen: bool = False
 
     def __str__(self) -> str:
         if self.event is not None:
             return f"{event_text(self.event)} in {self.made.text}"
+        if self.made.error is not None:
+            return f"{self.made.text} raised {self.made.error!r}"
+        if self.unseen:
+            return f"{self.made.text} returned {self.made.result!r}, and by the model there was nothing to do"
         return f"{self.made.text} returned {self.made.result!r} without {' or '.join(self.expected)}"
 
 
@@ -54,8 +65,9 @@ class Broke(Exception):
 class Disagreement:
     """The failure of an implementation, after shrinking.
 
-    ``program`` is Python that fails by itself; ``first_bad`` says where; ``conjuncts`` are those false in the nearest step that
-    the model allows; ``promise`` names the promise that the program breaks, if it does, and ``consequence`` what comes of going on.
+    ``program`` is Python that fails by itself; ``first_bad`` says where; ``conjuncts`` are those false in the nearest
+    step that the model allows; ``promise`` names the promise that the program breaks, if it does, and ``consequence``
+    what comes of going on.
     """
 
     first_bad: str
@@ -75,4 +87,4 @@ class Disagreement:
         lines += [f"  {c}" for c in self.conjuncts] or ["  nothing: the model has no such step"]
         lines += [f"promise broken: {self.promise}"] if self.promise else []
         lines += [f"going on: {self.consequence}"] if self.consequence else []
-        return "\n".join([*lines, "", self.program])
+        return "\n".join(lines)

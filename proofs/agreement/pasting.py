@@ -10,9 +10,14 @@ from .failures import Evidence, FalseConjunct
 
 
 def paste(
-    factory: str, config: Mapping[str, Any], made: Sequence[Made], evidence: Evidence, conjuncts: Sequence[FalseConjunct]
+    factory: str,
+    config: Mapping[str, Any],
+    made: Sequence[Made],
+    evidence: Evidence,
+    conjuncts: Sequence[FalseConjunct],
 ) -> str:
-    """The program.  ``factory`` is ``module:name``, or empty: then ``factory`` must be defined where the program runs."""
+    """The program.  ``factory`` is ``module:name``, or empty: then ``factory`` must be defined where the program
+    runs."""
     lines = []
     if factory:
         module, name = factory.split(":")
@@ -32,6 +37,8 @@ def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
 
 def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
     call, _, remark = made.text.partition("  # ")
+    if evidence.event is None and evidence.unseen:
+        return [f"result = {call}", f"assert result != {made.result!r}, {reason!r}"]
     if evidence.event is None:
         return _something_missing(call, evidence, reason)
     if not any(e is evidence.event for e in made.events):  # known from the result of the call only

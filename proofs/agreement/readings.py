@@ -97,7 +97,8 @@ class Reading:
 def conjuncts_of(term: Term) -> tuple[Conjunct, ...]:
     kept = [part for part in conjuncts(term) if not (part.op == "const" and part.data is True)]
     return tuple(
-        Conjunct(part, tuple(sorted({n.data for n in subterms(part) if n.op == "local" and n.data in COLUMNS}))) for part in kept
+        Conjunct(part, tuple(sorted({n.data for n in subterms(part) if n.op == "local" and n.data in COLUMNS})))
+        for part in kept
     )
 
 
@@ -113,8 +114,8 @@ def _apart(traced: TracedObservation, spec: Spec) -> Observed:
 def read_variant(variant: str, brokers: int, size: int, max_id: int) -> Reading:
     """The reading for a cluster.  Raises ValueError for an unknown variant.
 
-    ZooKeeper mode compares the last id of the present block with the end of the ids, and KRaft the first id of the next one, so
-    that ZooKeeper may give away the id ``max_id`` as well (ZkProducerIdManager.scala).
+    ZooKeeper mode compares the last id of the present block with the end of the ids, and KRaft the first id of the next
+    one, so that ZooKeeper may give away the id ``max_id`` as well (ZkProducerIdManager.scala).
     """
     if variant not in MODELS:
         raise ValueError(f"the model has no variant {variant!r}: there are {', '.join(MODELS)}")

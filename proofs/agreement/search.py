@@ -1,4 +1,5 @@
-"""One search: every example is a cluster that is driven and held against the model, until one disagrees or the examples are used up."""
+"""One search: every example is a cluster that is driven and held against the model, until one disagrees or the examples
+are used up."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -6,23 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.properties.id_blocks.driving import Run
+from fencepost.properties.id_blocks.machine import MACHINES
+from fencepost.properties.id_blocks.monitor import Monitor
+from fencepost.properties.id_blocks.plug import BLACK_BOX, Factory, Message, read
+from fencepost.properties.id_blocks.programs import Call, Made, Program
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
-
-from fencepost.properties.id_blocks.machine import MACHINES, Run
-from fencepost.properties.id_blocks.monitor import Monitor
-from fencepost.properties.id_blocks.plug import BLACK_BOX, Factory, Message, read
-from fencepost.properties.id_blocks.programs import Call, Made, Program
 
 from .coverage import Coverage
 from .failures import Disagreed, Evidence, FalseConjunct
 from .readings import read_variant
 from .tracker import Tracker
 
-
-FAILURES, FURTHER = 6, 30
+FAILURES, FURTHER = 10, 30
 """After the first failing example, so many failures or further examples end the search."""
 
 
@@ -40,7 +40,9 @@ class Watch:
         self.monitor.feed(made.events)
         if made.call.name == "init_producer_id" and not any(read(e, "kind") == "id_handed_out" for e in made.events):
             error, producer_id = made.result
-            self.monitor.feed([] if error else [{"kind": "id_handed_out", "broker": made.call.broker, "producer_id": producer_id}])
+            self.monitor.feed(
+                [] if error else [{"kind": "id_handed_out", "broker": made.call.broker, "producer_id": producer_id}]
+            )
         self.tracker.watch(made, messages)
         if self.monitor.broken:
             raise Disagreed(Evidence(made, None, ()), (FalseConjunct("promise", "", self.monitor.broken),))
@@ -57,11 +59,13 @@ class Failure:
 
 
 class Enough(BaseException):
-    """The search is over: enough has been found.  No Exception, so that Hypothesis does not take it for a failure of the example."""
+    """The search is over: enough has been found.  No Exception, so that Hypothesis does not take it for a failure of
+    the example."""
 
 
 class Search:
-    """Runs examples on one implementation, and a few more after the first that fails: the next may have a shorter program in it.
+    """Runs examples on one implementation, and a few more after the first that fails: the next may have a shorter
+    program in it.
 
     Shrinking is done afterwards and without Hypothesis, call by call.
     """
@@ -87,7 +91,8 @@ class Search:
         self.at_once = database is not None
         machine = type(f"{self.variant.title()}Machine", (MACHINES[self.variant],), {"session": self})
         chosen = settings(
-            max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database, verbosity=Verbosity.quiet,
+            max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database,
+            verbosity=Verbosity.quiet,
             suppress_health_check=list(HealthCheck), phases=(Phase.reuse, Phase.generate), report_multiple_bugs=False,
             print_blob=False, derandomize=False,
         )  # fmt: skip
@@ -167,14 +172,38 @@ def tour(variant: str) -> list[Call]:
         return Call("deliver", 0, kind, keep=keep)
 
     ask, commit = Call("init_producer_id", 0), Call("commit")
-    direct = [ask, Call("zk_step", 0), Call("init_producer_id", 1), *[Call("zk_step", 1)] * 2, *[Call("zk_step", 0)] * 3, ask, ask, ask]
-    fetch = [ask, deliver("request"), Call("zk_step", -1), Call("zk_step", -1), commit, deliver("response", True), ask, deliver("response")]
+    direct = [
+        ask,
+        Call("zk_step", 0),
+        Call("init_producer_id", 1),
+        *[Call("zk_step", 1)] * 2,
+        *[Call("zk_step", 0)] * 3,
+        ask,
+        ask,
+        ask,
+        Call("restart_broker", 0),
+    ]
+    fetch = [
+        ask,
+        deliver("request"),
+        Call("zk_step", -1),
+        Call("zk_step", -1),
+        commit,
+        deliver("response", True),
+        ask,
+        deliver("response"),
+    ]
     failing = [
-        ask, Call("restart_broker", 0), deliver("request"), deliver("response"), ask, deliver("request"), Call("fail_over"),
+        ask, Call("restart_broker", 0), deliver("request"), deliver("response"), ask, deliver("request"),
+        Call("fail_over"),
         Call("advance", value=150_000), ask, deliver("request"), commit, Call("restart_broker", 0), deliver("response"),
         Call("snapshot"),
     ]  # fmt: skip
     exhausting = [*[ask, deliver("request"), commit, deliver("response"), ask, ask, Call("advance", value=200)] * 5]
     bridge = [Call("upgrade_broker", 0), Call("upgrade_broker", 1), *fetch, Call("migrate")]
     middle = bridge if variant == "bridge" else []
-    return [*(direct if variant != "kraft" else []), *middle, *(fetch + failing + exhausting if variant != "zookeeper" else [])]
+    return [
+        *(direct if variant != "kraft" else []),
+        *middle,
+        *(fetch + failing + exhausting if variant != "zookeeper" else []),
+    ]

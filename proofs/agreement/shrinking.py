@@ -1,4 +1,5 @@
-"""Shrinking: from a program that fails to one from which no call can be taken away, on the smallest cluster that will do."""
+"""Shrinking: from a program that fails to one from which no call can be taken away, on the smallest cluster that will
+do."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -87,7 +88,7 @@ def _simpler_calls(program: Program) -> Iterator[Program]:
         for option in options:
             yield replace(program, calls=(*program.calls[:i], option, *program.calls[i + 1 :]))
     broker = max((c.broker for c in program.calls), default=0)
-    if broker > 0:  # rename: all calls on the highest broker go to the one below, where nothing else happens
-        if not any(c.broker == broker - 1 for c in program.calls):
-            moved = tuple(replace(c, broker=broker - 1) if c.broker == broker else c for c in program.calls)
-            yield replace(program, calls=moved)
+    if broker > 0 and not any(c.broker == broker - 1 for c in program.calls):
+        # Nothing happens on the broker below: let it have the name, so that the cluster can be smaller.
+        moved = tuple(replace(c, broker=broker - 1) if c.broker == broker else c for c in program.calls)
+        yield replace(program, calls=moved)

@@ -1,6 +1,7 @@
 """One candidate state, one event: which states come after it, and if none, what was in the way."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,24 +10,26 @@ from fencepost.model.language.protocol import Action
 from fencepost.model.language.types import AtomsType, BoolType, ScalarType
 from fencepost.properties.id_blocks.calls import AFTERWARDS, BACK_OFF_MS, GIVEN_UP_MS
 from fencepost.properties.id_blocks.observations import COLUMNS
-from fencepost.properties.id_blocks.plug import Message, read
+from fencepost.properties.id_blocks.plug import read
 from fencepost.properties.id_blocks.programs import Made
 
 from ..plain import freeze
 from ..results import Event, State
 from .failures import Disagreed, Evidence, FalseConjunct
 from .readings import SLOTS, Conjunct, Observed, Reading
-from .words import UNKNOWN, with_values
+from .words import UNKNOWN, false_parts, with_values
 
 Row = Mapping[str, Any]
 """The columns of one event, known or guessed; `UNKNOWN` where nobody saw them."""
 
+REASONS = 3  # conditions told of further candidates, beside those of the first
 SENT, ANSWERED, REFUSED = 1, 3, 4  # members of Stage
 NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED = 41, 31
 
 
 class Candidate(NamedTuple):
-    """A state that the model may be in.  ``since``: when (ms) a broker's back-off, or its request, began, as far as they last."""
+    """A state that the model may be in.  ``since``: when (ms) a broker's back-off, or its request, began, as far as
+    they last."""
 
     state: State
     since: tuple[tuple[str, int, int], ...]
@@ -52,7 +55,8 @@ class Obstacle:
 
 
 class Stepper:
-    """Applies events to candidates.  Knows what the driver did: the time, who was elected how often, who lost a permission."""
+    """Applies events to candidates.  Knows what the driver did: the time, who was elected how often, who lost a
+    permission."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading, self.plain = reading, reading.plain
@@ -61,6 +65,7 @@ class Stepper:
         self.moves = 0
         self.denied: set[int] = set()
         self.numbers: dict[int, int] = {}  # of requests: the implementation's to the model's
+        self.held: Counter[int] = Counter()  # requests and copies that reached a controller and are not answered
 
     def called(self, made: Made) -> None:
         """Take note of what a call does by itself."""
@@ -69,12 +74,16 @@ class Stepper:
             self.now_ms += call.value
         self.elections += call.name == "fail_over"
         self.moves += call.name == "migrate" and made.result is True
+        if call.name in ("fail_over", "migrate"):
+            self.held.clear()
+        if call.name == "deliver" and call.kind == "request" and made.message is not None:
+            self.held[made.message[3]] += 1
         if call.name == "set_cluster_action":
             (self.denied.discard if call.value else self.denied.add)(call.broker)
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
         """What is known of an event that nobody showed."""
-        row = dict.fromkeys(COLUMNS, UNKNOWN)
+        row: dict[str, Any] = dict.fromkeys(COLUMNS, UNKNOWN)
         if made.call.name not in ("advance", "commit", "fail_over", "snapshot", "migrate"):
             row["broker"] = made.call.broker
         if made.message is not None and made.message[3] in self.numbers:
@@ -93,8 +102,12 @@ class Stepper:
             return row
         if kind == "request_sent" and number not in self.numbers:
             self.numbers[number] = self._free(*(c.state for c in candidates))
+        if kind == "answer_sent":
+            self.held[number] -= 1
         if number not in self.numbers:
-            raise Disagreed(evidence, (FalseConjunct(kind, "730.19", f"request {number} is under way: nobody sent it"),))
+            raise Disagreed(
+                evidence, (FalseConjunct(kind, "730.19", f"request {number} is under way: nobody sent it"),)
+            )
         return row | {"request": self.numbers[number]}
 
     def apply(self, candidate: Candidate, kind: str, row: Row) -> Iterator[Applied]:
@@ -106,15 +119,22 @@ class Stepper:
                 yield result
 
     def why_not(self, candidates: Sequence[Candidate], asked: Sequence[tuple[str, Row]]) -> tuple[FalseConjunct, ...]:
-        """The false conditions of the attempt that came furthest."""
-        attempts = [
-            result
-            for c in candidates[:50]
-            for kind, row in asked
-            for full in self._bindings(c.state, self.reading.observations[kind], row)
-            if isinstance(result := self._walk(c, self.reading.observations[kind], full), Obstacle)
+        """The false conditions of the attempt that came furthest; of each candidate, where there are several."""
+        nearest = [
+            max(found, key=lambda a: (a.passed, -len(a.conjuncts)))
+            for c in candidates
+            if (found := self._tried(c, asked))
         ]
-        return max(attempts, key=lambda a: (a.passed, -len(a.conjuncts))).conjuncts if attempts else ()
+        conjuncts = dict.fromkeys(c for attempt in nearest for c in attempt.conjuncts)
+        return tuple(conjuncts)[: len(nearest[0].conjuncts) + REASONS] if conjuncts else ()
+
+    def _tried(self, candidate: Candidate, asked: Sequence[tuple[str, Row]]) -> list[Obstacle]:
+        results = [
+            self._walk(candidate, self.reading.observations[kind], full)
+            for kind, row in asked
+            for full in self._bindings(candidate.state, self.reading.observations[kind], row)
+        ]
+        return [r for r in results if isinstance(r, Obstacle)]
 
     def _bindings(self, state: State, seen: Observed, row: Row) -> Iterator[dict[str, Any]]:
         """The row with everything that is a matter of choice chosen, in every way."""
@@ -147,7 +167,9 @@ class Stepper:
         used = {r for state in states for (r,) in state["stage"]} | set(self.numbers.values())
         free = next((r for r in range(SLOTS) if r not in used), None)
         if free is None:
-            raise RuntimeError(f"more than {SLOTS} requests and copies are under way at once; let the driver deliver some")
+            raise RuntimeError(
+                f"more than {SLOTS} requests and copies are under way at once; let the driver deliver some"
+            )
         return free
 
     def _walk(self, candidate: Candidate, seen: Observed, row: Row) -> Applied | Obstacle:
@@ -178,11 +200,14 @@ class Stepper:
     def _known(condition: Conjunct, row: Row) -> bool:
         return all(row[c] is not UNKNOWN for c in condition.columns)
 
-    def _false(self, seen: Observed, conditions: Sequence[Conjunct], state: State, row: Row) -> tuple[FalseConjunct, ...]:
+    def _false(
+        self, seen: Observed, conditions: Sequence[Conjunct], state: State, row: Row
+    ) -> tuple[FalseConjunct, ...]:
         return tuple(
-            FalseConjunct(seen.kind, seen.rule, with_values(c.term, self.plain, state, row))
+            FalseConjunct(seen.kind, seen.rule, with_values(part, self.plain, state, row))
             for c in conditions
             if self._known(c, row) and not c.holds(self.plain, state, row)
+            for part in false_parts(c.term, self.plain, state, row)
         )
 
     def _barred(self, action: Action, state: State, event: Event) -> tuple[FalseConjunct, ...]:
@@ -196,14 +221,23 @@ class Stepper:
         began = next((t for what, b, t in candidate.since if (what, b) == ("back-off", row["broker"])), None)
         if kind != "backoff_over" or began is None or self.now_ms - began >= BACK_OFF_MS[0]:
             return ()
-        return (FalseConjunct("end_back_off", "730.5", f"{BACK_OFF_MS[0]} ms of back-off have passed: {self.now_ms - began}"),)
+        return (
+            FalseConjunct(
+                "end_back_off", "730.5", f"{BACK_OFF_MS[0]} ms of back-off have passed: {self.now_ms - began}"
+            ),
+        )
 
     def _uncalled_for(self, row: Row) -> tuple[FalseConjunct, ...]:
         """A request may be turned away for a reason that the driver gave, and for no other."""
-        excused = {CLUSTER_AUTHORIZATION_FAILED: row["broker"] in self.denied, NOT_CONTROLLER: self.elections + self.moves > 0}
+        excused = {
+            CLUSTER_AUTHORIZATION_FAILED: row["broker"] in self.denied,
+            NOT_CONTROLLER: self.elections + self.moves > 0,
+        }
         if excused.get(row["error"], False):
             return ()
-        return (FalseConjunct("turn_away", "730.5", f"there is a reason for error {row['error']}: nothing called for it"),)
+        return (
+            FalseConjunct("turn_away", "730.5", f"there is a reason for error {row['error']}: nothing called for it"),
+        )
 
     def _since(self, before: Candidate, state: State) -> tuple[tuple[str, int, int], ...]:
         if "backing_off" not in state:
@@ -226,7 +260,8 @@ class Stepper:
 
     def check(self, made: Made, candidate: Candidate, row: Row) -> tuple[FalseConjunct, ...]:
         """What should be so when the call returns, and is not."""
-        name, late = made.call.name, ()
+        name = made.call.name
+        late: tuple[FalseConjunct, ...] = ()
         if name == "init_producer_id" and made.result[0]:
             name, late = "refused", self._overdue(candidate, "back-off", made.call.broker, BACK_OFF_MS[1])
         elif name == "advance":
@@ -244,50 +279,3 @@ class Stepper:
             return ()
         text = f"the {what} of broker {broker} ends within {limit} ms: it has lasted {self.now_ms - began}"
         return (FalseConjunct("end_back_off" if what == "back-off" else "time_out", "730.5", text),)
-
-    def lost(self, candidate: Candidate, message: Message, messages: Sequence[Message]) -> Applied:
-        """The candidate after the loss of a message, unless another copy of it is still in flight."""
-        number = self.numbers.get(message[3])
-        if number is None or any(m[1] == message[1] and m[3] == message[3] for m in messages):
-            return Applied(candidate, ())
-        return self._lose(candidate, {number}, (SENT,) if message[1] == "request" else (ANSWERED, REFUSED))
-
-    def put_aside(self, candidate: Candidate, messages: Sequence[Message]) -> Applied:
-        """A controller is gone, and with it the requests that reached it and that it had not acted on."""
-        flying = {m[3] for m in messages if m[1] == "request"}
-        return self._lose(candidate, {n for number, n in self.numbers.items() if number not in flying}, (SENT,))
-
-    def _lose(self, candidate: Candidate, requests: set[int], stages: Sequence[int]) -> Applied:
-        state, actions = candidate.state, []
-        for (slot,), stage in sorted(state["stage"].items() if "stage" in state else ()):
-            if stage in stages and state["original"].get((slot,), 0) in requests:
-                after = self.plain.step(state, Event("lose", {"r": slot}))
-                assert after is not None
-                state = after
-                actions.append(self.plain.spec.actions["lose"])
-        return Applied(candidate._replace(state=state), tuple(actions))
-
-    def tidy(self, candidates: list[Candidate], messages: Sequence[Message]) -> tuple[list[Candidate], int]:
-        """Forget requests of which nothing is in flight and that nobody waits for; how many there were.
-
-        One that was delivered and not acted on may wait in the controller, and is kept.
-        """
-        flying = {m[3] for m in messages}
-        forgotten = 0
-        for number in [n for n in self.numbers if n not in flying]:
-            request = self.numbers[number]
-            candidates = [c._replace(state=self._forget(c.state, request)) for c in candidates]
-            if not any((request,) in c.state["stage"] for c in candidates):
-                del self.numbers[number]
-                forgotten += 1
-        return candidates, forgotten
-
-    def _forget(self, state: State, request: int) -> State:
-        copies = sorted(r for (r,) in state["stage"] if state["original"].get((r,), 0) == request and r != request)
-        for slot in (*copies, request):
-            event = Event("forget", {"r": slot})
-            if state["stage"].get((slot,)) != SENT and self.plain.enabled(state, event):
-                after = self.plain.step(state, event)
-                assert after is not None
-                state = after
-        return state

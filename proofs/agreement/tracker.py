@@ -1,8 +1,8 @@
 """The tracker: in which states may the model be, given what was called and what was seen?
 
-Each call and each event narrows the set of candidate states through the correspondence that `observations.py` declares; what the
-implementation does not show is guessed, within what `calls.py` lets happen in that call.  No candidate left: implementation and
-model disagree.
+Each call and each event narrows the set of candidate states through the correspondence that `observations.py` declares;
+what the implementation does not show is guessed, within what `calls.py` lets happen in that call.  No candidate left:
+implementation and model disagree.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,17 +14,18 @@ from fencepost.properties.id_blocks.programs import Made
 
 from .coverage import Coverage
 from .failures import Disagreed, Evidence, FalseConjunct
+from .network import NetworkKeeper
 from .readings import Reading
 from .stepping import Applied, Candidate, Row, Stepper
 
 IGNORED = frozenset({"broker_stopped"})  # a restart is one step of the model
 MOST_CANDIDATES = 2_000
 EXPECTED = {
-    "init_producer_id": ("request_sent",), "commit": ("block_committed", "answer_sent"), "snapshot": ("snapshot_taken",),
+    "init_producer_id": ("request_sent",),
+    "commit": ("block_committed", "answer_sent"), "snapshot": ("snapshot_taken",),
     "advance": ("request_timed_out",),
 }  # fmt: skip
 """Which event kinds are missing where a call returns in a state in which it should not."""
-
 
 
 class Tracker:
@@ -33,6 +34,7 @@ class Tracker:
     def __init__(self, reading: Reading, observed: frozenset[str], coverage: Coverage) -> None:
         self.observed, self.coverage = observed, coverage
         self.reading, self.stepper = reading, Stepper(reading)
+        self.network = NetworkKeeper(self.stepper)
         self.candidates = [Candidate(reading.plain.initial(), (), False)]
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
@@ -41,31 +43,33 @@ class Tracker:
         self.candidates = [c._replace(done=False) for c in self.candidates]
         allowed = Allowed() if made.result is False else CALLS[made.call.table_name]
         base = self.stepper.row_of_call(made)
-        for event in self._events(made):
-            self._take(event, made, allowed, base)
+        for shown, event in self._events(made):
+            self._take(event, Evidence(made, shown, (read(event, "kind"),)), allowed, base)
         self._close(allowed, base)
         self._finish(made, allowed, base)
         self._clear_up(made, messages)
         self.coverage.called(made.call.table_name)
         self.coverage.sample(self.stepper, self.candidates[0].state)
 
-    def _events(self, made: Made) -> Iterator[Any]:
-        """What was shown; what the call itself says; and of an error answer, that the request was refused."""
+    def _events(self, made: Made) -> Iterator[tuple[Any, Any]]:
+        """What was shown, with what it says: an error answer also that the request was refused, a result that the id
+        was given."""
         for event in made.events:
             kind = read(event, "kind")
             if kind == "answer_sent" and read(event, "error", 0) and "request_refused" not in self.observed:
-                yield {n: read(event, n, -1) for n in ("broker", "request", "error")} | {"kind": "request_refused"}
+                refused = {n: read(event, n, -1) for n in ("broker", "request", "error")}
+                yield event, refused | {"kind": "request_refused"}
             if kind not in IGNORED:
-                yield event
+                yield event, event
         if made.call.name == "init_producer_id":
             error, producer_id = made.result
             kind = "id_refused" if error else "id_handed_out"
             if not any(read(e, "kind") == kind for e in made.events):
-                yield {"kind": kind, "broker": made.call.broker, "producer_id": producer_id, "error": error}
+                event = {"kind": kind, "broker": made.call.broker, "producer_id": producer_id, "error": error}
+                yield event, event
 
-    def _take(self, event: Any, made: Made, allowed: Allowed, base: Row) -> None:
+    def _take(self, event: Any, evidence: Evidence, allowed: Allowed, base: Row) -> None:
         kind = read(event, "kind")
-        evidence = Evidence(made, event, (kind,))
         if kind not in self.reading.observations:
             words = f"the model of {self.reading.variant} has no step for it"
             raise Disagreed(evidence, (FalseConjunct(kind, "", words),))
@@ -118,23 +122,23 @@ class Tracker:
             done = [c for c in self.candidates if c.done]
             if not done:
                 reasons = self.stepper.why_not(self.candidates, [(k, base) for k in expected])
-                raise Disagreed(Evidence(made, None, expected), reasons)
+                raise Disagreed(Evidence(made, None, expected, not any(k in self.observed for k in expected)), reasons)
             self.candidates = done
-        reasons = {c.key(): self.stepper.check(made, c, base) for c in self.candidates}
-        kept = [c for c in self.candidates if not reasons[c.key()]]
+        left = [(c, self.stepper.check(made, c, base)) for c in self.candidates]
+        kept = [c for c, reasons in left if not reasons]
         if not kept:
-            raise Disagreed(Evidence(made, None, EXPECTED.get(made.call.name, ())), reasons[self.candidates[0].key()])
+            raise Disagreed(Evidence(made, None, EXPECTED.get(made.call.name, ())), left[0][1])
         self.candidates = kept
 
     def _clear_up(self, made: Made, messages: Sequence[Message]) -> None:
         """Messages that are gone, controllers that are gone, and requests that nobody will speak of any more."""
         applied = [Applied(c, ()) for c in self.candidates]
         if made.call.name == "drop" and made.message is not None:
-            applied = [self.stepper.lost(c, made.message, messages) for c in self.candidates]
+            applied = [self.network.lost(c, made.message, messages) for c in self.candidates]
         elif made.call.name in ("fail_over", "migrate"):
-            applied = [self.stepper.put_aside(c, messages) for c in self.candidates]
+            applied = [self.network.put_aside(c, messages) for c in self.candidates]
         self.coverage.guessed(applied[0].actions)
-        candidates, forgotten = self.stepper.tidy([a.candidate for a in applied], messages)
+        candidates, forgotten = self.network.tidy([a.candidate for a in applied], messages)
         if forgotten:
             self.coverage.guessed([self.reading.plain.spec.actions["forget"]] * forgotten)
         self.candidates = distinct(candidates)

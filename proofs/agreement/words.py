@@ -1,6 +1,6 @@
 """Conditions with the values that made them false."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fencepost.model.language.terms import Term, subterms
@@ -22,6 +22,25 @@ class _Unknown:
 
 
 UNKNOWN = _Unknown()
+
+
+def false_parts(node: Term, plain: "Driven", state: State, row: Mapping[str, Any]) -> Iterator[Term]:
+    """What is false in a condition that is false: of a conjunction its false parts, of a choice the branch that
+    counts."""
+
+    def value(part: Term) -> Any:
+        names = sorted({n.data for n in subterms(part) if n.op == "local" and n.data in row})
+        return plain.value(part, state, **{n: row[n] for n in names})
+
+    match node.op:
+        case "and":
+            for part in node.args:
+                if not value(part):
+                    yield from false_parts(part, plain, state, row)
+        case "ite":
+            yield from false_parts(node.args[1 if value(node.args[0]) else 2], plain, state, row)
+        case _:
+            yield node
 
 
 def with_values(node: Term, plain: "Driven", state: State, row: Mapping[str, Any]) -> str:

@@ -1,10 +1,11 @@
 """What each call on the plug lets happen, seen or unseen, and what must be so when it returns.
 
-A driver knows what it does itself: a restart happens in ``restart_broker`` and nowhere else.  So of an implementation that shows
-little, only what this table allows is guessed at.
+A driver knows what it does itself: a restart happens in ``restart_broker`` and nowhere else.  So of an implementation
+that shows little, only what this table allows is guessed at.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from fencepost.model.id_blocks.brokers import Request, Stage
 from fencepost.model.language import exists
@@ -19,7 +20,8 @@ GIVEN_UP_MS = 120_000
 
 @dataclass(frozen=True)
 class Allowed:
-    """Event kinds: one of ``once`` happens in the call (``must``: certainly, else perhaps), and any number of ``often``."""
+    """Event kinds: one of ``once`` happens in the call (``must``: certainly, else perhaps), and any number of
+    ``often``."""
 
     once: tuple[str, ...] = ()
     often: tuple[str, ...] = ()
@@ -45,14 +47,14 @@ CALLS = {
 }
 
 
-def _everything_committed_and_answered(s, e):
+def _everything_committed_and_answered(s: Any, e: Any) -> Any:
     return (s.committed == s.logged) & ~exists(
         Request, lambda r: (s.stage[r] == Stage.RECORDED) & (s.first[r] + s.size <= s.committed)
     )
 
 
 AFTERWARDS = {
-    "refused": "a broker with no id to give waits for a block or backs off: there is no timer, so else nobody would ask for one",
+    "refused": "a broker with no id to give waits for a block or backs off; nobody else would ask for one",
     "commit": "everything appended is committed, and whoever waited for it is answered",
     "snapshot": "the snapshot says as much as the committed log",
 }
@@ -67,7 +69,9 @@ AFTERWARDS_BY_VARIANT = {
     "kraft": (Observation("refused", before=lambda s, e: s.in_flight[e.broker] | s.backing_off[e.broker]), *_LOG),
     "zookeeper": (),
     "bridge": (
-        Observation("refused", before=lambda s, e: s.direct[e.broker] | s.in_flight[e.broker] | s.backing_off[e.broker]),
+        Observation(
+            "refused", before=lambda s, e: s.direct[e.broker] | s.in_flight[e.broker] | s.backing_off[e.broker]
+        ),
         *_LOG,
     ),
 }

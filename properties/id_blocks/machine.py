@@ -1,18 +1,20 @@
 """The machine: Hypothesis drives any implementation of producer id blocks through the plug.
 
-Single steps (deliver this, lose that, restart, fail over, commit, snapshot, wait, ask) reach anything in time; the bursts (fetch a
-block, use it up, deliver everything, wait for a time-out) are aimed at the ends of blocks and the end of the ids, where the mistakes
-are.  What comes of it is not judged here: every call goes to a `Watcher`, which raises when it has seen enough.
+Single steps (deliver this, lose that, restart, fail over, commit, snapshot, wait, ask) reach anything in time; the
+bursts (fetch a block, use it up, deliver everything, wait for a time-out) are aimed at the ends of blocks and the end
+of the ids, where the mistakes are.  What comes of it is not judged here: every call goes to a `Watcher`, which raises
+when it has seen enough.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from .plug import Factory, Message
-from .programs import Call, Made, make, position
+from .driving import Run, Session
+from .plug import Message
+from .programs import Call, Made, position
 
 BROKERS = 3
 WAITS_MS = (20, 50, 200, 1_200, 150_000)
@@ -22,53 +24,11 @@ brokers = st.integers(0, BROKERS - 1)
 some = st.integers(0, 5)
 
 
-class Watcher(Protocol):
-    """Who holds what happens against something."""
-
-    def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        """One call was made; ``messages`` are in flight after it.  Raises to end the run."""
-
-
-class Run:
-    """A cluster under way, with the calls made on it so far."""
-
-    def __init__(self, factory: Factory, config: Mapping[str, Any], watcher: Watcher) -> None:
-        self.config = dict(config)
-        self.system = factory(self.config)
-        self.system.drain_events()
-        self.watcher = watcher
-        self.made: list[Made] = []
-        self.tried: list[Call] = []
-        self.over = False
-
-    def call(self, call: Call) -> Made | None:
-        """Make a call and have it watched; None if its message is not in flight."""
-        self.tried.append(call)
-        made = make(self.system, call)
-        if made is None:
-            self.tried.pop()
-            return None
-        self.made.append(made)
-        self.watcher.watch(made, self.system.messages())
-        return made
-
-
-class Session(Protocol):
-    """One search: it makes a run for every example."""
-
-    config: Mapping[str, Any]
-
-    def start(self, config: Mapping[str, Any]) -> Run:
-        """A new cluster, watched, brought to where this search starts from."""
-
-    def call(self, run: Run, call: Call) -> Made | None:
-        """Make one call of a run."""
-
-
 def sizes(mode: str) -> st.SearchStrategy[dict[str, Any]]:
     """Small clusters with small blocks, most of them with few ids.
 
-    In bridge mode no block ends exactly one past the last id: there ZooKeeper and KRaft, as shipped, draw the line differently.
+    In bridge mode no block ends exactly one past the last id: there ZooKeeper and KRaft, as shipped, draw the line
+    differently.
     """
 
     def config(count: int, size: int, blocks: int, rest: int, prefetch: float) -> dict[str, Any]:
@@ -80,7 +40,8 @@ def sizes(mode: str) -> st.SearchStrategy[dict[str, Any]]:
 
     smallest = 2 if mode == "bridge" else 1
     return st.builds(
-        config, st.integers(1, BROKERS), st.integers(smallest, 4), st.sampled_from((500, 2, 3, 5, 8)), st.integers(0, 3),
+        config, st.integers(1, BROKERS), st.integers(smallest, 4), st.sampled_from((500, 2, 3, 5, 8)),
+        st.integers(0, 3),
         st.sampled_from((0.9, 0.0, 0.5)),
     )  # fmt: skip
 
@@ -133,13 +94,15 @@ class Rpc(Machine):
     """Brokers that ask a controller: messages, commits, fail-overs, snapshots."""
 
     def flying(self) -> Sequence[Message]:
-        return self.run.system.messages()
+        messages: Sequence[Message] = self.run.system.messages()
+        return messages
 
     def pick(self, number: int) -> Message:
         messages = self.flying()
         return messages[number % len(messages)]
 
     def send(self, message: Message, name: str = "deliver", keep: bool = False) -> None:
+        """Deliver (or drop) one message, if it is still in flight."""
         nth = position(message, self.flying())
         self.call(name, broker=message[2], kind=message[1], nth=nth, keep=keep)
 
@@ -165,6 +128,15 @@ class Rpc(Machine):
         for message in list(self.flying()):
             self.send(message, keep=True)
         self.deliver_everything()
+
+    @precondition(has_messages)
+    @rule(number=some)
+    def late_copy(self, number: int) -> None:
+        """A copy arrives when the first has long been dealt with."""
+        message = self.pick(number)
+        self.send(message, keep=True)
+        self.call("commit")
+        self.send(message)
 
     @precondition(has_messages)
     @rule(number=some)
@@ -258,14 +230,18 @@ class Bridge(Direct, Rpc):
     def begin(self, config: dict[str, Any]) -> None:
         self.start(config)
 
-    @rule(asker=brokers, other=brokers, order=st.lists(st.booleans(), min_size=3, max_size=6))
-    def controller_race(self, asker: int, other: int, order: list[bool]) -> None:
-        """The controller takes a block for one broker while another takes its own."""
-        self.ask(self.broker(asker))
-        self.ask(self.broker(other))
+    @rule(broker=brokers, controller_first=st.booleans())
+    def controller_race(self, broker: int, controller_first: bool) -> None:
+        """The controller takes a block for an upgraded broker while its neighbour takes its own: one of the two
+        writes in vain."""
+        asker, other = self.broker(broker), self.broker(broker + 1)
+        self.call("upgrade_broker", broker=asker)
+        self.ask(asker)
+        self.ask(other)
         self.deliver_everything()
-        for controller in order:
-            self.call("zk_step", broker=-1 if controller else self.broker(other))
+        one, two = (-1, other) if controller_first else (other, -1)
+        for who in (one, two, two, one, one, one):
+            self.call("zk_step", broker=who)
 
     @rule()
     def controller_step(self) -> None:
@@ -288,6 +264,14 @@ class Bridge(Direct, Rpc):
     def upgrade_all(self) -> None:
         for broker in range(int(self.run.config["brokers"])):
             self.call("upgrade_broker", broker=broker)
+
+    @rule(broker=brokers)
+    def move_and_go_on(self, broker: int) -> None:
+        """A block from ZooKeeper, the move, and the next block from KRaft."""
+        self.take_and_use_up(broker)
+        self.upgrade_all()
+        self.call("migrate")
+        self.fetch_and_use_up(broker)
 
     @rule()
     def migrate(self) -> None:

@@ -37,7 +37,9 @@ class Monitor:
         kind = read(event, "kind")
         if kind == "id_handed_out":
             return self.handed_out(read(event, "broker"), read(event, "producer_id"))
-        if (kind == "answer_sent" and not read(event, "error", 0)) or (kind == "zk_written" and read(event, "broker") >= 0):
+        if (kind == "answer_sent" and not read(event, "error", 0)) or (
+            kind == "zk_written" and read(event, "broker") >= 0
+        ):
             return self._granted(read(event, "first"), read(event, "length"), read(event, "request", -1))
         return None
 

@@ -1,12 +1,13 @@
 """The plug: what fencepost needs of an implementation of producer id blocks to drive it and to watch it.
 
-Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster; the driver decides every delivery, loss,
-restart, fail-over, commit and passing of time, and reads back events.  Config keys: ``seed``, ``brokers``, ``controllers``,
-``block_size``, ``max_id`` (ids run from 0 to max_id - 1), ``mode`` ("kraft", "zookeeper", "bridge"), ``prefetch`` (share of a block
-after which the next one is asked for; 0: not before it is used up).
+Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster; the driver decides every
+delivery, loss, restart, fail-over, commit and passing of time, and reads back events.  Config keys: ``seed``,
+``brokers``, ``controllers``, ``block_size``, ``max_id`` (ids run from 0 to max_id - 1), ``mode`` ("kraft", "zookeeper",
+"bridge"), ``prefetch`` (share of a block after which the next one is asked for; 0: not before it is used up).
 
-Of the events only ``request_sent``, ``answer_sent``, ``id_handed_out`` and ``id_refused`` are needed; every further kind of the
-history vocabulary that an implementation emits is held against the model as well, and makes the first difference show earlier.
+Of the events only ``request_sent``, ``answer_sent``, ``id_handed_out`` and ``id_refused`` are needed; every further
+kind of the history vocabulary that an implementation emits is held against the model as well, and makes the first
+difference show earlier.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,8 @@ Message = tuple[int, str, int, int]
 """(number, "request" or "response", broker, correlation number of the request)."""
 
 Event = Any
-"""A mapping, or an object with attributes: ``kind`` by name, and the columns that apply to it; -1 is "does not apply"."""
+"""A mapping, or an object with attributes: ``kind`` by name, and the columns that apply to it; -1 is "does not
+apply"."""
 
 BLACK_BOX = frozenset({"request_sent", "answer_sent", "id_handed_out", "id_refused"})
 """What every implementation can show."""
@@ -25,7 +27,8 @@ COLUMNS = ("node", "broker", "broker_epoch", "request", "grant", "first", "lengt
 
 
 class System(Protocol):
-    """A cluster that does nothing by itself: all brokers are up and registered, and nothing happens between two calls."""
+    """A cluster that does nothing by itself: all brokers are up and registered, and nothing happens between two
+    calls."""
 
     def messages(self) -> Sequence[Message]:
         """What is in flight, oldest first."""
@@ -52,7 +55,8 @@ class System(Protocol):
         """The active controller writes a snapshot and truncates its log."""
 
     def advance(self, ms: int) -> None:
-        """Virtual milliseconds pass: a back-off is over after 50, a request is given up some time within two minutes."""
+        """Virtual milliseconds pass: a back-off is over after 50, a request is given up some time within two
+        minutes."""
 
     def drain_events(self) -> Sequence[Event]:
         """The events since the last call, in order."""

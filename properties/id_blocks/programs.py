@@ -1,7 +1,7 @@
 """Programs: what was called on the plug, as data that can be shortened and as Python that can be pasted.
 
-A message is named by kind, broker and position among those (oldest first), not by its number: a program from which calls were taken
-out still means something.
+A message is named by kind, broker and position among those (oldest first), not by its number: a program from which
+calls were taken out still means something.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,8 @@ from .plug import BridgeSystem, Message, read
 
 @dataclass(frozen=True)
 class Call:
-    """One call.  ``deliver`` and ``drop`` say which message by ``kind``, ``broker`` and ``nth``; others use ``broker`` or ``value``.
+    """One call.  ``deliver`` and ``drop`` say which message by ``kind``, ``broker`` and ``nth``; others use ``broker``
+    or ``value``.
 
     ``broker`` is -1 where there is none, or for the ZooKeeper-mode controller.  ``value``: milliseconds, or 0 and 1.
     """

@@ -146,7 +146,12 @@ class ZkController(BaseController):
         if not self.requests or not self.is_active:
             return False
         body = self.requests[0]
-        if self.loop.seen is None:
+        # Shipped, check and write are one event of the controller's only thread, and no registration comes in between.
+        # Here anything can, so the caller is checked again before each operation.
+        if error := self.check(body.data):
+            self.requests.pop(0)
+            self.refuse(body, error)
+        elif self.loop.seen is None:
             if self.loop.read() is None:
                 self.requests.pop(0)
                 self.refuse(body, ErrorCode.UNKNOWN_SERVER_ERROR.value)
