@@ -161,10 +161,9 @@ def load_compiled(kernels: Kernels) -> Any:
         )
     source = _HEAD + emit_scalar(kernels.ground, kernels.packing) + _INSERT
     name = f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    for folder in (Path(cache) / "fencepost", Path(tempfile.gettempdir()) / f"fencepost-{os.getuid()}"):
+    for place in (_cache_folder, _fresh_folder):
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = place()
             path = folder / f"{name}.py"
             if not path.exists():
                 # Another process may be writing the same file: put it in place in one step.
@@ -175,6 +174,17 @@ def load_compiled(kernels: Kernels) -> Any:
             continue
         return _import(name, path)
     raise OSError("no folder can be written for the compiled explorer; set XDG_CACHE_HOME to one that can")
+
+
+def _cache_folder() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fencepost"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _fresh_folder() -> Path:
+    """Where the cache can't be written: compiled anew each time."""
+    return Path(tempfile.mkdtemp(prefix="fencepost-"))
 
 
 def _import(name: str, path: Path) -> ModuleType:

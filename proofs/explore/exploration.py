@@ -35,7 +35,8 @@ class Progress:
 
 @dataclass
 class Exploration:
-    """The result.  ``levels[d]``: how many states are first reached in d steps; ``depth`` counts levels.
+    """The result.  ``levels[d]``: how many states are first reached in d steps, ``states[d]``: those states, packed;
+    ``depth`` counts levels.
 
     ``verdicts``: always and step properties hold, are violated, or unknown if the search was incomplete; a witness
     holds if it was found. ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``:

@@ -15,7 +15,7 @@ class Node:
 
     __slots__ = ("args", "data", "high", "low", "number", "op", "truth")
 
-    def __init__(  # noqa: PLR0917 (made once per node, by the table alone)
+    def __init__(
         self, op: str, args: tuple["Node", ...], data: int, low: int, high: int, truth: bool, number: int
     ) -> None:
         self.op, self.args, self.data, self.low, self.high = op, args, data, low, high
