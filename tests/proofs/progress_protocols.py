@@ -1,7 +1,19 @@
 """Tiny protocols whose progress is known: each has one way to wait for ever, and a variant without it."""
 
 from fencepost.model.language import (
-    Bool, Enumeration, Map, Nat, Properties, Protocol, Sort, action, fault, leads_to, limit, progress, require,
+    Bool,
+    Enumeration,
+    Map,
+    Nat,
+    Properties,
+    Protocol,
+    Sort,
+    action,
+    fault,
+    leads_to,
+    limit,
+    progress,
+    require,
 )  # fmt: skip
 
 

@@ -8,8 +8,17 @@ from fencepost.proofs.plain import Plain
 from fencepost.proofs.progress import ProgressResult, check_progress
 from fencepost.proofs.results import Trace
 from progress_protocols import (
-    Abandoning, Counter, CounterProperties, Crashing, CrashingProperties, DeadCounter, IdleSwitch, LimitedCounter,
-    StrongSwitch, Switch, SwitchProperties,
+    Abandoning,
+    Counter,
+    CounterProperties,
+    Crashing,
+    CrashingProperties,
+    DeadCounter,
+    IdleSwitch,
+    LimitedCounter,
+    StrongSwitch,
+    Switch,
+    SwitchProperties,
 )  # fmt: skip
 
 
