@@ -31,8 +31,19 @@ def minus(a: Any, b: Any) -> Any:
 
 
 NAMES: dict[str, Any] = {
-    "TRUE": np.True_, "FALSE": np.False_, "bool_": np.bool_, "broadcast_to": np.broadcast_to, "count_nonzero": np.count_nonzero,
-    "held": held, "indices": np.indices, "is_inside": is_inside, "maximum": np.maximum, "minus": minus, "plus": plus,
-    "repeat": np.repeat, "tile": np.tile, "where": np.where,
-}  # fmt: skip
+    "TRUE": np.True_,
+    "FALSE": np.False_,
+    "bool_": np.bool_,
+    "broadcast_to": np.broadcast_to,
+    "count_nonzero": np.count_nonzero,
+    "held": held,
+    "indices": np.indices,
+    "is_inside": is_inside,
+    "maximum": np.maximum,
+    "minus": minus,
+    "plus": plus,
+    "repeat": np.repeat,
+    "tile": np.tile,
+    "where": np.where,
+}
 """What the source of a compiled step may name."""

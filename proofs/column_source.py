@@ -1,7 +1,8 @@
 """Compiles conditions and updates to a NumPy function over the arrays of `columns.py`, straight from the terms.
 
-Equal terms are computed once.  Within a quantifier every row is repeated once for each value of its variables, so that all arrays
-stay one-dimensional.  A sum is checked for overflow unless the caller knows (`magnitudes.py`) that none can.
+Equal terms are computed once. Within a quantifier every row is repeated once for each value of its variables, so that
+all arrays stay one-dimensional. A sum is checked for overflow unless the caller knows (`magnitudes.py`) that none
+can.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,8 +19,8 @@ from .column_arithmetic import NAMES
 
 Masks = tuple[np.ndarray, ...]
 Run = Callable[..., Masks | None]
-"""run(rows, *columns): None if every condition held for every row, and then the updates are made; otherwise nothing is changed, and
-the truth of each condition by row is returned."""
+"""run(rows, *columns): None if every condition held for every row, and then the updates are made; otherwise nothing
+is changed, and the truth of each condition by row is returned."""
 
 
 class ColumnsError(Exception):
@@ -45,7 +46,8 @@ def compile_step(
     inside: bool = False,
     checked: bool = True,
 ) -> Program:
-    """``columns``: the locals that are given as columns, in order.  ``inside``: the caller knows that they lie in their domains."""
+    """``columns``: the locals that are given as columns, in order. ``inside``: the caller knows that they lie in
+    their domains."""
     emitter = _Emitter(dict(constants), dict(types), inside, checked)
     scope = _Scope("rows", "len(rows)", {name: f"c{i}" for i, name in enumerate(columns)})
     held = [emitter.value(c, scope) for c in conditions]
@@ -153,7 +155,11 @@ class _Emitter:
         match node.op:
             case "add" | "sub":
                 sign = "+" if node.op == "add" else "-"
-                return f"{'plus' if node.op == 'add' else 'minus'}({a[0]}, {a[1]})" if self.checked else f"{a[0]} {sign} {a[1]}"
+                return (
+                    f"{'plus' if node.op == 'add' else 'minus'}({a[0]}, {a[1]})"
+                    if self.checked
+                    else f"{a[0]} {sign} {a[1]}"
+                )
             case "some":
                 return f"plus({a[0]}, 1)" if self.checked else f"{a[0]} + 1"
             case "monus":
@@ -168,7 +174,9 @@ class _Emitter:
             case "ite":
                 return f"where({', '.join(a)})"
             case "choice":
-                raise ColumnsError(f"rule {node.data[0]} is not decided between what it says and its mutations; settle the protocol")
+                raise ColumnsError(
+                    f"rule {node.data[0]} is not decided between what it says and its mutations; settle the protocol"
+                )
         raise _no_sequences(node.op)
 
     def _state(self, node: Term, scope: _Scope) -> str:

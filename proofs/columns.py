@@ -1,12 +1,14 @@
 """The NumPy reading: many states of one protocol at once, each variable an array with one row per state.
 
-Truth values are bool, all else int64: a member of a sort or an enumeration is its number, an Option 0 for none and one more than
-its value otherwise, so that every type's zero value is 0.  A map is stored one cell wider than its keys in each direction; the
-extra cell is never written, and is what is read outside the keys (``MEANING``).  Ghosts are left out, since no rule reads them.
+Truth values are bool, all else int64: a member of a sort or an enumeration is its number, an Option 0 for none and
+one more than its value otherwise, so that every type's zero value is 0. A map is stored one cell wider than its keys
+in each direction; the extra cell is never written, and is what is read outside the keys (``MEANING``). Ghosts are
+left out, since no rule reads them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,21 @@ from fencepost.model.language.protocol import Spec
 from fencepost.model.language.recording import Update
 from fencepost.model.language.terms import Term
 from fencepost.model.language.types import (
-    AtomsType, BoolType, EnumType, MapType, NumberType, OptionType, ScalarType, SeqType, Type, evaluate_bound,
+    AtomsType,
+    BoolType,
+    EnumType,
+    MapType,
+    NumberType,
+    OptionType,
+    ScalarType,
+    SeqType,
+    evaluate_bound,
 )  # fmt: skip
 
 from .column_source import ColumnsError, Program, Run, compile_step
 from .results import State
 
-__all__ = ["Columns", "ColumnsError", "ColumnStates"]
+__all__ = ["ColumnStates", "Columns", "ColumnsError"]
 
 
 @dataclass(frozen=True)
@@ -32,15 +42,23 @@ class Columns:
 
     def __post_init__(self) -> None:
         if missing := [name for name in self.spec.constants if name not in self.constants]:
-            raise ColumnsError(f"{self.spec.name}: no value for {', '.join(missing)}; give each constant of the protocol one")
-        for name, kind in self.types.items():
-            if isinstance(kind, SeqType):
-                raise ColumnsError(f"{self.spec.name}: {name} is a sequence, which columns do not hold; use the plain reading")
+            raise ColumnsError(
+                f"{self.spec.name}: no value for {', '.join(missing)}; give each constant of the protocol one"
+            )
+        self.types  # noqa: B018  refuses what cannot be held, now and not in the middle of a run
 
-    @property
-    def types(self) -> dict[str, Type]:
-        """The variables that columns hold: all but the ghosts."""
-        return {name: kind for name, kind in self.spec.types.items() if name not in self.spec.ghosts}
+    @cached_property
+    def types(self) -> dict[str, ScalarType | MapType]:
+        """The variables that columns hold: all but the ghosts. ColumnsError if one is a sequence."""
+        held: dict[str, ScalarType | MapType] = {}
+        for name, kind in self.spec.types.items():
+            if isinstance(kind, SeqType):
+                raise ColumnsError(
+                    f"{self.spec.name}: {name} is a sequence, which columns do not hold; use the plain reading"
+                )
+            if name not in self.spec.ghosts:
+                held[name] = kind
+        return held
 
     def program(
         self,
@@ -63,7 +81,8 @@ class Columns:
         return self.program(guards, action.updates, [n for n, _ in action.parameters], checked=checked)
 
     def initial(self, count: int, sizes: Mapping[str, int]) -> "ColumnStates":
-        """``count`` copies of the initial state.  ``sizes``: how many members each sort has, by the name of its bound."""
+        """``count`` copies of the initial state. ``sizes``: how many members each sort has, by the name of its
+        bound."""
         states = ColumnStates(self, count, sizes)
         states.bind(self.program((), self.spec.initial, ()))(np.arange(count))
         return states
@@ -101,7 +120,9 @@ class ColumnStates:
                 try:
                     return evaluate_bound(str(upto), self.sizes) + 1
                 except (KeyError, ValueError):
-                    raise ColumnsError(f"a map or quantifier over {name} needs its largest value; give a size for {upto!r}") from None
+                    raise ColumnsError(
+                        f"a map or quantifier over {name} needs its largest value; give a size for {upto!r}"
+                    ) from None
 
     def decode(self, row: int) -> State:
         """One state as the plain reading has it."""
@@ -113,7 +134,9 @@ class ColumnStates:
             cells = self._cells(name, kind)[row]
             keys = np.argwhere(cells)
             found[name] = {
-                tuple(decode_value(k, v) for k, v in zip(kind.keys, key, strict=True)): decode_value(kind.value, cells[tuple(key)])
+                tuple(decode_value(k, v) for k, v in zip(kind.keys, key, strict=True)): decode_value(
+                    kind.value, cells[tuple(key)]
+                )
                 for key in keys
             }
         return found

@@ -52,7 +52,9 @@ class ConformanceKernel:
     def __call__(self, columns: Mapping[str, np.ndarray]) -> list[Violation]:
         """One violation for each history of the piece that does not fit; `columns` are whole and sorted."""
         return [
-            Violation(int(columns["history"][m.row]), int(columns["step"][m.row]), "conformance", self._told(columns, m))
+            Violation(
+                int(columns["history"][m.row]), int(columns["step"][m.row]), "conformance", self._told(columns, m)
+            )
             for m in self.misfits(columns)
         ]
 
@@ -79,7 +81,8 @@ class ConformanceKernel:
         return found
 
     def explain(self, columns: Mapping[str, np.ndarray]) -> str:
-        """Why one history (its rows, all columns) does not fit: the event, what is false, and the steps allowed instead."""
+        """Why one history (its rows, all columns) does not fit: the event, what is false, and the steps allowed
+        instead."""
         if len(np.unique(columns["history"])) != 1:
             raise HistoryError("explain takes the rows of one history; select them by their history number")
         spec, phases = model(self.variant)
@@ -113,7 +116,9 @@ def conformance_kernel(variant: str, config: Mapping[str, Any]) -> ConformanceKe
     one id more can be given (730.16). Raises `HistoryError` if the configuration does not say enough.
     """
     if variant not in VARIANTS:
-        raise HistoryError(f"no variant {variant!r} of id-blocks to hold histories against; known: {', '.join(VARIANTS)}")
+        raise HistoryError(
+            f"no variant {variant!r} of id-blocks to hold histories against; known: {', '.join(VARIANTS)}"
+        )
     if not isinstance(config.get("block_size"), int) or config["block_size"] < 1:
         raise HistoryError("the manifest's config does not say block_size: how many ids a block has is not known")
     size, max_id = config["block_size"], int(config.get("max_id", LONG_MAX))
@@ -147,7 +152,8 @@ def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
 
 @lru_cache
 def model(variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, ...]]]:
-    """The settled protocol, and what each kind of event that it has means, by code: no phases for an event that is no step."""
+    """The settled protocol, and what each kind of event that it has means, by code: no phases for an event that is no
+    step."""
     spec = settle(VARIANTS[variant].spec)
     by_name = phases_by_kind(spec, COLUMNS, BY_VARIANT[variant])
     return spec, {int(Kind[name]): of_kind for name, of_kind in by_name.items()}

@@ -1,7 +1,7 @@
 """A batch: the columns of many whole histories, made ready to be held against a model.
 
-Members of sorts (brokers, requests, controllers) are numbered from 0, and what names none of them gets the number after the last:
-there every map reads as zero.  Columns that a variant's observations compute are added.
+Members of sorts (brokers, requests, controllers) are numbered from 0, and what names none of them gets the number
+after the last: there every map reads as zero. Columns that a variant's observations compute are added.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,9 @@ MOST_BROKERS = 1024  # more are renumbered: maps over brokers are as wide as the
 class Batch:
     """The events of many whole histories, sorted by (history, step).
 
-    ``history`` numbers the histories 0, 1, …; ``kind`` is the code, -1 for what the protocol does not have; ``values`` are the
-    columns that conditions read, int64 or bool, those of a sort 0 … its size in ``sizes``, the size itself for none of them.
+    ``history`` numbers the histories 0, 1, …; ``kind`` is the code, -1 for what the protocol does not have;
+    ``values`` are the columns that conditions read, int64 or bool, those of a sort 0 … its size in ``sizes``, the
+    size itself for none of them.
     """
 
     history: np.ndarray
@@ -93,7 +94,8 @@ def _typed(values: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> dict[s
 
 
 def _requests(request: np.ndarray, history: np.ndarray, longest: int) -> np.ndarray:
-    """Request numbers below the length of the longest history; any numbers will do, as long as equal ones stay equal."""
+    """Request numbers below the length of the longest history; any numbers will do, as long as equal ones stay
+    equal."""
     if request.max(initial=0) <= longest:
         return request
     rows = np.flatnonzero(request >= 0)

@@ -105,10 +105,13 @@ class _Taker:
         self.found, self.strange = found, strange
         names = {name for p in phases or () for name in (*p.columns, *(m[0] for m in p.members))}
         values = {name: batch.values[name][events] for name in sorted(names)}
-        self.phases = None if phases is None else [_Bound(columns, states, p, values, batch.sizes, checked) for p in phases]
+        self.phases = (
+            None if phases is None else [_Bound(columns, states, p, values, batch.sizes, checked) for p in phases]
+        )
 
     def take(self, begin: int, end: int) -> None:
-        rows, at = self.rows[begin:end], slice(begin, end)
+        at: slice | np.ndarray = slice(begin, end)
+        rows = self.rows[begin:end]
         if self.found.misfits:
             at = begin + np.flatnonzero(self.found.alive[rows])
             rows = self.rows[at]
@@ -158,7 +161,9 @@ class _Bound:
         ]
         self.checks: Sequence[Check] = (*(check for *_, check in members), *phase.checks)
         self.sizes = [size for _, size, _ in members]
-        self.step = states.bind(columns.program(phase.conditions, phase.updates, phase.columns, inside=True, checked=checked))
+        self.step = states.bind(
+            columns.program(phase.conditions, phase.updates, phase.columns, inside=True, checked=checked)
+        )
         self.inputs = [values[name] for name in phase.columns] + [column for column, *_ in members]
         self.given = len(phase.columns)
         self.when: Any = None

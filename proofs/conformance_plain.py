@@ -1,6 +1,7 @@
-"""One history against the model, event by event: slow, exact for numbers of any size, and able to say what was allowed instead."""
+"""One history against the model, event by event: slow, exact for numbers of any size, and able to say what was
+allowed instead."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,8 @@ Values = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Stop:
-    """Where a history stops to fit: the index of the event, the check that fails, the state before it, and the first one."""
+    """Where a history stops to fit: the index of the event, the check that fails, the state before it, and the first
+    one."""
 
     index: int
     check: Check
@@ -33,7 +35,7 @@ class PlainReplay:
         self.spec, self.sizes = spec, sizes
         self.plain = Plain(spec, dict(constants), _bounds(spec, sizes), ghosts=False)
 
-    def stop(self, events: list[tuple[tuple[Phase, ...] | None, Values]], strange: Check) -> Stop | None:
+    def stop(self, events: Sequence[tuple[tuple[Phase, ...] | None, Values]], strange: Check) -> Stop | None:
         """The first event that does not fit, or None.  An event is its phases (None: no such kind) and its columns."""
         state = initial = self.plain.initial()
         for index, (phases, values) in enumerate(events):
@@ -54,13 +56,13 @@ class PlainReplay:
             yield event
 
     def _phase(self, phase: Phase, state: State, values: Values) -> State | Check:
-        if not self.plain.holds(phase.when, state, **values):
+        if not self.plain.holds(phase.when, state, None, **values):
             return state
         for column, sort, check in phase.members:
             if values[column] >= self.sizes[sort.bound]:
                 return check
         for condition, check in zip(phase.conditions, phase.checks, strict=True):
-            if not self.plain.holds(condition, state, **values):
+            if not self.plain.holds(condition, state, None, **values):
                 return check
         if phase.action is None:
             return state

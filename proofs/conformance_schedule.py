@@ -1,7 +1,8 @@
 """In which order the events of many histories are taken: as few groups as the order within each history allows.
 
-Within a history order matters, between histories it does not.  Kinds of event take turns; a round of turns takes from each history
-its next events for as long as they come in turn, and a turn of a round is one group: events of one kind, one per history at most.
+Within a history order matters, between histories it does not. Kinds of event take turns; a round of turns takes from
+each history its next events for as long as they come in turn, and a turn of a round is one group: events of one kind,
+one per history at most.
 """
 
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ def schedule(history: np.ndarray, starts: np.ndarray, kind: np.ndarray, kinds: i
 
 
 def _places(history: np.ndarray, kind: np.ndarray, kinds: int) -> np.ndarray:
-    """The place of each kind in a round.  Any will do; few rounds come of placing kinds after those that they often follow."""
+    """The place of each kind in a round. Any will do; few rounds come of placing kinds after those that they often
+    follow."""
     together = history[1:] == history[:-1]
     pairs = (kind[:-1] * kinds + kind[1:])[together]
     follows = np.bincount(pairs, minlength=kinds * kinds).reshape(kinds, kinds)

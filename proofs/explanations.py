@@ -1,4 +1,5 @@
-"""Why a history stops to fit the model, in words: the event, what is false and whose rule it is, and what was allowed instead."""
+"""Why a history stops to fit the model, in words: the event, what is false and whose rule it is, and what was allowed
+instead."""
 
 from collections.abc import Mapping, Sequence
 
@@ -47,7 +48,9 @@ def explanation(
     lines.append("  the model's state before it, where it is not as at the start:")
     lines += [f"    {line}" for line in say_state(spec, _changed(stop.state, stop.initial))]
     nearest = _nearest(spec, stop.check, values, allowed)
-    lines.append(f"  allowed instead ({len(nearest)} nearest of {len(allowed)} steps):" if allowed else "  no step was allowed")
+    lines.append(
+        f"  allowed instead ({len(nearest)} nearest of {len(allowed)} steps):" if allowed else "  no step was allowed"
+    )
     lines += [f"    {step}: {first_sentence(spec.actions[step.action].doc)}".rstrip(": ") for step in nearest]
     return "\n".join(lines)
 
@@ -71,7 +74,9 @@ def _nearest(spec: Spec, check: Check, values: Mapping[str, int], allowed: Seque
         place, step = numbered
         action = spec.actions[step.action]
         shared = {"Broker": "broker", "Request": "slot", "Controller": "controller"}
-        differing = sum(values.get(shared.get(str(kind), "")) != step.parameters[name] for name, kind in action.parameters)
+        differing = sum(
+            values.get(shared.get(str(kind), "")) != step.parameters[name] for name, kind in action.parameters
+        )
         return step.action != check.action, differing, action.budget is not None, place
 
     return [step for _, step in sorted(enumerate(allowed), key=distance)[:NEAREST]]

@@ -1,7 +1,7 @@
 """How large the numbers of a run can get: whether any sum in it can leave int64, found before it starts.
 
-Every value that an action computes is at most ``times`` the largest number before plus ``plus``; what a run of many steps can reach
-follows.  Where that stays below 2^63, columns need no check of their sums.
+Every value that an action computes is at most ``times`` the largest number before plus ``plus``; what a run of many
+steps can reach follows. Where that stays below 2^63, columns need no check of their sums.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,8 @@ NOTHING = Growth(0, 0)
 
 
 def growth_of(node: Term, constants: Mapping[str, int]) -> Growth:
-    """How large a term can be; truth values, members of sorts and of enumerations count as numbers that were there before."""
+    """How large a term can be; truth values, members of sorts and of enumerations count as numbers that were there
+    before."""
     match node.op:
         case "const":
             return Growth(0, abs(int(node.data or 0)))
@@ -46,7 +47,9 @@ def growth_of(node: Term, constants: Mapping[str, int]) -> Growth:
     return Growth(1, 0)
 
 
-def growth_of_step(conditions: Iterable[Term], updates: Iterable[Update], constants: Mapping[str, int]) -> tuple[Growth, Growth]:
+def growth_of_step(
+    conditions: Iterable[Term], updates: Iterable[Update], constants: Mapping[str, int]
+) -> tuple[Growth, Growth]:
     """(the largest sum that is computed, the largest value that is stored)."""
     computed = stored = NOTHING
     updates = tuple(updates)

@@ -1,7 +1,7 @@
 """Observed steps: an observation and the actions it stands for, as conditions to check and updates to make, in phases.
 
-A phase is evaluated in one state: all its conditions hold, then all its updates happen at once.  Both readings that replay
-histories run the same phases: `conformance_columns.py` many histories at once, `conformance_plain.py` one.
+A phase is evaluated in one state: all its conditions hold, then all its updates happen at once. Both readings that
+replay histories run the same phases: `conformance_columns.py` many histories at once, `conformance_plain.py` one.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,8 @@ Role = Literal["before", "guard", "after", "member", "kind"]
 class Check:
     """One thing that must be so for an event to fit, and the rule behind it.
 
-    ``role``: what the event itself says (before, after), a guard of ``action``, that a parameter is a ``member`` of its sort, or
-    that the protocol has such a ``kind`` of event at all.
+    ``role``: what the event itself says (before, after), a guard of ``action``, that a parameter is a ``member`` of
+    its sort, or that the protocol has such a ``kind`` of event at all.
     """
 
     role: Role
@@ -53,13 +53,18 @@ class Phase:
     def columns(self) -> tuple[str, ...]:
         """The columns of the event that the phase reads, sorted."""
         roots = [self.when, *self.conditions, *(t for u in self.updates for t in (u.value, *u.keys))]
-        return tuple(sorted({str(n.data) for root in roots for n in subterms(root) if n.op == "local"} - _bound(roots, self.updates)))
+        return tuple(
+            sorted(
+                {str(n.data) for root in roots for n in subterms(root) if n.op == "local"} - _bound(roots, self.updates)
+            )
+        )
 
 
 def phases_by_kind(
     spec: Spec, columns: Mapping[str, Any], observations: tuple[Observation, ...]
 ) -> dict[str, tuple[Phase, ...]]:
-    """What each kind of event that the settled ``spec`` knows means, by the kind's name; none for an event that is no step."""
+    """What each kind of event that the settled ``spec`` knows means, by the kind's name; none for an event that is no
+    step."""
     kinds = {name: scalar(kind) for name, kind in columns.items()}
     traced = trace_observations(spec, columns, observations)
     return {name: tuple(_phases(spec, kinds, o)) for name, o in traced.items()}
@@ -92,7 +97,13 @@ def _phase_of(spec: Spec, kinds: Mapping[str, ScalarType], step: TracedStep) -> 
     for column in dict.fromkeys(step.columns):
         sort = kinds[column]
         if isinstance(sort, AtomsType):
-            members.append((column, sort, Check("member", f"a {sort} as its {column}, and the event names none", None, action.name)))
+            members.append(
+                (
+                    column,
+                    sort,
+                    Check("member", f"a {sort} as its {column}, and the event names none", None, action.name),
+                )
+            )
     return Phase(
         step.when,
         tuple(substitute(g.condition, given) for g in action.guards),
