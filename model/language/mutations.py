@@ -58,11 +58,12 @@ def settle(spec: Spec, rule: str | None = None, name: str | None = None) -> Spec
 
 def mutations(spec: Spec) -> list[Mutation]:
     """All single mistakes about the rules that a protocol cites, in order of rule number."""
-    found = [*_alternatives(spec), *_dropped_actions(spec), *_guards(spec), *_updates(spec)]
-    names: dict[tuple[str, str], Mutation] = {}
-    for mutation in found:
-        names.setdefault((mutation.rule, mutation.name), mutation)
-    return sorted(names.values(), key=lambda m: (list(RULES).index(m.rule), m.name))
+    found = {(m.rule, m.name): m for m in _alternatives(spec)}  # one name in several places is one mistake
+    for m in [*_dropped_actions(spec), *_guards(spec), *_updates(spec)]:
+        same = sum(rule == m.rule and name.split(" (")[0] == m.name for rule, name in found)
+        named = replace(m, name=f"{m.name} ({same + 1})") if same else m
+        found[named.rule, named.name] = named
+    return sorted(found.values(), key=lambda m: (list(RULES).index(m.rule), m.name))
 
 
 def mutation(spec: Spec, rule: str, name: str) -> Mutation:
@@ -76,13 +77,14 @@ def mutation(spec: Spec, rule: str, name: str) -> Mutation:
 
 
 def _alternatives(spec: Spec) -> Iterator[Mutation]:
-    for a in spec.actions.values():
-        for root in [g.condition for g in a.guards] + [u.value for u in a.updates]:
-            for node in subterms(root):
-                if node.op == "choice":
-                    number, names = node.data
-                    for name in names:
-                        yield Mutation(number, name, lambda r=number, n=name: settle(spec, r, n))  # type: ignore[misc]
+    written = [*spec.initial, *(u for a in spec.actions.values() for u in a.updates)]
+    roots = [g.condition for a in spec.actions.values() for g in a.guards]
+    for root in [*roots, *(t for u in written for t in (*u.keys, u.value))]:
+        for node in subterms(root):
+            if node.op == "choice":
+                number, names = node.data
+                for name in names:
+                    yield Mutation(number, name, lambda r=number, n=name: settle(spec, r, n))  # type: ignore[misc]
 
 
 def _dropped_actions(spec: Spec) -> Iterator[Mutation]:
