@@ -1,0 +1,185 @@
+"""The shape of the repository: which folder may import which, what the wheel carries, sizes, and that no rule is cited
+in vain."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from fencepost.model.language import Spec
+from fencepost.model.language.terms import Term, subterms
+from fencepost.model.language.types import AtomsType, MapType, NumberType, OptionType, SeqType, Type
+from fencepost.model.rules import RULES
+from fencepost.properties.catalogue import PROFILES, ProtocolEntry, Variant, bounds_of, protocols
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("model", "properties", "proofs", "reference_impl")
+ARROWS = {
+    "model": {"model"},
+    "properties": {"properties", "model"},
+    "proofs": {"proofs", "properties", "model"},
+    "reference_impl": {"reference_impl"},
+}
+VARIANTS = [pytest.param(e, v, id=f"{e.name}/{v.name}") for e in protocols().values() for v in e.variants]
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Absolute names of the modules that a file imports."""
+    package = ["fencepost", *path.relative_to(ROOT).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = [*base, *([node.module] if node.module else [])]
+            yield from (".".join([*module, alias.name]) for alias in node.names)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_can_not_be_imported_under_its_bare_name(folder: str) -> None:
+    """From the root of the repository `import model` would make a second copy of every class: it is refused, and says
+    how."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {folder}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert f"ImportError: import this package as fencepost.{folder}, not as {folder}" in done.stderr
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_arrows(folder: str) -> None:
+    """The model knows nothing of its properties, these nothing of the engines, and the reference implementation
+    nobody."""
+    for path in sources(folder):
+        for name in imports(path):
+            first, _, rest = name.partition(".")
+            if first == "fencepost":
+                assert rest.split(".")[0] in ARROWS[folder], f"{path.relative_to(ROOT)} imports {name}"
+            assert first not in (*FOLDERS, "tests"), f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_pyspark_is_imported_in_one_file() -> None:
+    """All of Spark is behind proofs/spark.py."""
+    found = [path for path in sources(*FOLDERS) if any(name.split(".")[0] == "pyspark" for name in imports(path))]
+    assert [str(path.relative_to(ROOT)) for path in found] == ["proofs/spark.py"]
+
+
+def test_every_package_folder_is_listed() -> None:
+    """A folder that pyproject.toml does not list would be missing from the wheel only."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    there = {".".join(["fencepost", *path.parent.relative_to(ROOT).parts]) for path in sources(*FOLDERS)}
+    assert sorted(listed) == sorted(there)
+
+
+def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
+    """Every source file and every recorded history, byte for byte, and no file besides.  (About 5 s.)"""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, tree)
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    offline = int(version("setuptools").split(".")[0]) >= 77  # as pyproject.toml asks; pip fetches it otherwise
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(tree)]
+    done = subprocess.run(
+        [*command, *(["--no-build-isolation"] if offline else [])], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        inside = {n.removeprefix("fencepost/"): packed.read(n) for n in packed.namelist() if n.startswith("fencepost/")}
+    kept = [*sources(*FOLDERS), *(path for path in (ROOT / "properties" / "recorded").rglob("*") if path.is_file())]
+    assert inside == {str(path.relative_to(ROOT)): path.read_bytes() for path in kept}
+
+
+@pytest.mark.parametrize("path", list(sources(*FOLDERS, "tests")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_are_short_finished_and_introduced(path: Path) -> None:
+    """No file has more than 350 lines or a note of something left to do, and each says first what it is for."""
+    text = path.read_text()
+    assert len(text.splitlines()) <= 350
+    assert not re.search("|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX"]), text)
+    assert ast.get_docstring(ast.parse(text))
+
+
+def test_rule_numbers_exist() -> None:
+    """Every number that code or tests cite is a rule of the ledger."""
+    prefixes = {number.split(".")[0] for number in RULES}
+    cited = re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(prefixes))})\.P?\d+(?![\w.]*\d)")
+    unknown = []
+    for path in sources(*FOLDERS, "tests"):
+        if not path.name.startswith(("test_mistakes", "mistakes")):
+            unknown += [f"{path.relative_to(ROOT)}: {n}" for n in cited.findall(path.read_text()) if n not in RULES]
+    assert unknown == []
+
+
+def numbers(spec: Spec) -> Iterator[str | None]:
+    """The rules that a protocol's guards, updates, actions and choices cite."""
+    for action in spec.actions.values():
+        yield action.rule
+        yield from (guard.rule for guard in action.guards)
+        yield from (update.rule for update in action.updates)
+        roots: list[Term] = [g.condition for g in action.guards] + [u.value for u in action.updates]
+        yield from (node.data[0] for root in roots for node in subterms(root) if node.op == "choice")
+
+
+def test_every_mechanism_is_in_a_model() -> None:
+    """A mechanism of KIP-730 that no protocol cites could never be found necessary, or redundant."""
+    cited = {n for e in protocols().values() for v in e.variants for n in numbers(v.properties.protocol.spec)}
+    mechanisms = {number for number, rule in RULES.items() if rule.kind == "mechanism" and number.startswith("730.")}
+    assert mechanisms - cited == set()
+
+
+def test_every_promise_is_a_property() -> None:
+    """A promise of KIP-730 is asked of the protocol as it should be."""
+    asked = {p.rule for v in protocols()["id-blocks"].variants if v.main for p in v.asked.values()}
+    assert {n for n, rule in RULES.items() if rule.kind == "promise" and n.startswith("730.")} - asked == set()
+
+
+def bound_names(kind: Type) -> Iterator[str]:
+    match kind:
+        case MapType(keys, value):
+            for part in (*keys, value):
+                yield from bound_names(part)
+        case SeqType(entry, bound):
+            yield from bound_names(entry)
+            yield bound
+        case OptionType(of):
+            yield from bound_names(of)
+        case AtomsType(_, bound):
+            yield bound
+        case NumberType(_, upto, _) if upto is not None:
+            yield from re.findall(r"[a-z_]+", upto)
+
+
+@pytest.mark.parametrize(("entry", "variant"), VARIANTS)
+def test_bounds_are_complete_and_have_reasons(entry: ProtocolEntry, variant: Variant) -> None:
+    """Every bound that a protocol needs has a value in each profile, and every value a reason."""
+    spec = variant.spec
+    parameters = [kind for a in spec.actions.values() for _, kind in a.parameters]
+    needed = {name for kind in [*spec.types.values(), *parameters] for name in bound_names(kind)} | set(spec.constants)
+    needed |= {a.budget for a in spec.actions.values() if a.budget is not None}
+    for profile in PROFILES:
+        bounds = bounds_of(variant, profile)
+        assert needed - bounds.keys() == set()
+        assert bounds.keys() - entry.reasons.keys() == set()
+
+
+@pytest.mark.parametrize(("entry", "variant"), VARIANTS)
+def test_what_is_expected_is_asked(entry: ProtocolEntry, variant: Variant) -> None:
+    """A verdict expected of a property that a variant does not have would never be compared."""
+    assert set(variant.expected) - set(variant.asked) == set()
+    assert set(variant.leaves_out) - set(variant.properties.properties) == set()
+    assert (variant.rule is None or variant.rule in RULES) and entry.says
