@@ -25,6 +25,10 @@ from fencepost.proofs.ground import BoundsError
 from numpy.typing import NDArray
 
 ROOM = 1 << 17
+# From this size on a table doubles when it grows, before it quadruples.
+LARGE = 1 << 22
+# As many states as half a core's cache holds.
+RECENT = 1 << 15
 
 _HEAD = '''"""Made by fencepost for one protocol and its bounds; safe to delete."""
 import numba
@@ -41,33 +45,43 @@ _INSERT = '''
 def insert(table, special, states, fresh):
     """Puts states into the table (size a power of two; kept as state + 1, 0 is empty); how many were new."""
     mask, new = table.size - 1, 0
-    for n in range(states.size):
-        x = states[n]
-        if x == -1:
-            if not special[0]:
-                special[0] = True
+    shift = 64 - int(np.log2(table.size))
+    slots = np.empty(256, np.int64)
+    touched = np.int64(0)
+    for start in range(0, states.size, 256):
+        stop = min(start + 256, states.size)
+        # All of a batch is read without a branch first, so that its cache misses overlap.
+        for n in range(start, stop):
+            x = states[n]
+            slots[n - start] = (((x ^ (x >> 32)) * MIX) >> shift) & mask
+            touched ^= table[slots[n - start]]
+        for n in range(start, stop):
+            x, slot = states[n], slots[n - start]
+            if x == -1:
+                if not special[0]:
+                    special[0] = True
+                    fresh[new] = x
+                    new += 1
+                continue
+            while table[slot] != 0 and table[slot] != x + 1:
+                slot = (slot + 1) & mask
+            if table[slot] == 0:
+                table[slot] = x + 1
                 fresh[new] = x
                 new += 1
-            continue
-        h = x * MIX
-        slot = (h ^ (h >> 29)) & mask
-        while table[slot] != 0 and table[slot] != x + 1:
-            slot = (slot + 1) & mask
-        if table[slot] == 0:
-            table[slot] = x + 1
-            fresh[new] = x
-            new += 1
-    return new
+    return new, touched
 
 
 @numba.njit(cache=True, nogil=True)
 def rehash(old, table):
+    """The high bits of the hash choose the slot, so both tables are gone through in order."""
     mask = table.size - 1
+    shift = 64 - int(np.log2(table.size))
     for n in range(old.size):
         key = old[n]
         if key != 0:
-            h = (key - 1) * MIX
-            slot = (h ^ (h >> 29)) & mask
+            x = key - 1
+            slot = (((x ^ (x >> 32)) * MIX) >> shift) & mask
             while table[slot] != 0:
                 slot = (slot + 1) & mask
             table[slot] = key
@@ -94,6 +108,7 @@ class CompiledSearch(Search):
         first = self.levels[0][0].view(np.int64)
         for owner in range(threads):
             self.module.insert(self.tables[owner], self.special[owner], first, np.empty(1, np.int64))
+        self.recent = [np.full(RECENT, first[0]) for _ in range(threads)]
         self.buffers = [np.empty((threads, ROOM + len(kernels.instances)), np.int64) for _ in range(threads)]
 
     @property
@@ -110,7 +125,9 @@ class CompiledSearch(Search):
             sizes = [np.zeros(self.threads, np.int64) for _ in range(self.threads)]
 
             def expand(t: int, starts: list[int] = starts, sizes: list[NDArray[np.int64]] = sizes) -> int:
-                made: int = self.module.expand(frontier, starts[t], ends[t + 1], self.buffers[t], sizes[t], *counts[t])
+                made: int = self.module.expand(
+                    frontier, starts[t], ends[t + 1], self.buffers[t], sizes[t], self.recent[t], *counts[t]
+                )
                 return made
 
             starts = self._each(expand, range(self.threads))
@@ -135,11 +152,12 @@ class CompiledSearch(Search):
         parts = [b[owner, : int(s[owner])] for b, s in zip(self.buffers, sizes, strict=True)]
         states = np.concatenate(parts)
         while self.counts[owner] + states.size > self.tables[owner].size // 2:
-            old, larger = self.tables[owner], np.zeros(4 * self.tables[owner].size, np.int64)
+            old = self.tables[owner]
+            larger = np.zeros(old.size * (4 if old.size < LARGE else 2), np.int64)
             self.module.rehash(old, larger)
             self.tables[owner] = larger
         fresh = np.empty(states.size, np.int64)
-        new = self.module.insert(self.tables[owner], self.special[owner], states, fresh)
+        new, _ = self.module.insert(self.tables[owner], self.special[owner], states, fresh)
         self.counts[owner] += new
         return fresh[:new].copy()
 

@@ -8,13 +8,14 @@ from fencepost.proofs.explore.emit import function
 from fencepost.proofs.explore.packing import Cell, Packing
 from fencepost.proofs.ground import Ground, Instance, Node, below
 
-PARAMETERS = "frontier, start, stop, buffers, sizes, taken, cut, broken, stuck"
+PARAMETERS = "frontier, start, stop, buffers, sizes, recent, taken, cut, broken, stuck"
 
 
 def emit_scalar(ground: Ground, packing: Packing) -> str:
     """``expand``: from row ``start`` of ``frontier`` on, puts the successors of each state into the buffer of whoever
     owns it.
 
+    What it has given away not long ago (``recent``, by a part of the hash) it does not give away again.
     It returns the row at which it stopped, before ``stop`` if a buffer might overflow.
     ``broken[property]`` becomes the least (row, instance) that breaks a step property.
     """
@@ -22,6 +23,7 @@ def emit_scalar(ground: Ground, packing: Packing) -> str:
     most = len(ground.instances)
     lines = [
         "owners = sizes.size",
+        "last = recent.size - 1",
         "room = buffers.shape[1]",
         "for row in range(start, stop):",
         "    for owner in range(owners):",
@@ -74,8 +76,13 @@ class _Scalar:
 
     def _step(self, number: int, instance: Instance, broken: dict[int, Node]) -> list[str]:
         lines = [f"if {self._use(instance.fits)}:", f"    x = {self._packed(instance)}"]
-        lines += ["    h = x * MIX", "    owner = ((h >> 40) & 0xFFFF) % owners"]
-        lines += ["    buffers[owner, sizes[owner]] = x", "    sizes[owner] += 1", f"    taken[{number}] += 1"]
+        lines += ["    h = (x ^ (x >> 32)) * MIX", "    place = (h >> 48) & last", f"    taken[{number}] += 1"]
+        lines += [
+            "    if recent[place] != x:",
+            "        recent[place] = x",
+            "        owner = ((h >> 16) & 0xFFFF) % owners",
+        ]
+        lines += ["        buffers[owner, sizes[owner]] = x", "        sizes[owner] += 1"]
         for prop, bad in broken.items():
             lines += [f"    if {self._use(bad)} and (broken[{prop}, 0] < 0 or row < broken[{prop}, 0]):"]
             lines += [f"        broken[{prop}, 0] = row", f"        broken[{prop}, 1] = {number}"]
