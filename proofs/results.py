@@ -1,5 +1,6 @@
 """What engines return: traces of states, and verdicts that scripts can rely on."""
 
+import builtins
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -50,7 +51,7 @@ class Result:
     seconds: float
     evidence: dict[str, Any] = field(default_factory=dict)
 
-    @property
+    @builtins.property  # the field of that name hides it from the type checker
     def as_expected(self) -> bool:
         return self.verdict == self.expected
 

@@ -73,7 +73,7 @@ def say_value(value: Any, kind: Type) -> str:
         case OptionType(of):
             return "none" if value is None else say_value(value, of)
         case EnumType(_, members):
-            return members[value]
+            return str(members[value])
         case BoolType():
             return "yes" if value else "no"
     return str(value)
