@@ -104,7 +104,7 @@ def replay(
     check = partial(check_piece, protocol=opened.manifest.protocol, names=names, further=kernels)
     checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay")
     _require_all(opened, checked)
-    nothing = dict.fromkeys((*names, *(further or {})), Finding())
+    nothing = dict.fromkeys((*names, *(name for name, _ in kernels)), Finding())
     findings = merged([nothing, *(piece.findings for piece in checked)])
     return ReplayReport(
         events=opened.manifest.totals.rows,
