@@ -10,6 +10,7 @@ import builtins
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 from .errors import HERE, mistake
@@ -47,18 +48,24 @@ _BUILTINS = {
 
 _EFFECTS = ("require", "limit", "append")
 
+_passed: set[tuple[CodeType, tuple[CodeType, ...]]] = set()
+"""Methods found in order, each with the helpers it was checked against: variants inherit most of them."""
+
 
 def check_source(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any]] | None = None) -> None:
-    """Raises ModelError at the first construct that Python would decide by itself, in the function or one that it
-    names.
+    """Raises ModelError at the first construct that Python would decide by itself, here or in a function named here.
 
     ``helpers``: the methods that it may call through its first parameter.  Functions without source are left to the
     symbols.
     """
-    _check(function, helpers or {}, set())
+    known = helpers or {}
+    called = tuple(known[name].__code__ for name in function.__code__.co_names if name in known)
+    if (function.__code__, called) not in _passed:
+        _check(function, known, set())
+        _passed.add((function.__code__, called))
 
 
-def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any]], seen: set[Any]) -> None:
+def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any]], seen: set[CodeType]) -> None:
     if function.__code__ in seen:
         return
     seen.add(function.__code__)
