@@ -129,7 +129,7 @@ class Plain:
         return scope["function"]
 
     def _cached(self, root: Term, shape: str) -> Any:
-        key = f"f{id(root)}"
+        key = f"f{id(root)} {shape}"  # one term may be asked for with other parameters beside its own
         if key not in self._namespace:
             self._namespace[key] = eval(shape.format(self._text(root)), self._namespace)
         return self._namespace[key]
