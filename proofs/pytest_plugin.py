@@ -69,7 +69,7 @@ class AgreementItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        return Path(__file__), None, f"{self.name}[{self.variant}]"
+        return Path(__file__), None, self.name
 
 
 class Agreement(pytest.Collector):
@@ -81,7 +81,7 @@ class Agreement(pytest.Collector):
             yield AgreementItem.from_parent(self, name=name, variant=variant)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # before -k and -m choose among the items
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--fencepost-implementation"):
         items.extend(Agreement.from_parent(session, name="fencepost", nodeid="fencepost").collect())

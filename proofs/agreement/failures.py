@@ -41,7 +41,7 @@ class Evidence:
         if self.made.error is not None:
             return f"{self.made.text} raised {self.made.error!r}"
         if self.unseen:
-            return f"{self.made.text} returned {self.made.result!r}, and by the model there was nothing to do"
+            return f"{self.made.text} returned {self.made.result!r}, and the model has no such step here"
         return f"{self.made.text} returned {self.made.result!r} without {' or '.join(self.expected)}"
 
 

@@ -22,7 +22,7 @@ from .failures import Disagreed, Evidence, FalseConjunct
 from .readings import read_variant
 from .tracker import Tracker
 
-FAILURES, FURTHER = 10, 30
+FAILURES, FURTHER = 6, 15
 """After the first failing example, so many failures or further examples end the search."""
 
 

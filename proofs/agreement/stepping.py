@@ -74,7 +74,7 @@ class Stepper:
             self.now_ms += call.value
         self.elections += call.name == "fail_over"
         self.moves += call.name == "migrate" and made.result is True
-        if call.name in ("fail_over", "migrate"):
+        if call.name in ("fail_over", "migrate") and made.result is not False:
             self.held.clear()
         if call.name == "deliver" and call.kind == "request" and made.message is not None:
             self.held[made.message[3]] += 1

@@ -64,6 +64,10 @@ class Tracker:
         if made.call.name == "init_producer_id":
             error, producer_id = made.result
             kind = "id_refused" if error else "id_handed_out"
+            said = [read(e, "producer_id") for e in made.events if read(e, "kind") == "id_handed_out"]
+            if said not in ([], [] if error else [producer_id]):
+                words = f"the event says what the client got: it says {', '.join(map(str, said))}"
+                raise Disagreed(Evidence(made, None, (kind,), True), (FalseConjunct(kind, "730.P1", words),))
             if not any(read(e, "kind") == kind for e in made.events):
                 event = {"kind": kind, "broker": made.call.broker, "producer_id": producer_id, "error": error}
                 yield event, event
@@ -135,7 +139,7 @@ class Tracker:
         applied = [Applied(c, ()) for c in self.candidates]
         if made.call.name == "drop" and made.message is not None:
             applied = [self.network.lost(c, made.message, messages) for c in self.candidates]
-        elif made.call.name in ("fail_over", "migrate"):
+        elif made.call.name in ("fail_over", "migrate") and made.result is not False:
             applied = [self.network.put_aside(c, messages) for c in self.candidates]
         self.coverage.guessed(applied[0].actions)
         candidates, forgotten = self.network.tidy([a.candidate for a in applied], messages)

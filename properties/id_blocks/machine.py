@@ -39,8 +39,9 @@ def sizes(mode: str) -> st.SearchStrategy[dict[str, Any]]:
                 "prefetch": prefetch}  # fmt: skip
 
     smallest = 2 if mode == "bridge" else 1
+    counts = st.sampled_from((2, 3, 1)) if mode == "bridge" else st.integers(1, BROKERS)
     return st.builds(
-        config, st.integers(1, BROKERS), st.integers(smallest, 4), st.sampled_from((500, 2, 3, 5, 8)),
+        config, counts, st.integers(smallest, 4), st.sampled_from((500, 2, 3, 5, 8)),
         st.integers(0, 3),
         st.sampled_from((0.9, 0.0, 0.5)),
     )  # fmt: skip
@@ -236,8 +237,8 @@ class Bridge(Direct, Rpc):
         writes in vain."""
         asker, other = self.broker(broker), self.broker(broker + 1)
         self.call("upgrade_broker", broker=asker)
-        self.ask(asker)
-        self.ask(other)
+        self.use_up(asker)
+        self.use_up(other)
         self.deliver_everything()
         one, two = (-1, other) if controller_first else (other, -1)
         for who in (one, two, two, one, one, one):
@@ -260,7 +261,6 @@ class Bridge(Direct, Rpc):
     def upgrade(self, broker: int) -> None:
         self.call("upgrade_broker", broker=self.broker(broker))
 
-    @rule()
     def upgrade_all(self) -> None:
         for broker in range(int(self.run.config["brokers"])):
             self.call("upgrade_broker", broker=broker)
