@@ -93,7 +93,8 @@ def _askers(columns: Mapping[str, np.ndarray], key: np.ndarray, keys: int) -> np
 
 
 def _one_of(kind: np.ndarray, kinds: tuple[Kind, ...]) -> np.ndarray:
-    return np.logical_or.reduce([kind == one for one in kinds])
+    found: np.ndarray = np.logical_or.reduce([kind == one for one in kinds])
+    return found
 
 
 def _ordinal(values: np.ndarray) -> np.ndarray:

@@ -59,7 +59,8 @@ def visible(columns: Columns, state: State) -> State:
 
 @pytest.mark.parametrize("protocol", [Kraft, Zookeeper, Bridge])
 def test_same_guards_and_successors(protocol: Any) -> None:
-    """On reachable states and their neighbours, every conjunct has the same truth in both readings and is seen both ways."""
+    """On reachable states and their neighbours, every conjunct has the same truth in both readings and is seen both
+    ways."""
     spec = settle(protocol.spec)
     plain, columns = Plain(spec, CONSTANTS, BOUNDS, ghosts=False), Columns(spec, CONSTANTS)
     states = states_of(plain, walks=12, seed=11)
@@ -116,7 +117,8 @@ def test_reading_outside_a_map_gives_zero_and_writing_there_is_beyond_the_bound(
 
 
 def test_the_last_int64_is_reached_and_not_passed() -> None:
-    """A cursor may come to 2^63 - 1; a sum beyond is an OverflowError and no negative number, and nothing is changed."""
+    """A cursor may come to 2^63 - 1; a sum beyond is an OverflowError and no negative number, and nothing is
+    changed."""
     last = 2**63 - 1
     columns = Columns(settle(Kraft.spec), {"size": 2, "ids": last})
     rows, zero = columns.initial(1, BOUNDS), (np.arange(1), np.zeros(1, int))

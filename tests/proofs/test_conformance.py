@@ -1,4 +1,5 @@
-"""Conformance: reference histories fit the model, doctored and broken ones do not, and the reason told is the right one."""
+"""Conformance: reference histories fit the model, doctored and broken ones do not, and the reason told is the right
+one."""
 
 import json
 import pickle
@@ -8,7 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conformance_histories import ROUGH, Columns, changed, first_histories, histories, place_of, rearranged, swapped, without
+from conformance_histories import (
+    ROUGH,
+    Columns,
+    changed,
+    first_histories,
+    histories,
+    place_of,
+    rearranged,
+    swapped,
+    without,
+)
 from fencepost.proofs.conformance import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.proofs.generate import generate
 from fencepost.proofs.replay import Undecided, replay
@@ -229,7 +240,8 @@ def test_replay_with_conformance(tmp_path: Path) -> None:
 
 
 def test_recordings_of_real_systems_are_undecided() -> None:
-    """A recording lacks most kinds: conformance is unknown there, with the kinds that it would need, and never holds."""
+    """A recording lacks most kinds: conformance is unknown there, with the kinds that it would need, and never
+    holds."""
     check = conformance_of(HistoryDirectory.open(RECORDED).manifest)
     assert isinstance(check, Undecided)
     assert "answer_sent" in check.reason and "block_recorded" in check.reason and "id_handed_out" not in check.reason
