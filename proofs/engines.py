@@ -11,6 +11,7 @@ from fencepost.proofs.induction import Obligation, prove
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.results import Result, Trace, Verdict
 from fencepost.proofs.words import say_trace
+from fencepost.proofs.z3_solving import RLIMIT
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
 Told = Callable[[Any], None]
@@ -35,11 +36,14 @@ def _with(properties: Mapping[str, Property], *kinds: str) -> dict[str, Property
 
 
 def run_induction(
-    entry: ProtocolEntry, variant: Variant, *, rlimit: int | None = None, told: Callable[[Obligation], None] | None = None
+    entry: ProtocolEntry,
+    variant: Variant,
+    *,
+    rlimit: int | None = None,
+    told: Callable[[Obligation], None] | None = None,
 ) -> list[Result]:
     """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity."""
-    limits = {} if rlimit is None else {"rlimit": rlimit}
-    proof = prove(variant.spec, variant.asked, progress=told, **limits)
+    proof = prove(variant.spec, variant.asked, rlimit=rlimit or RLIMIT, progress=told)
     found = []
     for name, item in _with(variant.asked, "always", "step").items():
         mine = [o for o in proof.obligations if o.property == name]
@@ -53,7 +57,9 @@ def run_induction(
     verdict: Verdict = "violated" if "violated" in verdicts else "unknown" if "unknown" in verdicts else "holds"
     evidence = {"actions": len(empty), "fails": [o.action for o in empty if o.verdict != "holds"]}
     spent = sum(o.seconds for o in empty)
-    found.append(result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence))
+    found.append(
+        result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
+    )
     return found
 
 
@@ -113,15 +119,21 @@ def _told(variant: Variant, trace: Trace) -> dict[str, Any]:
 
 
 def contradictions(results: list[Result]) -> list[str]:
-    """Answers to the same question that can't both be right: a proof, or a complete search that includes the other's bounds,
-    against a violation."""
+    """Answers to the same question that can't both be right: a proof, or a complete search that includes the other's
+    bounds, against a violation."""
     found = []
     for bad in (r for r in results if r.verdict == "violated"):
         for good in (r for r in results if r.verdict == "holds"):
-            same = (good.protocol, good.variant, good.property, good.kind) == (bad.protocol, bad.variant, bad.property, bad.kind)
+            same = (good.protocol, good.variant, good.property, good.kind) == (
+                bad.protocol,
+                bad.variant,
+                bad.property,
+                bad.kind,
+            )
             if same and good.kind in ("always", "step", "eventually") and _covers(good, bad):
                 found.append(
-                    f"{good.protocol}/{good.variant} {good.property}: {good.engine} says it holds, {bad.engine} that it does not"
+                    f"{good.protocol}/{good.variant} {good.property}: "
+                    f"{good.engine} says it holds, {bad.engine} that it does not"
                 )
     return found
 

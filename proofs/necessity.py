@@ -1,8 +1,9 @@
 """Necessity: for every mechanism, what breaks without it in the fewest steps, or the proof that nothing does.
 
-Each mutation of a protocol is explored until a *promise* fails (never a mere lemma).  Where none does, progress is asked for; where
-that holds too, the promises are proved again from what is left of the lemmas.  What is neither refuted nor proved survives, up to
-a named bound.  Rejected alternatives and literal readings are variants of the catalogue: their predicted failure is shown, or refuted.
+Each mutation of a protocol is explored until a *promise* fails (never a mere lemma).  Where none does, progress is
+asked for; where that holds too, the promises are proved again from what is left of the lemmas.  What is neither
+refuted nor proved survives, up to a named bound.  Rejected alternatives and literal readings are variants of the
+catalogue: their predicted failure is shown, or refuted.
 """
 
 import time
@@ -26,8 +27,10 @@ Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "s
 
 @dataclass(frozen=True)
 class Necessity:
-    """The verdict on one mutation.  ``promise``: what fails without the rule; ``steps``: of the shortest run that shows it; ``bound``:
-    the bounds explored (None for a proof); ``trace``: that run; ``evidence``: the run in words, or what the proof rests on."""
+    """The verdict on one mutation.  ``promise``: what fails without the rule; ``steps``: of the shortest run that
+    shows it; ``bound``: the bounds explored (None for a proof); ``trace``: that run; ``evidence``: the run in words,
+    or what the proof
+    rests on."""
 
     variant: str
     rule: str
@@ -50,7 +53,8 @@ class Necessity:
 def necessity(
     entry: ProtocolEntry, profile: Profile, *, rule: str | None = None, told: Callable[[Necessity], None] | None = None
 ) -> list[Necessity]:
-    """A verdict on every mutation of every mechanism of a protocol, and on every rejected alternative; on one ``rule`` if named."""
+    """A verdict on every mutation of every mechanism of a protocol, and on every rejected alternative; on one
+    ``rule`` if named."""
     found = []
     for verdict in _verdicts(entry, profile, rule):
         found.append(verdict)
@@ -79,9 +83,9 @@ def _mechanisms(entry: ProtocolEntry, rule: str | None) -> Iterator[tuple[Varian
         parts = [v for v in main if v is not variant and issubclass(variant.properties.protocol, v.properties.protocol)]
         inherited = {(m.rule, m.name) for v in parts for m in mutations(v.properties.protocol.spec)}
         for mutant in mutations(variant.properties.protocol.spec):
-            if RULES[mutant.rule].kind == "mechanism" and rule in (None, mutant.rule):
-                if (mutant.rule, mutant.name) not in inherited:
-                    yield variant, mutant
+            asked = RULES[mutant.rule].kind == "mechanism" and rule in (None, mutant.rule)
+            if asked and (mutant.rule, mutant.name) not in inherited:
+                yield variant, mutant
 
 
 def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | None = None) -> Necessity:
@@ -101,7 +105,9 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
     broken = first_broken(spec, variant.asked, bound)
     if broken is not None:
         name, trace = broken
-        return verdict("necessary", "explore", list(say_trace(spec, trace)), promise=name, steps=len(trace), trace=trace)
+        return verdict(
+            "necessary", "explore", list(say_trace(spec, trace)), promise=name, steps=len(trace), trace=trace
+        )
     stuck = _stuck(spec, variant)
     if stuck is not None:
         name, trace, small = stuck
@@ -117,7 +123,8 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
 
 
 def show(variant: Variant, profile: Profile) -> Necessity:
-    """The verdict on a rejected alternative: the violation that the documents predict, or the plain word that there is none."""
+    """The verdict on a rejected alternative: the violation that the documents predict, or the plain word that there
+    is none."""
     start = time.perf_counter()
     bound = bounds_of(variant, profile)
     broken = first_broken(variant.spec, variant.asked, bound)

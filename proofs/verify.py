@@ -1,11 +1,10 @@
 """The main job: every engine on every variant, within the bounds of a profile, and what they leave open.
 
-Order: proofs first, then complete searches, then progress, the rejected variants, the implementation, and real recordings.  Each is
-a function that yields Results as they come, so that a reader sees the verdicts appear.
+Order: proofs first, then complete searches, then progress, the rejected variants, the implementation, and real
+recordings.  Each is a function that yields Results as they come, so that a reader sees the verdicts appear.
 """
 
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -19,6 +18,8 @@ from fencepost.proofs.generate import generate
 from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
+from fencepost.properties.history import Manifest
+from fencepost.properties.history.location import Location
 
 DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
 """Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
@@ -49,7 +50,8 @@ Stage = Callable[["Verification", ProtocolEntry, Profile, int], Iterable[tuple[s
 
 
 def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Callable[[str, Result], None]) -> Verification:
-    """Runs every engine on a protocol; ``told`` gets each Result with the heading it belongs under, as soon as it is there."""
+    """Runs every engine on a protocol; ``told`` gets each Result with the heading it belongs under, as soon as it is
+    there."""
     made = Verification()
     for stage in (_main_variants, _claims, _other_variants, _implementation, _histories):
         for heading, found in stage(made, entry, profile, seed):
@@ -110,7 +112,17 @@ def _implementation(_: Verification, entry: ProtocolEntry, profile: Profile, see
         variant = entry.variant(variant_name)
         report = agree(name, variant=variant_name, seed=seed, max_examples=EXAMPLES[profile])
         evidence: dict[str, Any] = {"implementation": name, "examples": report.examples, "program": report.program}
-        found = result(entry, variant, "agrees_with_the_model", "agreement", "agreement", report.verdict, report.seconds, None, evidence)
+        found = result(
+            entry,
+            variant,
+            "agrees_with_the_model",
+            "agreement",
+            "agreement",
+            report.verdict,
+            report.seconds,
+            None,
+            evidence,
+        )
         yield f"{entry.name}/{variant_name}: {name} against the model", found
 
 
@@ -120,25 +132,31 @@ def _histories(_: Verification, entry: ProtocolEntry, profile: Profile, seed: in
         with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
             place = Path(folder) / "histories"
             manifest = generate(
-                place, simulator, histories=HISTORIES[profile], seed=seed, config=config, protocol=entry.name, variant=variant_name
+                place,
+                simulator,
+                histories=HISTORIES[profile],
+                seed=seed,
+                config=config,
+                protocol=entry.name,
+                variant=variant_name,
             )
             report = replay(place, further={"conformance": conformance_of(manifest)})
         yield from _replayed(entry, variant, f"{HISTORIES[profile]} simulated histories", report)
-    for folder in recordings(entry.name):
-        start = time.perf_counter()
-        report = replay(folder)
-        yield from _replayed(entry, entry.variant("kraft"), f"recording {folder.name} of Apache Kafka", report, time.perf_counter() - start)
+    for place in recordings(entry.name):
+        manifest = Manifest.read(Location.of(place))
+        report = replay(place, further={"conformance": conformance_of(manifest)})
+        yield from _replayed(entry, entry.variant(manifest.variant), f"recording {place.name} of Apache Kafka", report)
 
 
-def _replayed(
-    entry: ProtocolEntry, variant: Variant, what: str, report: ReplayReport, seconds: float | None = None
-) -> Iterator[tuple[str, Result]]:
+def _replayed(entry: ProtocolEntry, variant: Variant, what: str, report: ReplayReport) -> Iterator[tuple[str, Result]]:
     heading = f"{entry.name}/{variant.name}: {what}, {report.events:,} events"
-    spent = (seconds or report.seconds) / max(1, len(report.judged))
+    spent = report.seconds / max(1, len(report.judged))
     for name in report.judged:
         broken = report.violations.get(name)
         verdict: Verdict = "violated" if broken else "holds"
-        evidence = {"events": report.events, "judged": report.judged[name]} | ({"first": str(broken["first"])} if broken else {})
+        evidence = {"events": report.events, "judged": report.judged[name]} | (
+            {"first": str(broken["first"])} if broken else {}
+        )
         yield heading, result(entry, variant, name, "history", "replay", verdict, spent, None, evidence)
     for name, reason in report.unknown.items():
         # What a recording hides can't be judged: that it is unknown is what its manifest predicts.

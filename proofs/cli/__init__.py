@@ -6,7 +6,6 @@ Exit code 0: as expected; 1: not; 2: bad input or environment, told in one line.
 import sys
 
 import click
-
 from fencepost.model.language import ModelError
 from fencepost.properties.catalogue import CatalogueError
 
@@ -71,4 +70,14 @@ def input_errors() -> tuple[type[Exception], ...]:
     from fencepost.proofs.spark import SparkUnavailable
     from fencepost.properties.history import HistoryError
 
-    return (ModelError, CatalogueError, BoundsError, TooManySteps, HistoryError, RecordingError, WireError, SparkUnavailable, OSError)
+    return (
+        ModelError,
+        CatalogueError,
+        BoundsError,
+        TooManySteps,
+        HistoryError,
+        RecordingError,
+        WireError,
+        SparkUnavailable,
+        OSError,
+    )

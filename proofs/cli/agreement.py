@@ -3,22 +3,27 @@
 from pathlib import Path
 
 import click
-
-from fencepost.proofs.cli.output import SIGNS, console, duration, name_in_words, spinner
+from fencepost.proofs.cli.output import SIGNS, console, duration, spinner
 from fencepost.proofs.cli.searches import JSON
 from fencepost.proofs.report import write_json
+from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, find
 
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL[/VARIANT]")
-@click.option("--implementation", metavar="MODULE:FACTORY", help="What to hold against the model; default: the reference implementation.")
+@click.option(
+    "--implementation",
+    metavar="MODULE:FACTORY",
+    help="What to hold against the model; default: the reference implementation.",
+)
 @click.option("--examples", type=click.IntRange(1), default=100, show_default=True, help="Clusters to drive.")
 @click.option("--steps", type=click.IntRange(1), default=30, show_default=True, help="Steps of each.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @JSON
 def agree(name: str, implementation: str | None, examples: int, steps: int, seed: int, json_file: Path | None) -> int:
-    """Drive an implementation through deliveries, losses, copies, crashes and time, and hold what it shows against the model.
+    """Drive an implementation through deliveries, losses, copies, crashes and time, and hold what it shows against
+    the model.
 
     A failure prints the shortest program found; paste it, and it fails by itself.
     """
@@ -34,8 +39,8 @@ def agree(name: str, implementation: str | None, examples: int, steps: int, seed
     with spinner(f"agreement of {target}"):
         report = run(target, variant=chosen[0], seed=seed, max_examples=examples, steps=steps)
     console.print(
-        f"{target} against {entry.name}/{chosen[0]}, seed {seed}: {SIGNS[report.verdict]} after {report.examples} clusters, "
-        f"{duration(report.seconds)}"
+        f"{target} against {entry.name}/{chosen[0]}, seed {seed}: {SIGNS[report.verdict]} "
+        f"after {report.examples} clusters, {duration(report.seconds)}"
     )
     if report.failure is not None:
         console.print(str(report.failure), markup=False)

@@ -3,20 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.text import Text
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from fencepost.proofs.results import Result
+from fencepost.proofs.words import name_in_words
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 SIGNS = {"holds": "[green]holds[/]", "violated": "[red]violated[/]", "unknown": "[yellow]unknown[/]"}
-
-
-def name_in_words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def duration(seconds: float) -> str:
@@ -31,10 +27,13 @@ def bound_in_words(bound: Mapping[str, int] | None) -> str:
 
 
 def verdict_line(results: Sequence[Result]) -> str:
-    """The verdicts of all engines on one property: ``no id twice   holds   induction 8 ms, explore, bounded to depth 10``."""
+    """The verdicts of all engines on one property: ``no id twice   holds   induction 8 ms, explore, bounded to depth
+    10``."""
     first = results[0]
     engines = ", ".join(_engine(r) for r in results)
-    worst = next((r for r in results if not r.as_expected), next((r for r in results if r.verdict == "violated"), first))
+    worst = next(
+        (r for r in results if not r.as_expected), next((r for r in results if r.verdict == "violated"), first)
+    )
     sign = "[green]reached[/]" if worst.kind == "sometimes" and worst.verdict == "holds" else SIGNS[worst.verdict]
     sign += " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
     wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"

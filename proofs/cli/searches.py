@@ -2,15 +2,23 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
-
-from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, name_in_words, spinner
+from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, spinner
 from fencepost.proofs.report import write_json
+from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import PROFILES, CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, find
 
+if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
+    from fencepost.proofs.explore import Exploration
+    from fencepost.proofs.induction import Obligation
+    from fencepost.proofs.results import Result
+
 JSON = click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the result to this file.")
-PROFILE = click.option("--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="Which bounds.")
+PROFILE = click.option(
+    "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="Which bounds."
+)
 BOUND = click.option("--bound", "changes", multiple=True, metavar="NAME=N", help="Change one bound; may be repeated.")
 
 
@@ -55,7 +63,7 @@ def prove(name: str, rlimit: int | None, json_file: Path | None) -> int:
     return 1 if wrong else 0
 
 
-def in_words(o: "Obligation") -> str:  # noqa: F821  named in the annotation only, so that Z3 is not imported here
+def in_words(o: "Obligation") -> str:
     """An obligation as a sentence: ``allocate preserves disjoint blocks``."""
     subject = name_in_words(o.action)
     return {
@@ -68,7 +76,7 @@ def in_words(o: "Obligation") -> str:  # noqa: F821  named in the annotation onl
     }[o.kind]
 
 
-def _word(o: "Obligation") -> str:  # noqa: F821
+def _word(o: "Obligation") -> str:
     if o.verdict == "holds":
         return "ok unchanged" if o.how == "unchanged" else f"ok {duration(o.seconds)}"
     lines = [SIGNS[o.verdict]]
@@ -94,7 +102,10 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
         with spinner(f"{entry.name}/{variant.name}") as bar:
 
             def told(level: Progress, bar=bar) -> None:  # type: ignore[no-untyped-def]
-                bar.update(bar.tasks[0].id, description=f"depth {level.depth}, {level.distinct:,} states, {level.frontier:,} new")
+                bar.update(
+                    bar.tasks[0].id,
+                    description=f"depth {level.depth}, {level.distinct:,} states, {level.frontier:,} new",
+                )
                 if level.warning:
                     bar.console.print(f"depth {level.depth}: {level.warning}")
 
@@ -112,17 +123,30 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
             if count:
                 console.print(f"    {count:,} steps of {action} lead beyond the bounds and were not taken")
         wrong += sum(not r.as_expected for r in results)
-        documents.append(
-            {
-                "protocol": entry.name, "variant": variant.name, "bound": bound, "distinct": made.distinct,
-                "generated": made.generated, "depth": made.depth, "seconds": round(made.seconds, 4), "complete": made.complete,
-                "levels": made.levels, "verdicts": {r.property: r.verdict for r in results},
-                "cut": {a: n for a, n in made.cut.items() if n}, "traces": {r.property: r.evidence["events"] for r in results if "events" in r.evidence},
-            }
-        )  # fmt: skip
+        documents.append(_document(entry, variant, bound, results, made))
     if json_file is not None:
         write_json(json_file, documents[0] if len(documents) == 1 else documents)
     return 1 if wrong else 0
+
+
+def _document(
+    entry: ProtocolEntry, variant: Variant, bound: dict[str, int], results: "list[Result]", made: "Exploration"
+) -> dict[str, Any]:
+    """What ``explore --json`` writes of one variant."""
+    return {
+        "protocol": entry.name,
+        "variant": variant.name,
+        "bound": bound,
+        "distinct": made.distinct,
+        "generated": made.generated,
+        "depth": made.depth,
+        "seconds": round(made.seconds, 4),
+        "complete": made.complete,
+        "levels": made.levels,
+        "verdicts": {r.property: r.verdict for r in results},
+        "cut": {a: n for a, n in made.cut.items() if n},
+        "traces": {r.property: r.evidence["events"] for r in results if "events" in r.evidence},
+    }
 
 
 @click.command()
@@ -130,7 +154,12 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
 @click.option("--rule", help="Only this rule, such as 730.7.")
 @PROFILE
 @JSON
-def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | None) -> int:
+@click.option(
+    "--table",
+    type=click.Path(path_type=Path),
+    help="Write the table of all rules and their verdicts to this Markdown file.",
+)
+def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None) -> int:
     """Take every rule out, shift it, read it differently: what breaks without it, or the proof that nothing does."""
     from fencepost.proofs.necessity import Necessity
     from fencepost.proofs.necessity import necessity as run
@@ -148,4 +177,9 @@ def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | N
         raise CatalogueError(f"{entry.name} has no mutation of rule {rule!r}; see fencepost list {entry.name}")
     if json_file is not None:
         write_json(json_file, [found.as_dict() for found in every])
+    if table is not None:
+        from fencepost.proofs.ledger import ledger
+
+        tests = Path("tests")
+        table.write_text(ledger(entry, every, tests if tests.is_dir() else None), encoding="utf-8")
     return 1 if any(found.verdict in ("survives-bounded", "refuted") for found in every) else 0

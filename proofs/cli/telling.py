@@ -1,9 +1,9 @@
 """``show`` and ``list``: counterexamples step by step in words, and what there is."""
 
 import click
-
-from fencepost.proofs.cli.output import bound_in_words, console, name_in_words
+from fencepost.proofs.cli.output import bound_in_words, console
 from fencepost.proofs.cli.searches import BOUND, PROFILE, chosen, parse_bounds
+from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, find, protocols
 
 
@@ -22,7 +22,9 @@ def show(name: str, prop: str, without: tuple[str, str] | None, changes: tuple[s
 
     [(entry, variant), *more] = chosen(name)
     if more:
-        raise CatalogueError(f"{name} has several variants; name one: {', '.join(f'{entry.name}/{v.name}' for v in entry.variants)}")
+        raise CatalogueError(
+            f"{name} has several variants; name one: {', '.join(f'{entry.name}/{v.name}' for v in entry.variants)}"
+        )
     wanted = prop.replace(" ", "_")
     if wanted not in variant.properties.properties:
         raise CatalogueError(f"{name} has no property {prop!r}; it has {', '.join(variant.properties.properties)}")

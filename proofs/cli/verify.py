@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 
 import click
-
 from fencepost.proofs.cli.output import SIGNS, console, errors, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
@@ -13,8 +12,16 @@ from fencepost.properties.catalogue import PROFILES, Profile, protocols
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PROTOCOL]...")
-@click.option("--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How far each engine goes.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of simulations and agreement; the same seed, the same report.")
+@click.option(
+    "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How far each engine goes."
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Of simulations and agreement; the same seed, the same report.",
+)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all verdicts to this file.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write a JUnit report to this file.")
 def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None) -> int:
@@ -48,7 +55,8 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
 
 
 class _Printer:
-    """Prints a heading's verdicts when the next heading comes: a line a property, with all engines that judged it; lemmas as a count."""
+    """Prints a heading's verdicts when the next heading comes: a line a property, with all engines that judged it;
+    lemmas as a count."""
 
     def __init__(self) -> None:
         self.heading = ""
@@ -67,7 +75,11 @@ class _Printer:
         by_property: dict[str, list[Result]] = {}
         for result in self.waiting:
             by_property.setdefault(result.property, []).append(result)
-        lemmas = [rs for rs in by_property.values() if rs[0].evidence.get("role") == "lemma" and all(r.as_expected for r in rs)]
+        lemmas = [
+            rs
+            for rs in by_property.values()
+            if rs[0].evidence.get("role") == "lemma" and all(r.as_expected for r in rs)
+        ]
         for results in by_property.values():
             if results not in lemmas:
                 console.print(verdict_line(results))
@@ -90,7 +102,6 @@ def _conclude(results: list[Result], problems: list[str], left_open: list[str], 
     engines = ", ".join(f"{count} by {engine}" for engine, count in counted.items())
     predicted = sum(r.expected == "violated" and r.as_expected for r in results)
     console.print(
-        f"\n{len(results)} verdicts in {seconds:.0f} s ({engines}); {predicted} violations as predicted; {len(wrong)} not as expected"
+        f"\n{len(results)} verdicts in {seconds:.0f} s ({engines}); "
+        f"{predicted} violations as predicted; {len(wrong)} not as expected"
     )
-
-

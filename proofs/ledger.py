@@ -1,0 +1,89 @@
+"""The table of verdicts: every rule of a protocol, what it says, and what is known of it, as Markdown.
+
+Mechanisms and rejected alternatives are judged by `necessity`, promises and claims by proof; interface rules are held
+by tests of the reference implementation, which cite them.  Nothing here is a verdict of its own.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from fencepost.model.rules import RULES, Rule
+from fencepost.proofs.explore import explore
+from fencepost.proofs.induction import prove
+from fencepost.proofs.necessity import Necessity
+from fencepost.proofs.progress import check_progress
+from fencepost.proofs.words import name_in_words
+from fencepost.properties.catalogue import ProtocolEntry, Variant
+
+HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
+
+
+def ledger(entry: ProtocolEntry, judged: Sequence[Necessity], tests: Path | None = None) -> str:
+    """The table of a protocol.  ``tests``: the folder in which interface rules are looked for, if there is one."""
+    prefixes = {n.rule.split(".")[0] for n in judged}
+    rules = [rule for number, rule in RULES.items() if number.split(".")[0] in prefixes]
+    proofs = _proved(entry)
+    return HEAD + "".join(
+        f"| {r.number} | {r.kind} | {r.says} | {_verdict(r, entry, judged, proofs, tests)} |\n" for r in rules
+    )
+
+
+def _verdict(
+    rule: Rule, entry: ProtocolEntry, judged: Sequence[Necessity], proofs: dict[str, str], tests: Path | None
+) -> str:
+    if rule.kind == "interface":
+        return _tested(rule.number, tests)
+    if rule.number in proofs:
+        return proofs[rule.number]
+    mine = [n for n in judged if n.rule == rule.number]
+    return "; ".join(dict.fromkeys(_sentences(mine))) or "not judged"
+
+
+def _sentences(mine: Iterable[Necessity]) -> Iterable[str]:
+    """The strongest verdict first, each told once: the shortest run of those that break a promise."""
+    found = list(mine)
+    for verdict in ("necessary", "shown"):
+        runs = [n for n in found if n.verdict == verdict and n.steps is not None]
+        if runs:
+            short = min(runs, key=lambda n: n.steps or 0)
+            what = f"{name_in_words(short.promise or '')} fails in {short.steps} steps"
+            yield f"**{verdict}**: {what} ({short.variant}: {short.mutation})"
+    for verdict in ("liveness", "redundant", "survives-bounded", "refuted"):
+        names = [n.mutation for n in found if n.verdict == verdict]
+        if names:
+            yield f"{verdict}: {', '.join(names)}"
+
+
+def _proved(entry: ProtocolEntry) -> dict[str, str]:
+    """Promises and claims: in which variants they are proved, and progress within which bounds it holds."""
+    found: dict[str, list[str]] = {}
+    proved: dict[tuple[str, str], bool] = {}
+    for variant in (v for v in entry.variants if v.main and v.proof):
+        verdicts = prove(variant.spec, variant.asked).verdicts
+        for name, item in variant.asked.items():
+            if item.role == "promise" and item.rule is not None:
+                proved[variant.name, name] = verdicts[name] == "holds"
+                found.setdefault(item.rule, []).append(
+                    f"{variant.name} {'**proved**' if verdicts[name] == 'holds' else verdicts[name]}"
+                )
+            if item.role == "progress" and item.rule is not None and RULES[item.rule].kind == "promise":
+                found.setdefault(item.rule, []).append(f"{variant.name} {_progress(variant, name)}")
+    for claim in entry.claims:
+        holds = all(proved.get((claim.variant, name), False) for name in claim.properties)
+        found[claim.rule] = [f"**proved** in {claim.variant}" if holds else "not proved"]
+    return {rule: ", ".join(words) for rule, words in found.items()}
+
+
+def _progress(variant: Variant, name: str) -> str:
+    asked = {name: variant.asked[name]}
+    verdicts = [check_progress(explore(variant.spec, asked, bound))[name].verdict for bound in variant.progress_bounds]
+    return "**holds-bounded**" if set(verdicts) == {"holds"} else "violated"
+
+
+def _tested(number: str, tests: Path | None) -> str:
+    if tests is None:
+        return "held by tests of the reference implementation"
+    citing = sorted(
+        str(p.relative_to(tests.parent)) for p in tests.rglob("test_*.py") if number in p.read_text(encoding="utf-8")
+    )
+    return f"held by {', '.join(citing)}" if citing else "not tested"
