@@ -22,8 +22,8 @@ LARGEST_SORT = 6
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A step from ``before``, where the invariant holds, to ``after``; both are None-free States of one small finite
-    model. ``before`` and ``event`` are None for an initial state.  ``sizes`` counts the elements of each sort."""
+    """A step from ``before``, where the invariant holds, to ``after``; both are States of one small finite model.
+    ``before`` and ``event`` are None for an initial state.  ``sizes`` counts the elements of each sort."""
 
     before: State | None
     event: Event | None

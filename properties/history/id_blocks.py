@@ -24,7 +24,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
     told.name: told
     for told in (
         HistoryProperty(
-            "ids-unique",
+            "ids_unique",
             "730.P1",
             "no producer id is handed out twice",
             key=("history", "producer_id"),
@@ -33,7 +33,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             needs=frozenset({Kind.id_handed_out}),
         ),
         HistoryProperty(
-            "blocks-disjoint",
+            "blocks_disjoint",
             "730.P2",
             "no two blocks share an id",
             key=_OF_HISTORY,
@@ -43,7 +43,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             needs_grants=True,
         ),
         HistoryProperty(
-            "answers-disjoint",
+            "answers_disjoint",
             "730.P2",
             "no two successful answers carry blocks that share an id",
             key=_OF_HISTORY,
@@ -52,7 +52,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             needs=frozenset({Kind.answer_sent}),
         ),
         HistoryProperty(
-            "answered-after-commit",
+            "answered_after_commit",
             "730.7",
             "a block's record is committed before the answer with the block is sent",
             key=("history", "grant"),
@@ -62,7 +62,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             needs_order=True,
         ),
         HistoryProperty(
-            "handed-out-after-grant",
+            "handed_out_after_grant",
             "730.7",
             "an id is handed out only after a block that holds it was committed, or written to ZooKeeper",
             key=_OF_HISTORY,
@@ -73,7 +73,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             needs_order=True,
         ),
         HistoryProperty(
-            "ids-within-blocks",
+            "ids_within_blocks",
             "730.4",
             "every id handed out lies in some block, both ends as the answer says: start inclusive, length ids",
             key=_OF_HISTORY,
@@ -83,16 +83,17 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             needs_grants=True,
         ),
         HistoryProperty(
-            "ids-increase",
+            "ids_increase",
             "730.20",
             "the ids of one broker increase between its starts",
             key=("history", "broker"),
             kernel=kernels.ids_increase,
             tell=words.back,
+            needs_order=True,
             needs=frozenset({Kind.id_handed_out, Kind.broker_started}),
         ),
         HistoryProperty(
-            "blocks-contiguous",
+            "blocks_contiguous",
             "730.8",
             "a block starts where the one before it ends, or where KRaft took over from ZooKeeper",
             key=_OF_HISTORY,
@@ -102,7 +103,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             needs_grants=True,
         ),
         HistoryProperty(
-            "blocks-well-formed",
+            "blocks_well_formed",
             "730.16",
             "a block holds at least one id, none negative, and ends at or below the last id there is",
             key=_OF_HISTORY,

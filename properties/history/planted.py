@@ -79,22 +79,22 @@ def _bend(columns: Columns, plant: str, size: int) -> dict[str, int]:
     of_last_block = ids[columns["producer_id"][ids] >= columns["first"][commit]]
     if plant == "id twice":
         columns["producer_id"][of_last_block[1]] = columns["producer_id"][of_last_block[0]]
-        return {"ids-unique": 1, "ids-increase": 1}
+        return {"ids_unique": 1, "ids_increase": 1}
     if plant == "answer first":
         _swap(columns, commit, answer)
-        return {"answered-after-commit": 1}
+        return {"answered_after_commit": 1}
     if plant == "commit last":
         _swap(columns, commit, of_last_block[0])
-        return {"answered-after-commit": 1, "handed-out-after-grant": 1}
+        return {"answered_after_commit": 1, "handed_out_after_grant": 1}
     if plant == "off by one":
         columns["producer_id"][of_last_block[-1]] += 1
-        return {"ids-within-blocks": 1}
+        return {"ids_within_blocks": 1}
     if plant == "overlap":
         columns["first"][commit] -= 1
         columns["length"][commit] += 1
-        return {"blocks-disjoint": 1, "blocks-contiguous": 1}
+        return {"blocks_disjoint": 1, "blocks_contiguous": 1}
     columns["length"][commit] = 0
-    return {"blocks-well-formed": 1, "ids-within-blocks": size}
+    return {"blocks_well_formed": 1, "ids_within_blocks": size}
 
 
 def _swap(columns: Columns, one: int, other: int) -> None:

@@ -82,4 +82,4 @@ def test_kernels_alone(benchmark: Any, directory: Path) -> None:
     opened = HistoryDirectory.open(directory)
     columns, _ = read_piece(opened.pieces[0], opened.vocabulary, id_blocks.COLUMNS)
     findings, _ = benchmark(id_blocks.check, columns)
-    assert findings["ids-unique"].judged > 200_000
+    assert findings["ids_unique"].judged > 200_000

@@ -67,7 +67,7 @@ def test_the_reference_keeps_every_promise(tmp_path: Path, mode: str) -> None:
     report = replay(tmp_path / "h", cores=1)
     assert report.violations == {}
     assert report.unknown == {}
-    assert set(report.vacuous) <= {"answered-after-commit"} if mode == "zookeeper" else report.vacuous == ()
+    assert set(report.vacuous) <= {"answered_after_commit"} if mode == "zookeeper" else report.vacuous == ()
     assert {"drop", "duplicate", "delay", "restart", "pause", "fail_over"} <= set(manifest.faults)
     assert all(count > 0 for count in manifest.faults.values())
 

@@ -15,8 +15,9 @@ from fencepost.model.language import (
     length,
     require,
 )
-from fencepost.model.language.mutations import mutation, settle
+from fencepost.model.language.mutations import mutation, mutations, settle
 from fencepost.proofs.induction import antecedents, prove
+from fencepost.proofs.plain import Plain
 from fencepost.proofs.results import Event
 from z3_protocols import Allocation, AllocationProperties, Broker, Contradiction, TicketLock, TicketLockProperties
 
@@ -156,3 +157,24 @@ def test_an_action_declared_dead_is_proved_so():
     dead = {o.action: o.verdict for o in proof.obligations if o.kind == "dead"}
     assert dead == {"complain": "holds", "give_up": "violated"}
     assert {o.kind for o in proof.failures} == {"dead"}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "properties"), [(Allocation, AllocationProperties), (TicketLock, TicketLockProperties)]
+)
+def test_counterexamples_to_induction_are_steps_of_the_plain_reading(protocol, properties):
+    """Of every mutant: the invariant holds before, the event is enabled and leads to the state after, which
+    violates."""
+    always = {n: p for n, p in properties.properties.items() if p.kind == "always"}
+    refuted = 0
+    for mutant in mutations(protocol.spec):
+        spec = mutant.apply()
+        for failure in (o for o in prove(spec, always).failures if o.kind == "preserved"):
+            refuted += 1
+            example = failure.counterexample
+            plain = Plain(spec, example.constants, {"brokers": 2, "customers": 2, "ids": 12, "tickets": 12})
+            assert all(plain.holds(p, example.before) for p in always.values()), (mutant.name, failure)
+            assert plain.enabled(example.before, example.event), (mutant.name, failure)
+            assert plain.step(example.before, example.event) == example.after, (mutant.name, failure)
+            assert not plain.holds(always[failure.property], example.after), (mutant.name, failure)
+    assert refuted > 1

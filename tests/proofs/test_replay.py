@@ -42,7 +42,7 @@ def test_a_million_events(directory: Path, report: ReplayReport) -> None:
     assert report.pieces == manifest["totals"]["row_groups"] == 5
     assert counts(report) == manifest["faults"]
     assert not report.holds
-    assert report.judged["ids-unique"] == 3600 * 240
+    assert report.judged["ids_unique"] == 3600 * 240
     assert report.events_per_second > 0
 
 
@@ -79,8 +79,8 @@ def test_a_worker_process_refuses_in_its_words(directory: Path) -> None:
 
 def test_a_further_check_sees_all_columns(directory: Path) -> None:
     """Another engine's kernel is one more name in the report, with its own count and first witness."""
-    report = replay(directory, cores=1, checks=["ids-unique"], further={"conformance": late_ids})
-    assert set(report.judged) == {"ids-unique", "conformance"}
+    report = replay(directory, cores=1, checks=["ids_unique"], further={"conformance": late_ids})
+    assert set(report.judged) == {"ids_unique", "conformance"}
     assert report.judged["conformance"] == 3600
     # No plant moves an event beyond step 250, so every history has the same 28 hand-outs there.
     assert report.violations["conformance"]["count"] == 3600 * 28
@@ -89,9 +89,9 @@ def test_a_further_check_sees_all_columns(directory: Path) -> None:
 
 def test_only_the_checks_asked_for(directory: Path, report: ReplayReport) -> None:
     """A selection gives the same findings as the whole."""
-    some = replay(directory, cores=1, checks=["ids-increase", "blocks-disjoint"])
-    assert set(some.judged) == {"ids-increase", "blocks-disjoint"}
-    assert some.violations == {name: report.violations[name] for name in ("ids-increase", "blocks-disjoint")}
+    some = replay(directory, cores=1, checks=["ids_increase", "blocks_disjoint"])
+    assert set(some.judged) == {"ids_increase", "blocks_disjoint"}
+    assert some.violations == {name: report.violations[name] for name in ("ids_increase", "blocks_disjoint")}
 
 
 def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
@@ -99,10 +99,10 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     observable = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
     write_histories(tmp_path, [planted(1, 0, 50, bent=1.0)[0]], ID_BLOCKS, source="recorded", observable=observable)
     report = replay(tmp_path, cores=1)
-    assert set(report.judged) == {"ids-unique", "answers-disjoint"}
+    assert set(report.judged) == {"ids_unique", "answers_disjoint"}
     assert set(report.unknown) == set(id_blocks.PROPERTIES) - set(report.judged)
-    assert report.unknown["ids-increase"] == "the histories do not show broker_started"
-    assert set(report.violations) == {"ids-unique"}
+    assert report.unknown["ids_increase"] == "the histories do not show broker_started"
+    assert set(report.violations) == {"ids_unique"}
 
 
 def test_a_property_with_nothing_to_judge_is_vacuous(tmp_path: Path) -> None:
@@ -110,12 +110,12 @@ def test_a_property_with_nothing_to_judge_is_vacuous(tmp_path: Path) -> None:
     columns, _ = planted(1, 0, 1, bent=0.0)
     columns["kind"][columns["kind"] == 5] = 19
     write_histories(tmp_path, [columns], ID_BLOCKS, config={"mode": "zookeeper"})
-    report = replay(tmp_path, cores=1, checks=["blocks-disjoint", "answers-disjoint"])
+    report = replay(tmp_path, cores=1, checks=["blocks_disjoint", "answers_disjoint"])
     assert report.vacuous == ()
     columns["kind"][columns["kind"] == 6] = 8
     write_histories(tmp_path, [columns], ID_BLOCKS, config={"mode": "zookeeper"})
-    report = replay(tmp_path, cores=1, checks=["blocks-disjoint", "answers-disjoint"])
-    assert (report.holds, report.vacuous) == (True, ("answers-disjoint",))
+    report = replay(tmp_path, cores=1, checks=["blocks_disjoint", "answers_disjoint"])
+    assert (report.holds, report.vacuous) == (True, ("answers_disjoint",))
 
 
 def test_the_order_of_pieces_does_not_matter() -> None:
@@ -132,7 +132,7 @@ def test_the_order_of_pieces_does_not_matter() -> None:
 def test_the_report_is_ready_for_json(report: ReplayReport) -> None:
     """Every field, the witnesses included, becomes plain JSON."""
     told = json.loads(json.dumps(report.as_dict()))
-    assert told["violations"]["ids-unique"]["first"]["property"] == "ids-unique"
+    assert told["violations"]["ids_unique"]["first"]["property"] == "ids_unique"
     assert told["events"] == report.events
 
 

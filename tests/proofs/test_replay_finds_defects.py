@@ -17,19 +17,19 @@ def test_a_broken_implementation(tmp_path: Path, name: str) -> None:
     config = {**dict(broken.needs), "broken": name}
     generate(tmp_path, SIMULATE, histories=300, seed=1, config=config, variant=name, cores=1)
     found = replay(tmp_path, cores=1).violations
-    assert ("ids-unique" in found) == (broken.breaks is Breaks.PROMISE)
+    assert ("ids_unique" in found) == (broken.breaks is Breaks.PROMISE)
 
 
 @pytest.mark.parametrize(
     ("name", "first_seen_as"),
     [
-        ("answers_before_commit", "answered-after-commit"),
-        ("advanced_one_too_little", "blocks-disjoint"),
-        ("length_one_too_long", "answers-disjoint"),
-        ("ids_shifted_everywhere", "ids-within-blocks"),
-        ("shared_claim_counter", "ids-increase"),
-        ("snapshot_writes_block_start", "blocks-contiguous"),
-        ("ids_shifted_on_even_brokers", "handed-out-after-grant"),
+        ("answers_before_commit", "answered_after_commit"),
+        ("advanced_one_too_little", "blocks_disjoint"),
+        ("length_one_too_long", "answers_disjoint"),
+        ("ids_shifted_everywhere", "ids_within_blocks"),
+        ("shared_claim_counter", "ids_increase"),
+        ("snapshot_writes_block_start", "blocks_contiguous"),
+        ("ids_shifted_on_even_brokers", "handed_out_after_grant"),
     ],
 )
 def test_the_cause_is_named_too(tmp_path: Path, name: str, first_seen_as: str) -> None:

@@ -224,7 +224,7 @@ def test_files_not_listed_are_ignored(directory: Path) -> None:
 
 def test_unknown_check(directory: Path) -> None:
     """A misspelt property is not silently left out."""
-    with pytest.raises(HistoryError, match="has no history property 'ids-unic'; it has ids-unique, "):
+    with pytest.raises(HistoryError, match="has no history property 'ids-unic'; it has ids_unique, "):
         replay(directory, cores=1, checks=["ids-unic"])
 
 

@@ -32,21 +32,21 @@ SINCE = f"""
 """
 
 VIOLATIONS = {
-    "ids-unique": """
+    "ids_unique": """
       SELECT history, step FROM (
         SELECT history, step, row_number() OVER (PARTITION BY history, producer_id ORDER BY step) AS nth
         FROM events WHERE kind = 13) n
       WHERE nth > 1""",
-    "blocks-disjoint": OVERLAPS.format(blocks=GRANTED),
-    "answers-disjoint": OVERLAPS.format(blocks=ANSWERED),
-    "answered-after-commit": """
+    "blocks_disjoint": OVERLAPS.format(blocks=GRANTED),
+    "answers_disjoint": OVERLAPS.format(blocks=ANSWERED),
+    "answered_after_commit": """
       SELECT a.history, a.step FROM events a
       WHERE a.kind = 6 AND a.error = 0 AND a.ordinal >= 0 AND NOT EXISTS (
         SELECT 1 FROM events c
         WHERE c.kind = 5 AND c.history = a.history AND c.ordinal = a.ordinal AND c.step < a.step)""",
-    "handed-out-after-grant": f"SELECT history, step FROM {SINCE} s WHERE since > step",
-    "ids-within-blocks": f"SELECT history, step FROM {SINCE} s WHERE since IS NULL",
-    "ids-increase": """
+    "handed_out_after_grant": f"SELECT history, step FROM {SINCE} s WHERE since > step",
+    "ids_within_blocks": f"SELECT history, step FROM {SINCE} s WHERE since IS NULL",
+    "ids_increase": """
       SELECT history, step FROM (
         SELECT history, step, producer_id,
           lag(producer_id) OVER (PARTITION BY history, broker, life ORDER BY step) AS before
@@ -56,14 +56,14 @@ VIOLATIONS = {
           FROM events WHERE kind IN (1, 13)) l
         WHERE kind = 13) b
       WHERE before >= producer_id""",
-    "blocks-contiguous": f"""
+    "blocks_contiguous": f"""
       SELECT history, step FROM (
         SELECT history, step, kind, start,
           lag(CAST(start AS DECIMAL(38,0)) + CASE WHEN kind = 21 THEN 0 ELSE size END)
             OVER (PARTITION BY history ORDER BY step) AS due
         FROM events WHERE kind = 21 OR (kind IN (5, 19) AND {WELL_FORMED})) c
       WHERE kind <> 21 AND due <> start""",
-    "blocks-well-formed": f"SELECT history, step FROM events WHERE kind IN (5, 19) AND NOT {WELL_FORMED}",
+    "blocks_well_formed": f"SELECT history, step FROM events WHERE kind IN (5, 19) AND NOT {WELL_FORMED}",
 }
 
 QUERY = " UNION ALL ".join(
