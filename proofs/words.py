@@ -152,7 +152,8 @@ def say_trace(spec: Spec, trace: Trace, *, ghosts: bool = False) -> Iterator[str
             if ghosts or line.split("[")[0].split(":")[0] not in spec.ghosts:
                 yield f"       {line}"
     if trace.loop is not None:
-        yield f"     and from here again as after step {trace.loop}, for ever"
+        again = f"from here again as after step {trace.loop}" if trace.loop < len(trace) else "so it stays"
+        yield f"     and {again}, for ever"
 
 
 def say_state(spec: Spec, state: State) -> Iterator[str]:

@@ -98,8 +98,13 @@ class CatalogueError(Exception):
 
 def bounds_of(variant: Variant, profile: Profile, changes: Mapping[str, int] | None = None) -> dict[str, int]:
     """The bounds of a variant in a profile, with some of them changed; CatalogueError for one it does not have."""
-    known = dict(variant.bounds.get(profile) or variant.bounds["smoke"])
-    for name, value in (changes or {}).items():
+    return changed(variant, variant.bounds.get(profile) or variant.bounds["smoke"], changes or {})
+
+
+def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:
+    """Bounds of a variant with some of them changed; CatalogueError for one it does not have."""
+    known = dict(bounds)
+    for name, value in changes.items():
         if name not in known:
             raise CatalogueError(f"{variant.name} has no bound {name!r}; it has {', '.join(known)}: name one of them")
         known[name] = value

@@ -1,13 +1,13 @@
 """The command line.  ``fencepost verify`` is the main job; each other command is one engine by itself.
 
-Exit code 0: as expected; 1: not; 2: bad input or environment, told in one line.
+Exit code 0: as expected; 1: not; 2: bad input or environment, told in one line; 130: interrupted.
 """
 
+import logging
 import sys
+from typing import NoReturn
 
 import click
-from fencepost.model.language import ModelError
-from fencepost.properties.catalogue import CatalogueError
 
 COMMANDS = {
     "verify": "fencepost.proofs.cli.verify:verify",
@@ -43,41 +43,54 @@ class Lazy(click.Group):
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fencepost")
 def fencepost() -> None:
-    """Kafka's exactly-once protocols: run, searched, proved, and held against real logs."""
+    """Kafka's exactly-once protocols: run, searched, proved, and held against real logs.
+
+    Start with `fencepost verify`, then `fencepost list id-blocks`.
+
+    Exit code 0: everything is as expected, predicted violations included; 1: something is not; 2: bad input or
+    environment, told in one line; 130: interrupted.
+    """
 
 
 def main() -> None:
     """The entry point: runs a command and turns what went wrong with its input into one line and exit code 2."""
+    # Libraries report an interrupt, or a worker's end, through logging: that would be a page on top of our one line.
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         sys.exit(fencepost(standalone_mode=False) or 0)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
+    except click.ClickException as error:
+        command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "fencepost"
+        refuse(f"{error.format_message().rstrip('.')}; see {command} --help", command)
     except (click.Abort, KeyboardInterrupt):
         click.echo("fencepost: interrupted", err=True)
-        sys.exit(2)
+        sys.exit(130)
     except input_errors() as error:
-        click.echo(f"fencepost: {' '.join(str(error).split())}", err=True)
-        sys.exit(2)
+        refuse(str(error))
+
+
+def refuse(why: str, command: str = "fencepost") -> NoReturn:
+    """One line on the error stream, and exit code 2."""
+    click.echo(f"{command}: {' '.join(why.split())}", err=True)
+    sys.exit(2)
+
+
+INPUT_ERRORS = {
+    "fencepost.model.language": "ModelError",
+    "fencepost.properties.catalogue": "CatalogueError",
+    "fencepost.properties.history": "HistoryError",
+    "fencepost.proofs.agreement": "ImplementationError",
+    "fencepost.proofs.explore": "TooManySteps",
+    "fencepost.proofs.ground": "BoundsError",
+    "fencepost.proofs.recording.errors": "RecordingError",
+    "fencepost.proofs.recording.wire": "WireError",
+    "fencepost.proofs.spark": "SparkUnavailable",
+}
 
 
 def input_errors() -> tuple[type[Exception], ...]:
-    """The errors that mean bad input or environment; imported only if something was raised."""
-    from fencepost.proofs.explore.graph import TooManySteps
-    from fencepost.proofs.ground.layout import BoundsError
-    from fencepost.proofs.recording.errors import RecordingError
-    from fencepost.proofs.recording.wire import WireError
-    from fencepost.proofs.spark import SparkUnavailable
-    from fencepost.properties.history import HistoryError
-
-    return (
-        ModelError,
-        CatalogueError,
-        BoundsError,
-        TooManySteps,
-        HistoryError,
-        RecordingError,
-        WireError,
-        SparkUnavailable,
-        OSError,
-    )
+    """The errors that mean bad input or environment.  One whose module was never imported was not raised."""
+    raised = {module: name for module, name in INPUT_ERRORS.items() if module in sys.modules}
+    return (OSError, *(getattr(sys.modules[module], name) for module, name in raised.items()))

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import click
+from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, duration, spinner
-from fencepost.proofs.cli.searches import JSON
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, find
@@ -19,27 +19,31 @@ from fencepost.properties.catalogue import CatalogueError, find
 )
 @click.option("--examples", type=click.IntRange(1), default=100, show_default=True, help="Clusters to drive.")
 @click.option("--steps", type=click.IntRange(1), default=30, show_default=True, help="Steps of each.")
-@click.option("--seed", type=int, default=1, show_default=True)
+@SEED
 @JSON
 def agree(name: str, implementation: str | None, examples: int, steps: int, seed: int, json_file: Path | None) -> int:
-    """Drive an implementation through deliveries, losses, copies, crashes and time, and hold what it shows against
-    the model.
+    """Drive an implementation, and hold it against the model.
 
-    A failure prints the shortest program found; paste it, and it fails by itself.
+    It goes through deliveries, losses, copies, crashes and time, and what it shows must be what the model allows.  A
+    failure prints the shortest program found; paste it, and it fails by itself.  Modules are also looked for in the
+    working directory.  Example: fencepost agree id-blocks/kraft --implementation mycluster:factory
     """
     from fencepost.proofs.agreement import agree as run
 
     entry, variant = find(name)
-    chosen = [variant.name] if variant else [v for _, v in entry.implementations][:1]
-    if not chosen:
-        raise CatalogueError(f"{name} has no implementation to hold against the model; name one with --implementation")
-    target = implementation or next((i for i, v in entry.implementations if v == chosen[0]), None)
-    if target is None:
-        raise CatalogueError(f"{name} has no reference implementation; name yours with --implementation module:factory")
+    reference = {v: i for i, v in entry.implementations}
+    if not reference:
+        raise CatalogueError(f"no implementation of {entry.name} can be driven; this can: id-blocks")
+    driven = variant.name if variant else next(iter(reference))
+    if driven not in reference:
+        there = ", ".join(f"{entry.name}/{v}" for v in reference)
+        raise CatalogueError(f"no implementation of {name} can be driven; name one of {there}")
+    import_from_here()
+    target = implementation or reference[driven]
     with spinner(f"agreement of {target}"):
-        report = run(target, variant=chosen[0], seed=seed, max_examples=examples, steps=steps)
+        report = run(target, variant=driven, seed=seed, max_examples=examples, steps=steps)
     console.print(
-        f"{target} against {entry.name}/{chosen[0]}, seed {seed}: {SIGNS[report.verdict]} "
+        f"{target} against {entry.name}/{driven}, seed {seed}: {SIGNS[report.verdict]} "
         f"after {report.examples} clusters, {duration(report.seconds)}"
     )
     if report.failure is not None:
@@ -52,7 +56,7 @@ def agree(name: str, implementation: str | None, examples: int, steps: int, seed
         write_json(
             json_file,
             {
-                "implementation": target, "variant": chosen[0], "seed": seed, "verdict": report.verdict,
+                "implementation": target, "variant": driven, "seed": seed, "verdict": report.verdict,
                 "examples": report.examples, "program": report.program, "never": report.never,
                 "seconds": round(report.seconds, 3), "failure": str(report.failure) if report.failure else None,
             },

@@ -4,16 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import console, errors
-from fencepost.proofs.cli.searches import JSON
 from fencepost.proofs.report import write_json
-from fencepost.properties.catalogue import CatalogueError, find
+from fencepost.proofs.words import name_in_words
+from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find
+from rich.markup import escape
 
 SPARK = click.option(
     "--spark/--no-spark", default=True, show_default=True, help="On Spark, or on this machine's processes alone."
 )
 MASTER = click.option("--master", default="local[2]", show_default=True, help="Spark's master.")
-CORES = click.option("--cores", type=int, help="Without Spark: how many processes.")
+CORES = click.option("--cores", type=click.IntRange(1), help="Without Spark: how many processes.")
 
 
 def settings(spark: bool, master: str) -> Any:
@@ -41,7 +43,7 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL/VARIANT")
-@click.argument("directory", type=str)
+@click.argument("directory")
 @click.option(
     "--histories",
     type=click.IntRange(1),
@@ -49,7 +51,7 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
     show_default=True,
     help="How many simulations, each with its own seed.",
 )
-@click.option("--seed", type=int, default=1, show_default=True)
+@SEED
 @click.option(
     "--config",
     "pairs",
@@ -57,7 +59,7 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
     metavar="NAME=VALUE",
     help="Of the simulator: events, brokers, block_size, faults, broken …",
 )
-@click.option("--simulator", help="Another simulator, as module:function.")
+@click.option("--simulator", metavar="MODULE:FUNCTION", help="Another simulator than the reference implementation's.")
 @SPARK
 @MASTER
 @CORES
@@ -66,17 +68,22 @@ def generate(
     name: str, directory: str, histories: int, seed: int, pairs: tuple[str, ...], simulator: str | None,
     spark: bool, master: str, cores: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
-    """Simulate histories into DIRECTORY (Parquet and a manifest), in the workers of Spark."""
+    """Simulate histories into a directory.
+
+    Spark's workers write the Parquet files, and a manifest says what they hold; the same seed gives the same histories
+    on any number of cores.
+
+    Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=stale_answer
+    """
     from fencepost.proofs.generate import generate as run
 
     entry, variant = find(name)
     if variant is None:
-        raise CatalogueError(f"{name} has several variants; name one: {', '.join(v for v, _, _ in entry.simulators)}")
+        raise CatalogueError(f"{name} has several variants; name one that has a simulator: {_simulated(entry)}")
     known = {v: (function, config) for v, function, config in entry.simulators}
     if variant.name not in known and simulator is None:
-        raise CatalogueError(
-            f"no simulator is known for {name}; there is one for {', '.join(known)}, or name yours with --simulator"
-        )
+        raise CatalogueError(f"{name} has no simulator; name yours with --simulator, or one of {_simulated(entry)}")
+    import_from_here()
     function, config = known.get(variant.name, ("", {}))
     manifest = run(
         directory, simulator or function, histories=histories, seed=seed, config={**config, **parse_config(pairs)},
@@ -94,9 +101,13 @@ def generate(
     return 0
 
 
+def _simulated(entry: ProtocolEntry) -> str:
+    return ", ".join(f"{entry.name}/{variant}" for variant, _, _ in entry.simulators) or "none"
+
+
 @click.command()
-@click.argument("directory", type=str)
-@click.option("--check", "checks", multiple=True, help="Only this history property; may be repeated.")
+@click.argument("directory")
+@click.option("--check", "checks", multiple=True, metavar="PROPERTY", help="Only this property; may be repeated.")
 @click.option(
     "--conformance/--no-conformance", default=True, show_default=True, help="Also hold each history against the model."
 )
@@ -113,7 +124,11 @@ def replay(
     cores: int | None,
     json_file: Path | None,
 ) -> int:
-    """Hold the histories in DIRECTORY against the history properties, and against the model."""
+    """Hold histories against their properties and the model.
+
+    DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show is `unknown`,
+    with the reason.  Example: fencepost replay made --no-spark
+    """
     from fencepost.proofs.conformance import conformance_of
     from fencepost.proofs.replay import replay as run
     from fencepost.properties.history import Manifest
@@ -128,11 +143,13 @@ def replay(
     for name, judged in report.judged.items():
         broken = report.violations.get(name)
         if broken:
-            console.print(f"    {name:<28} [red]violated[/] {broken['count']} times; first: {broken['first']}")
+            first = escape(str(broken["first"]))
+            console.print(f"    {name_in_words(name):<28} [red]violated[/] {broken['count']:,} times; first: {first}")
         else:
-            console.print(f"    {name:<28} [green]holds[/] ({judged:,} judged)")
+            judged_of = f"{judged:,} judged" if judged else "nothing to judge"
+            console.print(f"    {name_in_words(name):<28} [green]holds[/] ({judged_of})")
     for name, reason in report.unknown.items():
-        console.print(f"    {name:<28} [yellow]unknown[/]: {reason}")
+        console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
     if json_file is not None:
         write_json(json_file, report.as_dict())
     return 0 if report.holds else 1
@@ -146,11 +163,14 @@ def replay(
     help="What clients were given: a file of observations, one JSON object a line.",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory to write the history to.")
-@click.option("--block-size", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--kafka-version", default="unknown", show_default=True, help="For the record.")
+@click.option("--block-size", type=click.IntRange(1), default=1000, show_default=True, help="Ids in a block.")
+@click.option("--kafka-version", default="unknown", show_default=True, help="What the manifest says of the cluster.")
 def record(log_dirs: tuple[Path, ...], clients: Path | None, out: Path, block_size: int, kafka_version: str) -> int:
-    """Read the metadata logs of all KRaft controllers (LOG_DIR: the log directory of each) into a history that
-    replays."""
+    """Make a history of the metadata logs of a Kafka cluster.
+
+    LOG_DIR is the log directory of a KRaft controller; name those of all controllers, since only a majority says what
+    is committed.  Example: fencepost record node1 node2 node3 --clients clients.jsonl --out recorded
+    """
     from fencepost.proofs.recording import record as run
 
     summary = run(list(log_dirs), clients, out, block_size=block_size, kafka_version=kafka_version)

@@ -58,8 +58,10 @@ def _engine(result: Result) -> str:
 
 @contextmanager
 def spinner(label: str) -> Iterator[Progress]:
-    """A line that turns on a terminal; nothing elsewhere."""
+    """A line that turns on a terminal, below what is printed meanwhile; nothing elsewhere."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    # Where both streams are the terminal they must share one display, or line and verdicts overwrite each other.
+    terminal = console if console.is_terminal else errors
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
         progress.add_task(label, total=None)
         yield progress

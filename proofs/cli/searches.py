@@ -1,42 +1,19 @@
 """``prove``, ``explore`` and ``necessity``: one engine each, on one protocol or variant."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, spinner
+from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chosen, parse_bounds
+from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, errors, spinner
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import PROFILES, CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, find
+from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, find
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.explore import Exploration
     from fencepost.proofs.induction import Obligation
     from fencepost.proofs.results import Result
-
-JSON = click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the result to this file.")
-PROFILE = click.option(
-    "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="Which bounds."
-)
-BOUND = click.option("--bound", "changes", multiple=True, metavar="NAME=N", help="Change one bound; may be repeated.")
-
-
-def chosen(name: str) -> list[tuple[ProtocolEntry, Variant]]:
-    """The variant that was named, or all main ones of the protocol."""
-    entry, variant = find(name)
-    return [(entry, v) for v in ([variant] if variant else [v for v in entry.variants if v.main])]
-
-
-def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
-    """``["brokers=2"]`` as a dict; CatalogueError for anything else."""
-    parsed: dict[str, int] = {}
-    for text in changes:
-        name, equals, number = text.partition("=")
-        if not equals or not number.isdigit():
-            raise CatalogueError(f"--bound {text!r} is not NAME=N; write --bound brokers=2")
-        parsed[name] = int(number)
-    return parsed
 
 
 @click.command()
@@ -44,7 +21,11 @@ def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
 @click.option("--rlimit", type=int, help="Z3's resource limit per obligation; more decides more, and takes longer.")
 @JSON
 def prove(name: str, rlimit: int | None, json_file: Path | None) -> int:
-    """Prove the promises by induction, without any bound, and read the proof aloud."""
+    """Prove the promises by induction, without any bound.
+
+    The proof is read aloud, an obligation a line.  A promise that is not proved comes with the step that breaks the
+    attempt.  Example: fencepost prove id-blocks/kraft
+    """
     from fencepost.proofs.engines import run_induction
     from fencepost.proofs.induction import Obligation
 
@@ -86,13 +67,20 @@ def _word(o: "Obligation") -> str:
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL/VARIANT")
+@click.argument("name", metavar="PROTOCOL[/VARIANT]")
 @BOUND
 @PROFILE
 @JSON
-@click.option("--engine", type=click.Choice(("numpy", "numba")), default="numpy", show_default=True)
+@click.option(
+    "--engine", type=click.Choice(("numpy", "numba")), default="numpy", show_default=True,
+    help="numba compiles first, and is faster from some ten million states on.",
+)  # fmt: skip
 def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str) -> int:
-    """Visit every reachable state within bounds, breadth first: shortest counterexamples, shortest witnesses."""
+    """Visit every reachable state within bounds, breadth first.
+
+    Counterexamples and witnesses are shortest ones; `fencepost show` tells them.  Without a variant, all main variants
+    are explored, and the JSON is a list.  Example: fencepost explore id-blocks/kraft --bound ids=2
+    """
     from fencepost.proofs.engines import run_explore
     from fencepost.proofs.explore import Progress
 
@@ -107,7 +95,7 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
                     description=f"depth {level.depth}, {level.distinct:,} states, {level.frontier:,} new",
                 )
                 if level.warning:
-                    bar.console.print(f"depth {level.depth}: {level.warning}")
+                    errors.print(f"depth {level.depth}: {level.warning}")
 
             results, made = run_explore(entry, variant, bound, told=told, engine=engine)
         console.print(f"{entry.name}/{variant.name} within {bound_in_words(bound)}")
@@ -151,30 +139,32 @@ def _document(
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL")
-@click.option("--rule", help="Only this rule, such as 730.7.")
+@click.option("--rule", metavar="NUMBER", help="Only this rule, such as 730.7.")
 @PROFILE
 @JSON
-@click.option(
-    "--table",
-    type=click.Path(path_type=Path),
-    help="Write the table of all rules and their verdicts to this Markdown file.",
-)
+@click.option("--table", type=OutputFile(), metavar="FILE", help="Write all rules and their verdicts as Markdown.")
 def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None) -> int:
-    """Take every rule out, shift it, read it differently: what breaks without it, or the proof that nothing does."""
+    """Find what breaks without each rule, or that nothing does.
+
+    Every mechanism is taken out, shifted by one and read differently: either a promise fails, in the fewest steps, or
+    there is a proof that nothing does.  Example: fencepost necessity id-blocks --rule 730.10
+    """
     from fencepost.proofs.necessity import Necessity
     from fencepost.proofs.necessity import necessity as run
 
-    entry, _ = find(name)
+    entry, variant = find(name)
+    if variant is not None:
+        raise CatalogueError(f"necessity judges the rules of a whole protocol, not of {name}; name {entry.name}")
 
     def told(found: Necessity) -> None:
         steps = f" in {found.steps} steps" if found.steps is not None else ""
         what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
-        console.print(f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}")
+        console.print(f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}", markup=False)
 
     with spinner(f"necessity of {entry.name}"):
         every = run(entry, profile, rule=rule, told=told)
     if rule is not None and not every:
-        raise CatalogueError(f"{entry.name} has no mutation of rule {rule!r}; see fencepost list {entry.name}")
+        raise CatalogueError(_nothing_to_judge(entry, rule))
     if json_file is not None:
         write_json(json_file, [found.as_dict() for found in every])
     if table is not None:
@@ -183,3 +173,16 @@ def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | N
         tests = Path("tests")
         table.write_text(ledger(entry, every, tests if tests.is_dir() else None), encoding="utf-8")
     return 1 if any(found.verdict in ("survives-bounded", "refuted") for found in every) else 0
+
+
+def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
+    """Why there is no verdict on a rule: it does not exist, or nothing can be taken out of it."""
+    from fencepost.model.language.mutations import mutations
+    from fencepost.model.rules import RULES
+
+    judged = {m.rule for v in entry.variants if v.main for m in mutations(v.properties.protocol.spec)}
+    judged = {r for r in judged if RULES[r].kind == "mechanism"} | {v.rule for v in entry.variants if v.rule}
+    names = ", ".join(sorted(judged, key=list(RULES).index)) or "none"
+    if rule not in RULES:
+        return f"there is no rule {rule!r}; the rules of {entry.name} that necessity judges: {names}"
+    return f"rule {rule} of kind {RULES[rule].kind} is not judged for {entry.name}; the rules that are: {names}"

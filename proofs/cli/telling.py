@@ -1,57 +1,149 @@
 """``show`` and ``list``: counterexamples step by step in words, and what there is."""
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
 import click
+from fencepost.proofs.cli.options import BOUND, PROFILE, parse_bounds, the_one
 from fencepost.proofs.cli.output import bound_in_words, console
-from fencepost.proofs.cli.searches import BOUND, PROFILE, chosen, parse_bounds
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, find, protocols
+from fencepost.properties.catalogue import (
+    CatalogueError,
+    Profile,
+    ProtocolEntry,
+    Variant,
+    bounds_of,
+    changed,
+    find,
+    protocols,
+)
+
+if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
+    from fencepost.model.language.properties import Property
+    from fencepost.model.language.protocol import Spec
+    from fencepost.proofs.results import Trace
 
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL/VARIANT")
 @click.argument("prop", metavar="PROPERTY")
-@click.option("--without", metavar="RULE MUTATION", nargs=2, help="Get this rule wrong first, as `necessity` names it.")
+@click.option(
+    "--without", metavar="RULE MUTATION", nargs=2,
+    help="Get this rule wrong first; `fencepost list PROTOCOL --mutations` has the names.",
+)  # fmt: skip
+@click.option("--all", "everything", is_flag=True, help="Every change on a line of its own, old and new value.")
 @BOUND
 @PROFILE
-def show(name: str, prop: str, without: tuple[str, str] | None, changes: tuple[str, ...], profile: Profile) -> int:
-    """Tell the shortest run that breaks a promise, or that reaches a witness, step by step."""
-    from fencepost.model.language.mutations import mutation
+def show(
+    name: str,
+    prop: str,
+    without: tuple[str, str] | None,
+    everything: bool,
+    changes: tuple[str, ...],
+    profile: Profile,
+) -> int:
+    """Tell a shortest counterexample or witness, step by step.
+
+    Each step is an action of the model with its parameters, and what it changed.  A progress property that fails ends
+    in a state or a cycle that goes on for ever.  Exit code 0 if the verdict is what the documents say; with --without,
+    if there was something to show.  Example: fencepost show id-blocks/kraft-answer-first "disjoint blocks"
+    """
+    entry, variant = the_one(name)
+    asked = _property(variant, prop)
+    spec = variant.spec if without is None else _mutated(variant, without)
+    bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
+    got_wrong = f" without {' '.join(without)}" if without else ""
+    console.print(f"{entry.name}/{variant.name}{got_wrong}", markup=False)
+    console.print(f"{name_in_words(asked.name)}: {' '.join(asked.doc.split())}", markup=False)
+    console.print(f"within {bound_in_words(bound)}\n")
+    witness = asked.kind == "sometimes"
+    if trace is None:
+        console.print(f"It {'is not reached' if witness else 'holds: no run breaks it'} within these bounds.")
+    else:
+        from fencepost.proofs.words import say_trace
+
+        for line in say_trace(spec, trace, ghosts=True) if everything else _brief(spec, trace):
+            console.print(line, markup=False)
+        if trace.loop is None:
+            console.print(f"\nIt is {'reached' if witness else 'broken'} after {len(trace)} steps, and not in fewer.")
+    if without is not None:
+        return 0 if trace is not None else 1
+    verdict = "holds" if (trace is not None) == witness else "violated"
+    return 0 if verdict == variant.expected.get(asked.name, "holds") else 1
+
+
+def _property(variant: Variant, prop: str) -> "Property":
+    wanted = prop.replace(" ", "_")
+    if wanted not in variant.asked:
+        there = ", ".join(name_in_words(n) for n, p in variant.asked.items() if p.role != "lemma")
+        raise CatalogueError(f"{variant.name} is not asked for a property {prop!r}; it has {there}")
+    return variant.asked[wanted]
+
+
+def _mutated(variant: Variant, without: tuple[str, str]) -> "Spec":
+    from fencepost.model.language.mutations import mutations
+
+    if variant.reading is not None:
+        rule, name = variant.reading
+        raise CatalogueError(f"{variant.name} has rule {rule} wrong already ({name}); name the variant it is made of")
+    there = mutations(variant.properties.protocol.spec)
+    for mutant in there:
+        if (mutant.rule, mutant.name) == without:
+            return mutant.apply()
+    names = [f'{m.rule} "{m.name}"' for m in there if m.rule == without[0]] or sorted({m.rule for m in there})
+    raise CatalogueError(f'{variant.name} has no mutation {without[0]} "{without[1]}"; there are {", ".join(names)}')
+
+
+def _shortest(
+    variant: Variant, spec: "Spec", asked: "Property", changes: Mapping[str, int], profile: Profile
+) -> tuple[dict[str, int], "Trace | None"]:
+    """A shortest run that breaks the property, or reaches it, and the bounds within which it was looked for."""
     from fencepost.proofs.explore import explore
     from fencepost.proofs.progress import check_progress
-    from fencepost.proofs.words import say_trace
 
-    [(entry, variant), *more] = chosen(name)
-    if more:
-        raise CatalogueError(
-            f"{name} has several variants; name one: {', '.join(f'{entry.name}/{v.name}' for v in entry.variants)}"
-        )
-    wanted = prop.replace(" ", "_")
-    if wanted not in variant.properties.properties:
-        raise CatalogueError(f"{name} has no property {prop!r}; it has {', '.join(variant.properties.properties)}")
-    asked = variant.properties.properties[wanted]
-    spec = variant.spec if without is None else mutation(variant.properties.protocol.spec, *without).apply()
-    if asked.kind == "eventually":
-        bound = {**variant.progress_bounds[-1], **parse_bounds(changes)}
-        trace = check_progress(explore(spec, {wanted: asked}, bound))[wanted].trace
-    else:
-        bound = bounds_of(variant, profile, parse_bounds(changes))
-        trace = explore(spec, {wanted: asked}, bound, stop_when_violated=True).traces.get(wanted)
-    console.print(f"{entry.name}/{variant.name}, {name_in_words(wanted)}: {' '.join(asked.doc.split())}")
-    console.print(f"within {bound_in_words(bound)}")
-    if trace is None:
-        found = "is not reached" if asked.kind == "sometimes" else "holds: there is no run that breaks it"
-        console.print(f"It {found} within these bounds.")
-        return 1 if asked.kind == "sometimes" else 0
-    for line in say_trace(spec, trace):
-        console.print(line)
-    return 0 if asked.kind == "sometimes" else 1
+    if asked.kind != "eventually":
+        bound = bounds_of(variant, profile, changes)
+        return bound, explore(spec, {asked.name: asked}, bound, stop_when_violated=True).traces.get(asked.name)
+    for some in variant.progress_bounds:
+        bound = changed(variant, some, changes)
+        trace = check_progress(explore(spec, {asked.name: asked}, bound))[asked.name].trace
+        if trace is not None:
+            break
+    return bound, trace
+
+
+def _brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
+    """A step a line, its sentence when it is first seen, and a line of what it changed; of the variables that only
+    properties read, what the last step did to them, since that is what was looked for."""
+    from fencepost.proofs.words import differences, first_sentence
+
+    told: set[str] = set()
+    for i, event in enumerate(trace.events):
+        doc = "" if event.action in told else first_sentence(spec.actions[event.action].doc)
+        told.add(event.action)
+        yield f"{i + 1:3}  {event}" + (f"   {doc}" if doc else "")
+        ghosts = i + 1 == len(trace) and trace.loop is None
+        new = []
+        for line in differences(spec, trace.states[i], trace.states[i + 1]):
+            place, _, values = line.partition(": ")
+            if ghosts or place.split("[")[0] not in spec.ghosts:
+                new.append(f"{place} = {values.split(' -> ')[-1]}")
+        if new:
+            yield f"       {', '.join(new)}"
+    if trace.loop is not None:
+        again = f"From here again as after step {trace.loop}" if trace.loop < len(trace) else "And so it stays"
+        yield f"     {again}, for ever."
 
 
 @click.command("list")
 @click.argument("name", required=False, metavar="[PROTOCOL[/VARIANT]]")
-@click.option("--mutations", "with_mutations", is_flag=True, help="Also every way to get one rule wrong.")
+@click.option("--mutations", "with_mutations", is_flag=True, help="Also every way to get a rule wrong, for --without.")
 def list_protocols(name: str | None, with_mutations: bool) -> int:
-    """What there is: protocols; a protocol's variants and properties; a variant's actions as a table of rules."""
+    """List protocols, variants and bounds, actions and rules.
+
+    Without a name: the protocols.  With a protocol: its variants and bounds.  With a variant: its actions, each guard
+    and update with the rule that it encodes, and its properties.  Example: fencepost list id-blocks/kraft
+    """
     if name is None:
         for entry in protocols().values():
             console.print(f"{entry.name:<20} {entry.says}")

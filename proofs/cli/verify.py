@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import click
+from fencepost.proofs.cli.options import JSON, OutputFile
 from fencepost.proofs.cli.output import SIGNS, console, errors, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
@@ -22,8 +23,8 @@ from fencepost.properties.catalogue import PROFILES, Profile, protocols
     show_default=True,
     help="Of simulations and agreement; the same seed, the same report.",
 )
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all verdicts to this file.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Write a JUnit report to this file.")
+@JSON
+@click.option("--junit", type=OutputFile(), metavar="FILE", help="Write a JUnit report to this file.")
 def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None) -> int:
     """Hold every protocol against its properties, by every engine.
 

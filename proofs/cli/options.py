@@ -1,0 +1,67 @@
+"""What the commands are given: protocols by name, bounds, files to write; all refused before any work begins."""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find
+
+
+class OutputFile(click.Path):
+    """A file that will be written when the work is done: refused before the work begins if that cannot be."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False, writable=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        file = Path(str(super().convert(value, param, ctx)))
+        if not file.parent.is_dir():
+            self.fail(f"there is no directory {str(file.parent)!r} for {file.name!r}; make it first", param, ctx)
+        if not os.access(file.parent, os.W_OK):
+            self.fail(f"nothing can be written to the directory {str(file.parent)!r}; name another", param, ctx)
+        return file
+
+
+JSON = click.option("--json", "json_file", type=OutputFile(), metavar="FILE", help="Write the result to this file.")
+PROFILE = click.option(
+    "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How large the bounds are."
+)
+BOUND = click.option(
+    "--bound", "changes", multiple=True, metavar="NAME=N", help="Change one of the profile's bounds; may be repeated."
+)
+SEED = click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same result.")
+
+
+def chosen(name: str) -> list[tuple[ProtocolEntry, Variant]]:
+    """The variant that was named, or all main ones of the protocol."""
+    entry, variant = find(name)
+    return [(entry, v) for v in ([variant] if variant else [v for v in entry.variants if v.main])]
+
+
+def the_one(name: str) -> tuple[ProtocolEntry, Variant]:
+    """The variant that was named, or the protocol's only one; CatalogueError if there are several to choose from."""
+    [first, *more] = chosen(name)
+    if more:
+        there = ", ".join(f"{entry.name}/{variant.name}" for entry, variant in (first, *more))
+        raise CatalogueError(f"{name} has several variants; name one, such as {there}")
+    return first
+
+
+def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
+    """``["brokers=2"]`` as a dict; CatalogueError for anything else."""
+    parsed: dict[str, int] = {}
+    for text in changes:
+        name, equals, number = text.partition("=")
+        if not (name and equals and number.isascii() and number.isdigit()):
+            raise CatalogueError(f"--bound {text!r} is not NAME=N with a number N from 0 on; write --bound brokers=2")
+        parsed[name] = int(number)
+    return parsed
+
+
+def import_from_here() -> None:
+    """Modules of the working directory can be named as MODULE:FUNCTION, after everything that is installed."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
