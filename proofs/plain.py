@@ -49,7 +49,7 @@ class Plain:
         self.spec, self.constants, self.bounds, self.ghosts = spec, constants, bounds, ghosts
         self._namespace: dict[str, Any] = {"C": constants, "at": _at, "latest": _latest}
         self._guards: dict[str, Callable[..., bool]] = {}
-        self._steps: dict[str, Callable[..., State]] = {}
+        self._steps: dict[str, Callable[..., State | None]] = {}
         for action in spec.actions.values():
             self._guards[action.name] = self._compile(self._guard_source(action))
             self._steps[action.name] = self._compile(self._step_source(action))
@@ -69,7 +69,7 @@ class Plain:
         """The state after an enabled event; None if it lies beyond the bounds.  Does not check that the event is
         enabled."""
         after = self._steps[event.action](state, *event.parameters.values())
-        return after if self.bounds is None or self.within(after) else None
+        return after if self.bounds is None or (after is not None and self.within(after)) else None
 
     def events(self, action: str) -> Iterator[Event]:
         """Every parameter choice of one action, under bounds."""
@@ -162,6 +162,7 @@ class Plain:
                     copied.add(u.variable)
                     lines.append(f"    N[{name}] = dict(N[{name}])")
                 lines.append(f"    k, v = ({', '.join(map(self._text, u.keys))},), {self._text(u.value)}")
+                lines.extend(self._cut_outside(kind.keys))
                 lines.append(f"    if v != {zero_value(kind.value)!r}: N[{name}][k] = v")
                 lines.append(f"    else: N[{name}].pop(k, None)")
             elif u.appends:
@@ -169,6 +170,12 @@ class Plain:
             else:
                 lines.append(f"    N[{name}] = {self._text(u.value)}")
         return "\n".join([*lines, "    return N", ""])
+
+    def _cut_outside(self, keys: tuple[ScalarType, ...]) -> Iterator[str]:
+        """Under bounds, a step that assigns an entry at a key past its range has no state, even if the entry is zero."""
+        for i, kind in enumerate(keys):
+            if self.bounds is not None and isinstance(kind, NumberType):
+                yield f"    if k[{i}] not in {self._range(kind)}: return None"
 
     def _range(self, kind: ScalarType) -> str:
         domain = self.domain(kind)
