@@ -22,7 +22,7 @@ LARGEST_SORT = 6
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A step from ``before``, where the invariant holds, to ``after``; both are States of one small finite model.
+    """A step from ``before``, where the invariant holds, to ``after``; both are States of one small model.
     ``before`` and ``event`` are None for an initial state.  ``sizes`` counts the elements of each sort."""
 
     before: State | None
