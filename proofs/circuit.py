@@ -76,7 +76,11 @@ class Circuit:
             lines = (f"{clause} 0\n" for clause in self._clauses)
             self.solver.from_string(f"p cnf {self.size} {len(self._clauses)}\n{''.join(lines)}")
             self._clauses.clear()
-        return self.solver.check(*(self.expression(x) for x in assumed if x != TRUE))
+        result = self.solver.check(*(self.expression(x) for x in assumed if x != TRUE))
+        # Z3 takes an interrupt for itself; left at that, it would only read as one more question not decided.
+        if result == z3.unknown and "interrupted" in self.solver.reason_unknown():
+            raise KeyboardInterrupt
+        return result
 
     def model(self) -> "Model":
         """The assignment that the last check found."""

@@ -73,7 +73,8 @@ def generate(
     `simulator` is a `module:function`. It is called as function(seed, config), with another seed for each history, and
     returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` it is called as
     function(seed, first history, number of histories, config) and returns (columns, faults) of many histories at once.
-    Raises `HistoryError` if the directory holds histories already, the simulator is not found, or its rows are wrong.
+    Raises `HistoryError` if the directory holds histories already, or the simulator is not found, cannot use the
+    config, or makes rows that are wrong.
     """
     location = Location.of(directory)
     require_reachable(location, spark)
@@ -82,8 +83,8 @@ def generate(
     if protocol not in VOCABULARIES:
         raise HistoryError(f"unknown protocol {protocol!r}; known: {', '.join(VOCABULARIES)}")
     recipe = Recipe(location, protocol, simulator, many, seed, dict(config or {}))
-    location.make()
     units = _units(recipe, histories)
+    location.make()
     written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
     files, faults = [], dict[str, int]()
     for unit in sorted(written, key=lambda unit: unit.number):
@@ -157,9 +158,14 @@ def _units(recipe: Recipe, histories: int) -> list[Unit]:
     if histories < 1:
         return []
     simulate = simulator_named(recipe.simulator)
-    if recipe.many:
-        probe = len(simulate(recipe.seed, 0, 1, dict(recipe.config))[0]["history"])
-    else:
-        probe = len(_simulated(simulate, recipe, 0)[0])
+    try:
+        if recipe.many:
+            probe = len(simulate(recipe.seed, 0, 1, dict(recipe.config))[0]["history"])
+        else:
+            probe = len(_simulated(simulate, recipe, 0)[0])
+    except (KeyError, TypeError, ValueError) as error:  # what a config that it cannot use makes a simulator raise
+        raise HistoryError(
+            f"{recipe.simulator}: cannot simulate with config {dict(recipe.config)}: {type(error).__name__}: {error}"
+        ) from error
     size = max(1, ROWS_PER_GROUP // max(1, probe))
     return [Unit(number, first, min(size, histories - first)) for number, first in enumerate(range(0, histories, size))]

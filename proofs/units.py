@@ -115,12 +115,14 @@ def _local(
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the terminal's error stream, and nothing at all where that is not a terminal."""
+    """A bar on the terminal's error stream; nothing where that is no terminal, or the caller shows progress there."""
     from rich.console import Console  # workers import this module too, and have no use for rich
+    from rich.file_proxy import FileProxy
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    taken = isinstance(sys.stderr, FileProxy)  # what rich puts in its place while it shows something
+    with Progress(*columns, console=console, transient=True, disable=taken or not console.is_terminal) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.advance(task, done)

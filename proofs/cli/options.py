@@ -50,6 +50,14 @@ def the_one(name: str) -> tuple[ProtocolEntry, Variant]:
     return first
 
 
+def whole(name: str) -> ProtocolEntry:
+    """The protocol that was named; CatalogueError if only one variant of it was."""
+    entry, variant = find(name)
+    if variant is not None:
+        raise CatalogueError(f"this judges a protocol as a whole, with all its variants; name {entry.name}, not {name}")
+    return entry
+
+
 def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
     """``["brokers=2"]`` as a dict; CatalogueError for anything else."""
     parsed: dict[str, int] = {}

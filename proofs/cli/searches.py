@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chosen, parse_bounds
+from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chosen, parse_bounds, whole
 from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, errors, spinner
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, find
+from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.explore import Exploration
@@ -152,9 +152,7 @@ def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | N
     from fencepost.proofs.necessity import Necessity
     from fencepost.proofs.necessity import necessity as run
 
-    entry, variant = find(name)
-    if variant is not None:
-        raise CatalogueError(f"necessity judges the rules of a whole protocol, not of {name}; name {entry.name}")
+    entry = whole(name)
 
     def told(found: Necessity) -> None:
         steps = f" in {found.steps} steps" if found.steps is not None else ""

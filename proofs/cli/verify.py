@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import click
-from fencepost.proofs.cli.options import JSON, OutputFile
+from fencepost.proofs.cli.options import JSON, OutputFile, whole
 from fencepost.proofs.cli.output import SIGNS, console, errors, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
@@ -31,10 +31,9 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
     Exit code 0 if all verdicts are what the documents say (predicted violations included), 1 if not.
     """
     from fencepost.proofs.verify import verify as run
-    from fencepost.properties.catalogue import find
 
     start = time.perf_counter()
-    entries = [find(name)[0] for name in names] or [p for p in protocols().values() if p.verified]
+    entries = [whole(name) for name in dict.fromkeys(names)] or [p for p in protocols().values() if p.verified]
     console.print(f"fencepost verify, profile {profile}, seed {seed}")
     results: list[Result] = []
     problems: list[str] = []

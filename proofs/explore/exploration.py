@@ -13,10 +13,11 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.proofs.explore import memory
 from fencepost.proofs.explore.kernels import Kernels
-from fencepost.proofs.explore.packing import Words
+from fencepost.proofs.explore.packing import Words, pack_fields
 from fencepost.proofs.explore.search import Found, OutOfMemory, Search
 from fencepost.proofs.explore.traces import trace_step, trace_to
 from fencepost.proofs.ground import Bounds, ground
+from fencepost.proofs.ground.layout import lay_out
 from fencepost.proofs.results import Trace, Verdict
 
 
@@ -84,6 +85,8 @@ def explore(
     bounds missing or too large to pack.
     """
     start = time.perf_counter()
+    # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
+    pack_fields(spec.name, lay_out(spec, bounds).fields)
     kernels = Kernels(ground(spec, properties, bounds))
     limit = memory_limit or memory.default_limit()
     cores = threads or min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

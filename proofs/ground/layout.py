@@ -170,6 +170,12 @@ def lay_out(spec: Spec, bounds: Bounds) -> Layout:
         first = len(fields)
         if isinstance(kind, MapType):
             sizes = tuple(highest(k, bounds, f"a key of {what}") + 1 for k in kind.keys)
+            for key, size in zip(kind.keys, sizes, strict=True):
+                if size < 1:
+                    raise BoundsError(
+                        f"{what} has keys of the sort {key}, which has no elements under these bounds; "
+                        "give that sort a bound of at least 1"
+                    )
             high = highest(kind.value, bounds, what)
             truth = isinstance(kind.value, BoolType)
             keys = itertools.product(*map(range, sizes))
