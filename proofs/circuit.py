@@ -19,7 +19,6 @@ class Circuit:
         self.solver = z3.SolverFor("QF_FD", ctx=self.context)
         self.solver.set("rlimit", rlimit)
         self.solver.set("random_seed", 0)
-        self.solver.set("ctrl_c", False)  # else Z3 takes an interrupt for itself, and the run goes on
         self.size = 1
         self._gates: dict[tuple[int, ...], int] = {}
         self._clauses: list[str] = ["1"]
