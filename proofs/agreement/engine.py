@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fencepost.properties.id_blocks.plug import Factory
+from fencepost.properties.id_blocks.plug import Factory, missing
 from fencepost.properties.id_blocks.programs import Call, Program
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
@@ -21,7 +21,7 @@ from .coverage import Coverage
 from .failures import Disagreement
 from .pasting import paste
 from .readings import MODELS
-from .search import Failure, Search
+from .search import SMALL, Failure, Search
 from .shrinking import shrink
 
 SHRUNK = 3  # of the failures found
@@ -81,6 +81,7 @@ def agree(
     if variant not in MODELS:
         raise ValueError(f"the model of id-blocks has no variant {variant!r}: there are {', '.join(MODELS)}")
     factory, name = reach(implementation)
+    _require_plug(factory, name or repr(implementation), variant, config or {})
     search = Search(factory, variant, config or {}, observed, prefixes)
     try:
         search.search(seed, max_examples, steps, database)
@@ -109,6 +110,23 @@ def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
             f"there is no implementation {implementation!r}: {error}; give a factory as module:factory"
         ) from error
     return factory, implementation
+
+
+def _require_plug(factory: Factory, name: str, variant: str, config: Mapping[str, Any]) -> None:
+    """What cannot be driven at all is no disagreement with the model.  Raises ImplementationError."""
+    small = {**SMALL, **config, "mode": variant}
+    try:
+        system = factory(small)
+    except Exception as error:  # whatever an implementation of anybody's raises
+        raise ImplementationError(
+            f"{name}: makes no cluster from {small}: {type(error).__name__}: {error}; "
+            "a factory takes a config and returns a cluster"
+        ) from error
+    if lacks := missing(system, variant):
+        raise ImplementationError(
+            f"{name}: its {type(system).__name__} lacks {', '.join(lacks)}; "
+            f"fencepost.properties.id_blocks.plug says what the plug for {variant} needs"
+        )
 
 
 def _shortest(search: Search, name: str) -> Disagreement:

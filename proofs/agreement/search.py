@@ -63,6 +63,10 @@ class Enough(BaseException):
     the example."""
 
 
+SMALL: Mapping[str, Any] = dict(seed=0, brokers=2, controllers=3, block_size=2, max_id=8, prefetch=0.0)
+"""A cluster on which everything can be tried."""
+
+
 class Search:
     """Runs examples on one implementation, and a few more after the first that fails: the next may have a shorter
     program in it.
@@ -149,10 +153,7 @@ class Search:
 
     def _probe(self) -> frozenset[str]:
         """Which event kinds the implementation shows: those that appear when it is led through everything once."""
-        config = {
-            "seed": 0, "brokers": 2, "controllers": 3, "block_size": 2, "max_id": 8, "prefetch": 0.0, **self.config,
-        }  # fmt: skip
-        run = Run(self.factory, config, _Nobody())
+        run = Run(self.factory, {**SMALL, **self.config}, _Nobody())
         for call in tour(self.variant):
             made = run.call(call)
             if made is not None and made.error is not None:

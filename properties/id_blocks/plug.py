@@ -85,6 +85,13 @@ class Permissions(Protocol):
 Factory = Callable[[Mapping[str, Any]], Any]
 
 
+def missing(system: Any, variant: str) -> list[str]:
+    """Methods of the plug that an implementation lacks in the mode of a variant."""
+    needed = (System,) if variant == "kraft" else (System, BridgeSystem)
+    names = [name for plug in needed for name in vars(plug) if not name.startswith("_")]
+    return [name for name in names if not callable(getattr(system, name, None))]
+
+
 def read(event: Event, column: str, absent: Any = None) -> Any:
     """One column of an event, whichever way the implementation shows it."""
     return event.get(column, absent) if isinstance(event, Mapping) else getattr(event, column, absent)
