@@ -68,6 +68,18 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Scenario:
+    """A bug that is publicly known: the variant that has it, and the one that has it mended.  ``script``: the same in
+    the reference implementation, a module:function called as function(name, broken), which returns events."""
+
+    name: str
+    says: str
+    broken: str
+    fixed: str
+    script: str
+
+
+@dataclass(frozen=True)
 class ProtocolEntry:
     """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough.
 
@@ -82,6 +94,7 @@ class ProtocolEntry:
     implementations: tuple[tuple[str, str], ...] = ()
     simulators: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
     claims: tuple[Claim, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
     verified: bool = True
 
     def variant(self, name: str) -> Variant:

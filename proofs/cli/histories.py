@@ -26,7 +26,7 @@ def settings(spark: bool, master: str) -> Any:
 
 
 def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """``["broken=stale_answer", "drop=0.1"]`` as a dict with numbers where they are numbers."""
+    """``["broken=answers_before_commit", "drop=0.1"]`` as a dict with numbers where they are numbers."""
     import json
 
     parsed: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def generate(
     Spark's workers write the Parquet files, and a manifest says what they hold; the same seed gives the same histories
     on any number of cores.
 
-    Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=stale_answer
+    Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=answers_before_commit
     """
     from fencepost.proofs.generate import generate as run
 

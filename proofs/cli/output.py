@@ -15,6 +15,13 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 SIGNS = {"holds": "[green]holds[/]", "violated": "[red]violated[/]", "unknown": "[yellow]unknown[/]"}
 
 
+def verdict_sign(kind: str, verdict: str) -> str:
+    """The word for a verdict: a witness is reached or not, everything else holds or is violated."""
+    if kind == "sometimes":
+        return {"holds": "[green]reached[/]", "violated": "[red]not reached[/]"}.get(verdict, SIGNS["unknown"])
+    return SIGNS[verdict]
+
+
 def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
@@ -34,7 +41,7 @@ def verdict_line(results: Sequence[Result]) -> str:
     worst = next(
         (r for r in results if not r.as_expected), next((r for r in results if r.verdict == "violated"), first)
     )
-    sign = "[green]reached[/]" if worst.kind == "sometimes" and worst.verdict == "holds" else SIGNS[worst.verdict]
+    sign = verdict_sign(worst.kind, worst.verdict)
     sign += " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
     wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
     padding = " " * max(0, 21 - len(Text.from_markup(sign)))

@@ -163,6 +163,11 @@ def _list_variants(entry: ProtocolEntry) -> None:
     for variant in entry.variants:
         tag = f"  [{variant.rule}]" if variant.rule else ""
         console.print(f"    {variant.name:<36} {variant.says}{tag}", markup=False)
+    if entry.scenarios:
+        console.print("known bugs")
+        for known in entry.scenarios:
+            where = f"in {known.broken}, mended in {known.fixed}"
+            console.print(f"    {known.name:<14} {known.says}: {where}", markup=False)
     console.print("bounds")
     for bound, reason in entry.reasons.items():
         console.print(f"    {bound:<14} {reason}")

@@ -12,7 +12,7 @@ from fencepost.model.id_blocks.rejected import (
     UncoordinatedRepaired,
 )  # fmt: skip
 
-from ..catalogue import Claim, Profile, ProtocolEntry, Variant
+from ..catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
 from .controllers import BridgeProperties, DefenceInDepth, KraftProperties, ZookeeperProperties
 from .promises import Promises
 
@@ -181,5 +181,10 @@ ID_BLOCKS = ProtocolEntry(
         Claim("730.11", "kraft", _SAFE, ("a_second_block_in_use",), "a broker takes the block as soon as the answer is there"),
         Claim("730.12", "kraft", _SAFE, ("fetched_ahead",), "a broker may ask for the next block at any time"),
         Claim("730.13", "bridge", _SAFE, ("both_ways_at_once",), "brokers and the controller write the same node"),
+    ),
+    scenarios=(
+        Scenario("KAFKA-15552", "the move to KRaft gives out ZooKeeper's latest block again", "bridge-from-block-start", "bridge", f"{REFERENCE}.scenarios:scenario"),
+        Scenario("KAFKA-20031", "a block that starts at the last id held passes the broker's check", "kraft-faulty-controller-off-by-one", "kraft-faulty-controller", f"{REFERENCE}.scenarios:scenario"),
+        Scenario("KAFKA-14694", "two threads install the next block, and one claim counter serves both", "kraft-threads-without-test", "kraft-threads", f"{REFERENCE}.scenarios:scenario"),
     ),
 )  # fmt: skip

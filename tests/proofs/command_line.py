@@ -1,0 +1,61 @@
+"""The command line for tests: in this process, or in one of its own, with exit code and both streams."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+from fencepost.proofs.cli import main
+
+SCRIPT = Path(sys.executable).parent / "fencepost"
+TIMES = ("seconds", "cpu_seconds", "events_per_second")
+
+
+class Ran(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+def fencepost(*words: object) -> Ran:
+    """Run the entry point in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    argv = ["fencepost", *map(str, words)]
+    with mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as ended:
+            return Ran(int(ended.code or 0), out.getvalue(), err.getvalue())
+    raise AssertionError("main() returned without an exit code")
+
+
+def clean_environment(**further: str) -> dict[str, str]:
+    """This process's environment without what makes a terminal of a pipe."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")}
+    return {**kept, **further}
+
+
+def process(*words: object, cpus: str | None = None, **environment: str) -> Ran:
+    """Run the installed script in a process of its own, perhaps on some CPUs only (as taskset names them)."""
+    bound = ["taskset", "-c", cpus] if cpus else []
+    command = [*bound, str(SCRIPT), *map(str, words)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=clean_environment(**environment), check=False)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def read_json(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def untimed(document: Any) -> Any:
+    """A JSON document without the fields that say how long something took."""
+    if isinstance(document, dict):
+        return {key: untimed(value) for key, value in document.items() if key not in TIMES}
+    return [untimed(value) for value in document] if isinstance(document, list) else document
