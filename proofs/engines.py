@@ -10,8 +10,8 @@ from fencepost.proofs.explore import Exploration, Progress, explore
 from fencepost.proofs.induction import Obligation, prove
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.results import Result, Trace, Verdict
+from fencepost.proofs.solver.solving import RLIMIT
 from fencepost.proofs.words import say_trace
-from fencepost.proofs.z3_solving import RLIMIT
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
 Told = Callable[[Any], None]

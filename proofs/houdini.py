@@ -15,7 +15,7 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.terms import Term, variables
 from fencepost.proofs.induction import invariant, steps, written
 from fencepost.proofs.results import Verdict
-from fencepost.proofs.z3_solving import RLIMIT, Question
+from fencepost.proofs.solver.solving import RLIMIT, Question
 
 
 @dataclass

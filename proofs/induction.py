@@ -17,8 +17,8 @@ from fencepost.model.language.terms import TRUE, Term, both, variables
 from fencepost.model.language.terms import term as make_term
 from fencepost.model.language.types import BOOL, ScalarType
 from fencepost.proofs.results import Verdict
-from fencepost.proofs.z3_models import Counterexample, Shrinker
-from fencepost.proofs.z3_solving import RLIMIT, Question
+from fencepost.proofs.solver.models import Counterexample, Shrinker
+from fencepost.proofs.solver.solving import RLIMIT, Question
 
 Kind = Literal["initial", "preserved", "step", "antecedent", "enabled", "dead"]
 

@@ -172,7 +172,7 @@ class Plain:
         return "\n".join([*lines, "    return N", ""])
 
     def _cut_outside(self, keys: tuple[ScalarType, ...]) -> Iterator[str]:
-        """Under bounds, a step that assigns an entry at a key past its range has no state, even if the entry is zero."""
+        """Under bounds, a step that assigns at a key past its range has no state, even if what it assigns is zero."""
         for i, kind in enumerate(keys):
             if self.bounds is not None and isinstance(kind, NumberType):
                 yield f"    if k[{i}] not in {self._range(kind)}: return None"

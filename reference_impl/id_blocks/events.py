@@ -75,7 +75,7 @@ class IdBlockLog(EventLog):
 
     __slots__ = ()
 
-    def emit(  # noqa: PLR0917 (the hot path: one call per event, by position where it shows in the profile)
+    def emit(
         self,
         kind: int,
         node: int = -1,

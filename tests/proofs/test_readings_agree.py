@@ -16,7 +16,7 @@ from fencepost.proofs.explore import explore, reachable_sample
 from fencepost.proofs.ground import Ground, evaluate, ground
 from fencepost.proofs.plain import Plain, freeze, zero_value
 from fencepost.proofs.results import State
-from fencepost.proofs.z3_concrete import Concrete, Step
+from fencepost.proofs.solver.concrete import Concrete, Step
 from fencepost.properties.catalogue import Variant, bounds_of, protocols
 
 EVERY = [(entry, v) for entry in protocols().values() for v in entry.variants if v.reading is None]

@@ -7,7 +7,7 @@ from fencepost.model.language import ModelError
 from fencepost.model.language.mutations import settle
 from fencepost.proofs.plain import Plain
 from fencepost.proofs.results import Event
-from fencepost.proofs.z3_concrete import Concrete, Step
+from fencepost.proofs.solver.concrete import Concrete, Step
 from z3_protocols import (
     ALLOCATION_BOUNDS,
     JOURNAL_BOUNDS,

@@ -12,10 +12,10 @@ from typing import Any
 
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.types import AtomsType, Bounds, OptionType, SeqType
-from fencepost.proofs.cases import CaseReading, CaseState, Keys, Value
-from fencepost.proofs.circuit import FALSE, TRUE, Circuit, Model
+from fencepost.proofs.bounded.cases import CaseReading, CaseState, Keys, Value
+from fencepost.proofs.bounded.circuit import FALSE, TRUE, Circuit, Model
+from fencepost.proofs.bounded.symmetry import Touched, independent, touches
 from fencepost.proofs.results import Event, State, Trace
-from fencepost.proofs.symmetry import Touched, independent, touches
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from typing import Any
 
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.types import AtomsType, MapType, NumberType, OptionType, SeqType, Type
-
-from .observed import Check, Phase
-from .plain import Plain
-from .results import Event, State
+from fencepost.proofs.conformance.observed import Check, Phase
+from fencepost.proofs.plain import Plain
+from fencepost.proofs.results import Event, State
 
 UNLIMITED = 1 << 70  # beyond every int64 and every sum of two
 

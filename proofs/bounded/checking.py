@@ -14,11 +14,11 @@ from fencepost.model.language.errors import ModelError
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.types import Bounds
-from fencepost.proofs.cases import CaseReading
-from fencepost.proofs.circuit import FALSE, TRUE, Circuit
+from fencepost.proofs.bounded.cases import CaseReading
+from fencepost.proofs.bounded.circuit import FALSE, TRUE, Circuit
+from fencepost.proofs.bounded.symmetry import interchangeable
+from fencepost.proofs.bounded.unrolling import Unrolling
 from fencepost.proofs.results import Trace, Verdict
-from fencepost.proofs.symmetry import interchangeable
-from fencepost.proofs.unrolling import Unrolling
 
 RLIMIT = 200_000_000
 """Z3's resource limit for each question; sixteen steps of the largest protocol here need a tenth of it."""

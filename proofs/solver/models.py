@@ -12,9 +12,9 @@ from typing import Any
 import z3
 from fencepost.model.language.types import AtomsType, BoolType, EnumType, NumberType, OptionType, ScalarType
 from fencepost.proofs.results import Event, State
-from fencepost.proofs.z3_solving import Question
-from fencepost.proofs.z3_states import map_parts
-from fencepost.proofs.z3_terms import Reading, Value
+from fencepost.proofs.solver.solving import Question
+from fencepost.proofs.solver.states import map_parts
+from fencepost.proofs.solver.terms import Reading, Value
 
 CEILINGS = (0, 1, 2, 3, 4, 6, 9, 15)
 LARGEST_SORT = 6

@@ -18,18 +18,17 @@ from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.id_blocks.zookeeper import Zookeeper
 from fencepost.model.language.mutations import settle
 from fencepost.model.language.protocol import Spec
+from fencepost.proofs.columns import Columns
+from fencepost.proofs.columns.magnitudes import NOTHING, Growth, growth_of_step, stays_small
+from fencepost.proofs.conformance.batches import Batch, batch_of
+from fencepost.proofs.conformance.explanations import explanation, told_check, told_event
+from fencepost.proofs.conformance.lockstep import Misfit, misfits
+from fencepost.proofs.conformance.observed import Check, Phase, phases_by_kind
+from fencepost.proofs.conformance.plainly import PlainReplay
+from fencepost.proofs.replay import Undecided
 from fencepost.properties.history import HistoryError, Kind, Manifest
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.id_blocks.observations import BY_VARIANT, COLUMNS
-
-from .columns import Columns
-from .conformance_batches import Batch, batch_of
-from .conformance_columns import Misfit, misfits
-from .conformance_plain import PlainReplay
-from .explanations import explanation, told_check, told_event
-from .magnitudes import NOTHING, Growth, growth_of_step, stays_small
-from .observed import Check, Phase, phases_by_kind
-from .replay import Undecided
 
 VARIANTS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
 MODEL_OF_MODE = {"kraft": "kraft", "zookeeper": "bridge", "bridge": "bridge"}

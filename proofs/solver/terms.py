@@ -26,7 +26,7 @@ from fencepost.model.language.types import (
     ScalarType,
     SeqType,
 )  # fmt: skip
-from fencepost.proofs.finite import free_locals, scalar_values
+from fencepost.proofs.solver.finite import free_locals, scalar_values
 
 Value = tuple[Any, ...]
 Locals = Mapping[str, Value]

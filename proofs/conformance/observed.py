@@ -14,8 +14,7 @@ from fencepost.model.language.protocol import Spec
 from fencepost.model.language.recording import Update
 from fencepost.model.language.terms import TRUE, Term, conjuncts, local, substitute, subterms
 from fencepost.model.language.types import AtomsType, ScalarType, scalar
-
-from .words import say
+from fencepost.proofs.words import say
 
 Role = Literal["before", "guard", "after", "member", "kind"]
 

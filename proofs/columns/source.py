@@ -14,8 +14,7 @@ import numpy as np
 from fencepost.model.language.recording import Update
 from fencepost.model.language.terms import Term
 from fencepost.model.language.types import EnumType, MapType, ScalarType, Type
-
-from .column_arithmetic import NAMES
+from fencepost.proofs.columns.arithmetic import NAMES
 
 Masks = tuple[np.ndarray, ...]
 Run = Callable[..., Masks | None]

@@ -6,7 +6,7 @@ from typing import Any
 import z3
 from fencepost.model.language.recording import Update
 from fencepost.model.language.types import NAT, MapType, ScalarType, SeqType
-from fencepost.proofs.z3_terms import Locals, Reading, Value, View, unbounded_sequence
+from fencepost.proofs.solver.terms import Locals, Reading, Value, View, unbounded_sequence
 
 
 def map_parts(reading: Reading, name: str) -> tuple[tuple[ScalarType, ...], ScalarType]:

@@ -26,9 +26,8 @@ from fencepost.model.language.types import (
     SeqType,
     evaluate_bound,
 )  # fmt: skip
-
-from .column_source import ColumnsError, Program, Run, compile_step
-from .results import State
+from fencepost.proofs.columns.source import ColumnsError, Program, Run, compile_step
+from fencepost.proofs.results import State
 
 __all__ = ["ColumnStates", "Columns", "ColumnsError"]
 

@@ -21,8 +21,8 @@ from fencepost.model.language.types import (
     ScalarType,
     SeqType,
 )  # fmt: skip
-from fencepost.proofs.circuit import FALSE, TRUE, Circuit
-from fencepost.proofs.finite import free_locals, scalar_values
+from fencepost.proofs.bounded.circuit import FALSE, TRUE, Circuit
+from fencepost.proofs.solver.finite import free_locals, scalar_values
 
 Cases = dict[Any, int]
 Value = Any

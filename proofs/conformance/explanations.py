@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 
 from fencepost.model.language.protocol import Spec
 from fencepost.model.rules import RULES
+from fencepost.proofs.conformance.observed import Check
+from fencepost.proofs.conformance.plainly import Stop
+from fencepost.proofs.results import Event, State
+from fencepost.proofs.words import first_sentence, say_state
 from fencepost.properties.history import Kind
 from fencepost.properties.history.id_block_events import USED_BY
-
-from .conformance_plain import Stop
-from .observed import Check
-from .results import Event, State
-from .words import first_sentence, say_state
 
 NEAREST = 5
 

@@ -15,10 +15,10 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.recording import Update
 from fencepost.model.language.terms import Term, subterms
 from fencepost.model.language.types import Bounds, OptionType, ScalarType, SeqType
-from fencepost.proofs.finite import free_locals, scalar_values
 from fencepost.proofs.results import Event, State
-from fencepost.proofs.z3_states import UpdatedState, initial_state, map_parts
-from fencepost.proofs.z3_terms import Reading, Value, View
+from fencepost.proofs.solver.finite import free_locals, scalar_values
+from fencepost.proofs.solver.states import UpdatedState, initial_state, map_parts
+from fencepost.proofs.solver.terms import Reading, Value, View
 
 
 @dataclass(frozen=True)

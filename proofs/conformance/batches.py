@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from fencepost.model.language.types import AtomsType, BoolType, scalar
+from fencepost.proofs.conformance.observed import Phase
 from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.id_blocks.observations import COLUMNS
 from fencepost.properties.id_blocks.slots import computed_columns
-
-from .observed import Phase
 
 MOST_BROKERS = 1024  # more are renumbered: maps over brokers are as wide as the largest number
 

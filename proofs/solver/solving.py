@@ -13,8 +13,8 @@ import z3
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.terms import Term, subterms
 from fencepost.proofs.results import Verdict
-from fencepost.proofs.z3_states import SymbolicState, UpdatedState, initial_state
-from fencepost.proofs.z3_terms import Reading, Value, View
+from fencepost.proofs.solver.states import SymbolicState, UpdatedState, initial_state
+from fencepost.proofs.solver.terms import Reading, Value, View
 
 RLIMIT = 2_000_000
 """Five times what the hardest proof of this house needs, and at most ten seconds or so of one core."""

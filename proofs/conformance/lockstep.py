@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from fencepost.model.language.terms import TRUE, variables
-
-from .columns import Columns, ColumnStates
-from .conformance_batches import Batch
-from .conformance_schedule import schedule
-from .observed import Check, Phase
+from fencepost.proofs.columns import Columns, ColumnStates
+from fencepost.proofs.conformance.batches import Batch
+from fencepost.proofs.conformance.observed import Check, Phase
+from fencepost.proofs.conformance.schedule import schedule
 
 Rows = np.ndarray
 Phases = tuple[Phase, ...]
