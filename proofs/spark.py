@@ -137,7 +137,7 @@ def _require_java() -> None:
     java = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java")
     if java is None:
         place = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no `java` on the PATH"
-        raise SparkUnavailable(f"Spark needs Java 17 or newer: {place}; install it, or work without Spark")
+        raise SparkUnavailable(f"Spark needs Java 17 or newer: {place}; install it, or work without Spark (--no-spark)")
 
 
 @contextlib.contextmanager

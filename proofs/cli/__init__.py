@@ -83,6 +83,7 @@ INPUT_ERRORS = {
     "fencepost.properties.history": "HistoryError",
     "fencepost.proofs.agreement": "ImplementationError",
     "fencepost.proofs.explore": "TooManySteps",
+    "fencepost.proofs.explore.compiled": "NotInstalled",
     "fencepost.proofs.ground": "BoundsError",
     "fencepost.proofs.recording.errors": "RecordingError",
     "fencepost.proofs.recording.wire": "WireError",
