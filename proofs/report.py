@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.proofs.results import Result
-from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 
 def write_json(file: Path, document: Any) -> None:
@@ -26,17 +26,21 @@ def verify_document(seed: int, profile: str, results: Iterable[Result]) -> dict[
 
 
 def write_junit(file: Path, results: Sequence[Result], problems: Sequence[str] = ()) -> None:
-    """One test suite per variant, one case per property and engine; not as expected is a failure, unknown an error."""
+    """One test suite per variant, one case per property and engine: what is not as expected is a failure, or an error
+    if it is unknown; what is unknown as expected is skipped, with the reason."""
     report = JUnitXml("fencepost verify")
     suites: dict[str, TestSuite] = {}
     for r in results:
         name = f"{r.protocol}/{r.variant}"
         suite = suites.setdefault(name, TestSuite(name))
-        case = TestCase(r.property, f"{name}.{r.engine}", r.seconds)
+        what = f" of {r.evidence['histories']}" if "histories" in r.evidence else ""
+        case = TestCase(r.property, f"{name}.{r.engine}{what}", r.seconds)
         if not r.as_expected:
             message = f"{r.verdict}, and {r.expected} was expected"
             case.result = [(Error if r.verdict == "unknown" else Failure)(message)]
             case.system_out = "\n".join(r.evidence.get("words", ()))
+        elif r.verdict == "unknown":
+            case.result = [Skipped(r.evidence.get("reason", "unknown"))]
         suite.add_testcase(case)
     if problems:
         suite = suites.setdefault("engines", TestSuite("engines"))

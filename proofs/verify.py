@@ -155,13 +155,15 @@ def _replayed(entry: ProtocolEntry, variant: Variant, what: str, report: ReplayR
     for name in report.judged:
         broken = report.violations.get(name)
         verdict: Verdict = "violated" if broken else "holds"
-        evidence = {"events": report.events, "judged": report.judged[name]} | (
+        evidence = {"histories": what, "events": report.events, "judged": report.judged[name]} | (
             {"first": str(broken["first"])} if broken else {}
         )
         yield heading, result(entry, variant, name, "history", "replay", verdict, spent, None, evidence)
     for name, reason in report.unknown.items():
         # What a recording hides can't be judged: that it is unknown is what its manifest predicts.
-        found = result(entry, variant, name, "history", "replay", "unknown", 0, None, {"reason": reason})
+        found = result(
+            entry, variant, name, "history", "replay", "unknown", 0, None, {"histories": what, "reason": reason}
+        )
         yield heading, replace(found, expected="unknown")
 
 
