@@ -4,6 +4,7 @@ Mechanisms and rejected alternatives are judged by `necessity`, promises and cla
 by tests of the reference implementation, which cite them.  Nothing here is a verdict of its own.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -81,9 +82,10 @@ def _progress(variant: Variant, name: str) -> str:
 
 
 def _tested(number: str, tests: Path | None) -> str:
+    """The tests of the implementation, and of real brokers, that cite the rule."""
     if tests is None:
         return "held by tests of the reference implementation"
-    citing = sorted(
-        str(p.relative_to(tests.parent)) for p in tests.rglob("test_*.py") if number in p.read_text(encoding="utf-8")
-    )
+    cited = re.compile(rf"\b{re.escape(number)}\b")
+    files = sorted(p for folder in ("reference_impl", "kafka") for p in (tests / folder).glob("test_*.py"))
+    citing = [p.name for p in files if cited.search(p.read_text(encoding="utf-8"))]
     return f"held by {', '.join(citing)}" if citing else "not tested"
