@@ -8,6 +8,7 @@ import sys
 from typing import NoReturn
 
 import click
+from fencepost.proofs.cli.interrupts import interruptible
 
 COMMANDS = {
     "verify": "fencepost.proofs.cli.verify:verify",
@@ -57,7 +58,9 @@ def main() -> None:
     # Libraries report an interrupt, or a worker's end, through logging: that would be a page on top of our one line.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        sys.exit(fencepost(standalone_mode=False) or 0)
+        with interruptible():
+            code = fencepost(standalone_mode=False)
+        sys.exit(code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
