@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import fencepost, read_json, untimed
+from command_line import fencepost, read_json
 from metadata_logs import real_logs
 
 COMMANDS = ("verify", "prove", "explore", "necessity", "show", "list", "agree", "generate", "replay", "record")
@@ -147,14 +147,6 @@ def test_replay_of_simulated_histories(histories: Path, tmp_path: Path) -> None:
     assert (report["events"], report["histories"], report["violations"], report["unknown"]) == (600, 6, {}, {})
     assert report["judged"]["conformance"] == 6
     assert "conformance                  holds (6 judged)" in ran.out
-
-
-def test_replay_on_spark_is_the_same(histories: Path, tmp_path: Path) -> None:
-    """The default, local Spark, gives the same report but for the time."""
-    for name, how in (("spark", "--spark"), ("here", "--no-spark")):
-        ran = fencepost("replay", histories, how, "--json", tmp_path / f"{name}.json")
-        assert (ran.code, ran.err) == (0, "")
-    assert untimed(read_json(tmp_path / "spark.json")) == untimed(read_json(tmp_path / "here.json"))
 
 
 def test_replay_finds_a_seeded_defect(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ A changed verdict is a changed model, and has to be argued for; a changed number
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from fencepost.model.language.mutations import mutation
 from fencepost.model.language.protocol import Spec
 from fencepost.model.rules import RULES
 from fencepost.proofs.explore import explore
+from fencepost.proofs.ledger import ledger
 from fencepost.proofs.necessity import Necessity, first_broken, necessity
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.results import Trace
@@ -151,6 +153,12 @@ def test_nothing_is_left_out(found: Found) -> None:
     assert pinned == set(found)
     judged = {n for n, rule in RULES.items() if n.startswith("730.") and rule.kind in ("mechanism", "rejected")}
     assert {n.rule for n in found.values()} == judged
+
+
+def test_the_table_in_the_readme(found: Found) -> None:
+    """It is what `fencepost necessity id-blocks --table` writes, word for word."""
+    root = Path(__file__).parents[2]
+    assert ledger(ID_BLOCKS, list(found.values()), root / "tests") in (root / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

@@ -1,0 +1,89 @@
+"""What the README shows is so: its commands run, with the exit code it states, and `verify` prints what stands there."""
+
+import re
+import resource
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent / "proofs"))  # command_line and metadata_logs are the tests' of that folder
+
+from command_line import process, read_json
+from metadata_logs import real_logs
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
+COMMANDS = [line for line in SHELL if line.startswith("fencepost ")]
+EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "verdicts in" in text)
+SECONDS_PROMISED = 120
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the README's DIR, LOG_DIR and FILE are."""
+    place = tmp_path_factory.mktemp("readme")
+    real_logs(place)
+    return place
+
+
+def words_of(line: str, place: Path) -> tuple[list[str], int]:
+    """A command of the README with its placeholders filled in, and the exit code that its comment states."""
+    command, _, comment = line.partition("  #")
+    nodes = " ".join(str(place / f"node-{node}") for node in (1, 2, 3))
+    command = command.replace("LOG_DIR...", nodes).replace("FILE", str(place / "clients.jsonl"))
+    command = command.replace("--out DIR", f"--out {place / 'recorded'}").replace("DIR", str(place / "made"))
+    stated = re.search(r"exit code (\d)", comment)
+    return shlex.split(command)[1:], int(stated[1]) if stated else 0
+
+
+@pytest.mark.parametrize("line", COMMANDS, ids=[line.partition("  #")[0] for line in COMMANDS])
+def test_command(line: str, place: Path) -> None:
+    """It runs, says something, and ends with the exit code that the README states."""
+    words, code = words_of(line, place)
+    if words[0] == "replay" and not (place / "made").exists():  # if this test runs by itself
+        assert process("generate", "id-blocks/kraft", place / "made", "--histories", 20, "--no-spark").code == 0
+    ran = process(*words)
+    assert ran.code == code, ran.err
+    assert ran.out
+
+
+def test_every_command_is_shown() -> None:
+    """A newcomer meets each of them once."""
+    from fencepost.proofs.cli import COMMANDS as known
+
+    assert {words.split()[1] for words in COMMANDS} == set(known) - {"verify"}
+
+
+def test_two_commands_install_everything() -> None:
+    """One for users, one for tests, each there once, from a checkout and with pinned versions."""
+    installing = [line for line in README.splitlines() if "pip install" in line and "venv" in line]
+    assert len(installing) == len(set(installing)) == 2
+    assert all(line in SHELL and "-c .ci/constraints.txt" in line for line in installing)
+    user, developer = installing
+    assert user.endswith(". && .venv/bin/fencepost verify")
+    assert developer.endswith("-e '.[test]' && .venv/bin/python -m pytest")
+
+
+def untimed(line: str) -> str:
+    """A line of output without durations, and with single spaces."""
+    return " ".join(re.sub(r"\b\d+(\.\d+)? (ms|s)\b", "N", line).split())
+
+
+def test_verify_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    """The main job as a newcomer runs it: exit code 0, work for two minutes at most, and an excerpt that is real."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = process("verify", "--json", tmp_path / "v.json")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime  # other tests don't count
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.err == ""
+    assert spent < SECONDS_PROMISED
+    printed = [untimed(line) for line in ran.out.splitlines()]
+    shown = [untimed(line) for line in EXCERPT.splitlines() if line.strip() not in ("", "…")]
+    assert [line for line in shown if line not in printed] == []
+    results = read_json(tmp_path / "v.json")["results"]
+    assert {r["verdict"] == r["expected"] for r in results} == {True}
+    assert {r["engine"] for r in results} == {"induction", "bounded", "explore", "progress", "agreement", "replay"}
