@@ -1,4 +1,4 @@
-"""What the README shows is so: its commands run, with the exit code it states, and `verify` prints what stands there."""
+"""What the README shows is so: its commands run, with the exit code it states, and `verify` prints what it shows."""
 
 import re
 import resource

@@ -59,7 +59,7 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         with interruptible():
-            code = fencepost(standalone_mode=False)
+            code = fencepost(prog_name="fencepost", standalone_mode=False)
         sys.exit(code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
