@@ -36,7 +36,7 @@ REFUSALS = [
     (["explore", KRAFT, "--bound", "brokers=0"], "which has no elements under these bounds"),
     (["explore", KRAFT, "--bound", "size=0"], "the axiom le(1, size) does not hold for size = 0"),
     (["explore", KRAFT, "--bound", "brokers=90", "--bound", "requests=40"], "more than the 128 that are packed"),
-    (["necessity", "id-blocks", "--rule", "no-such-rule"], "there is no rule 'no-such-rule'; the rules of id-blocks that"),
+    (["necessity", "id-blocks", "--rule", "none"], "there is no rule 'none'; the rules of id-blocks that"),
     (["necessity", "id-blocks", "--rule", "730.5"], "rule 730.5 of kind interface is not judged for id-blocks"),
     (["prove", "kip618-yardstick"], "log is a sequence, and sequences are bounded while proofs are not"),
     (["agree", KRAFT, "--implementation", "nope:factory"], "there is no implementation 'nope:factory': No module"),
