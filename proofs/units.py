@@ -7,6 +7,7 @@ a small result. Nothing else crosses the border between processes: that, not the
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -108,9 +109,28 @@ def _local(
         return
     # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        for outcome in pool.map(shipped, units, chunksize=1 + len(units) // (workers * 32)):
-            yield outcome
-            advance(1)
+        try:
+            with _interrupts_held():
+                outcomes = pool.map(shipped, units, chunksize=1 + len(units) // (workers * 32))
+            for outcome in outcomes:
+                yield outcome
+                advance(1)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started within never see Ctrl-C, which a terminal sends to all: who started them ends them, quietly."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
