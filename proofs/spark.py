@@ -80,6 +80,9 @@ def collect(
         with _advancing(context, slices, len(units), advance):
             try:
                 return list(job.collect())
+            except KeyboardInterrupt:
+                context.setLogLevel("OFF")  # to stop with tasks under way is a page of errors from each
+                raise
             except Exception as error:  # py4j's own error classes are no part of pyspark's interface
                 raise SparkUnavailable(f"Spark job failed: {_cause(error)}") from error
 
