@@ -1,4 +1,4 @@
-"""fencepost.model"""
+"""What the protocols are: the language they are written in, and one file or folder per protocol."""
 
 if __name__ != "fencepost.model":
     raise ImportError(

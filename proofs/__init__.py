@@ -1,4 +1,4 @@
-"""fencepost.proofs"""
+"""How we know: readings of the traced tree, engines, reports, and the command line."""
 
 if __name__ != "fencepost.proofs":
     raise ImportError(

@@ -64,7 +64,8 @@ def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _
     for variant in (v for v in entry.variants if v.main):
         heading = f"{entry.name}/{variant.name}: {variant.says}"
         bound = bounds_of(variant, profile)
-        for found in run_induction(entry, variant) if variant.proof else ():
+        proofs = run_induction(entry, variant) if variant.proof else []
+        for found in proofs:
             yield heading, found
         results, exploration = run_explore(entry, variant, bound)
         for found in (*results, *run_bounded(entry, variant, bound, DEPTH[profile]), *run_progress(entry, variant)):
@@ -72,8 +73,10 @@ def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _
         spared = {name for name, action in variant.spec.actions.items() if action.dead}
         idle = [name for name, count in exploration.taken.items() if not count and name not in spared]
         if idle:
-            made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}; proved with them")
-        made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
+            proved = "; proved with them" if proofs and all(r.verdict == "holds" for r in proofs) else ""
+            made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}{proved}")
+        if variant.progress_bounds:
+            made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
 
 
 def _small(variant: Variant) -> str:

@@ -11,9 +11,8 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.recording import Update
 from fencepost.model.language.terms import Term
 from fencepost.model.language.types import BoolType, EnumType, MapType, OptionType, Type
-from fencepost.model.rules import RULES
 
-from .results import Event, State, Trace
+from .results import State, Trace
 
 _INFIX = {"add": "+", "sub": "-", "monus": "-", "eq": "=", "lt": "<", "le": "<="}
 _NEGATED = {"eq": "!=", "lt": ">=", "le": ">"}
@@ -77,10 +76,6 @@ def say_value(value: Any, kind: Type) -> str:
         case BoolType():
             return "yes" if value else "no"
     return str(value)
-
-
-def say_event(event: Event) -> str:
-    return str(event)
 
 
 def say_update(update: Update) -> str:
@@ -167,7 +162,3 @@ def say_state(spec: Spec, state: State) -> Iterator[str]:
                 )
         elif value:
             yield f"{name}: {value if isinstance(value, tuple) else say_value(value, kind)}"
-
-
-def rule_words(number: str) -> str:
-    return f"{number}  {RULES[number].says}" if number in RULES else number

@@ -1,4 +1,4 @@
-"""fencepost.properties"""
+"""What must be true: promises, lemmas, witnesses, progress, history properties, and the plug for implementations."""
 
 if __name__ != "fencepost.properties":
     raise ImportError(

@@ -90,10 +90,6 @@ NAT = NumberType("Nat")
 INT = NumberType("Int", signed=True)
 
 
-def is_number(kind: Type) -> bool:
-    return isinstance(kind, NumberType)
-
-
 Place = tuple[str, int]
 
 

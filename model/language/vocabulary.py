@@ -65,13 +65,6 @@ def either(number: str, says: Any, **instead: Any) -> Symbol:
     return Symbol(term("choice", terms, (number, tuple(instead)), kind))
 
 
-def constant_of(value: bool) -> Symbol:
-    """A Bool symbol for a plain truth value, for `either` between two of them."""
-    from .terms import FALSE, TRUE
-
-    return Symbol(TRUE if value else FALSE)
-
-
 def when(condition: Any, then: Any, otherwise: Any) -> Symbol:
     """``then`` if the condition holds, else ``otherwise``: the expression, not the statement."""
     return choose(condition, then, otherwise)
