@@ -48,9 +48,43 @@ RULES: dict[str, Rule] = _ledger("""
 730.19 mechanism  An answer is installed at most once, and only for the outstanding request.
 730.20 mechanism  A malformed block, or one that starts at or below the last id held, is refused.
 730.21 interface  In ZooKeeper mode the RPC is used from inter-broker protocol 3.0-IV0 on; in KRaft always.
+txn.P1 promise    Once a fence to an epoch is acknowledged, nothing written later under an older epoch is ever visible as committed.
+txn.P2 promise    All effects of a transaction, records on every partition and offsets, share one fate.
+txn.P3 promise    A read_committed reader never gets a record of an aborted or open transaction.
+txn.P4 promise    A record of a transaction whose commit was acknowledged reaches every reader that reads to the end.
+txn.P5 promise    A transaction has one outcome at most, the one that its owner decided or was told.
+txn.P6 promise    One logical send appears at most once in a partition, within the window of duplicates.
+txn.P7 promise    A producer id and epoch handed out stand for one owner; epochs of an id never go down, nor past their end.
+txn.P8 promise    A legitimate client that is alone and repeats its own request is never fenced.
+txn.P9 promise    State rebuilt from the log, compacted or not, equals the live state.
+txn.P10 promise    Every open transaction and every pending state is resolved in the end, and the last stable offset moves.
+txn.1  mechanism  InitProducerId raises the epoch, so that older instances are refused.
+txn.2  mechanism  InitProducerId with the current id and epoch raises it once; repeated with the epoch before, it gets the same answer; older ones are fenced.
+txn.3  mechanism  Before InitProducerId succeeds, an open transaction is ended by markers that carry the raised epoch; until then: CONCURRENT_TRANSACTIONS.
+txn.4  mechanism  After epoch 32766 the producer id changes; 32767 is never handed out.
+txn.5  mechanism  While a transition is pending the answer is CONCURRENT_TRANSACTIONS, before any epoch is looked at.
+txn.6  mechanism  AddPartitionsToTxn and AddOffsetsToTxn need the exact producer id and epoch.
+txn.7  mechanism  EndTxn needs the exact producer id and epoch; in v2 the epoch just ended may be repeated.
+txn.8  mechanism  The outcome is fixed once the Prepare record is durable, and is final.
+txn.9  mechanism  In v2 every end of a transaction raises the epoch.
+txn.10 mechanism  Markers reach every partition of the transaction, retried without end, and completion is recorded once.
+txn.11 mechanism  A partition refuses a marker of an older coordinator epoch.
+txn.12 mechanism  A partition refuses a producer epoch lower than the one it knows.
+txn.13 mechanism  Sequence numbers follow on, and a new epoch starts at 0.
+txn.14 mechanism  The last five batches answer duplicates with their old offset; a new epoch clears them, and an abort does not leave them answering.
+txn.15 mechanism  Before the first append of a transaction the leader asks the coordinator, and at the append checks that it is still the same question.
+txn.16 mechanism  In v2 a newer epoch's write is refused, to be retried, while an older epoch's transaction is open on the partition.
+txn.17 mechanism  Readers stop strictly below the last stable offset and skip aborted ranges.
+txn.18 mechanism  A transaction that timed out is fenced and then aborted; a fence that failed is remembered and raises the epoch no second time.
+txn.19 mechanism  A coordinator that takes over rebuilds from the log and sends the markers of every Prepare again.
+txn.20 mechanism  Only idle transactional ids expire.
+txn.21 mechanism  Offsets committed in a transaction stay pending until the marker reaches the group's partition.
+txn.22 mechanism  Admin.fenceProducers makes an unknown id known, and leaves it idle under a raised epoch.
 618.4  mechanism  A set of configurations that stands after the latest count record needs a round of fencing.
 618.7  mechanism  The task count record is written only after every fencing succeeded.
 618.6  mechanism  The ids fenced are as many as the latest count record says.
+618.12 mechanism  One id is fenced by InitProducerId without id or epoch at its coordinator, which ends an unfinished transaction first.
+618.13 interface  Admin.fenceProducers gives a producer id and epoch per id, and fails as a whole if one of them fails.
 618.16 mechanism  A task start is abandoned unless the latest count record stands after its set of configurations.
 618.18 mechanism  A task's transactional producer is opened, which fences the previous holder of the id.
 618.19 mechanism  After that the task reads to the end again and gives up if there is a newer set than its own.
