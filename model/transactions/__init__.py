@@ -1,0 +1,1 @@
+"""Transactions: how records, offsets and their fate are kept together."""
