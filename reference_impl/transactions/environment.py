@@ -1,0 +1,114 @@
+"""What all nodes of one cluster share: clock, log, network, configuration, and the numbers that are given out once."""
+
+from collections.abc import Callable
+
+from fencepost.reference_impl.simulation import FaultMix, Kernel, Network, Node
+from fencepost.reference_impl.simulation.kernel import Handler
+from fencepost.reference_impl.transactions.config import Config
+from fencepost.reference_impl.transactions.events import TransactionEventLog
+
+# Alias of the node that coordinates the transactional ids at the moment a message is delivered.
+COORDINATOR = "coordinator"
+
+BROKERS = 3  # only for the column `node`: who leads or coordinates moves to the next broker
+
+
+def partition_name(partition: int) -> str:
+    """The address of a partition's leader: data partitions first, then the offsets partition of each group."""
+    return f"partition-{partition}"
+
+
+def client_name(slot: int) -> str:
+    """The address of the producer instance that holds a slot at the moment a message is delivered."""
+    return f"client-{slot}"
+
+
+class DrivenPace:
+    """Nobody hurries: appends to the transaction log wait for the driver."""
+
+    __slots__ = ()
+
+    def append_later(self, node: Node, finish: Callable[[bool], object]) -> None:
+        """One more append to the transaction log is under way."""
+
+    def load_later(self, node: Node, load: Handler) -> None:
+        """A new coordinator loads its log: at once, since nothing can happen between a driver's two calls."""
+        load(None)
+
+
+class SeededPace:
+    """Appends finish, and fail, by themselves after a random while; a new coordinator takes its time to load."""
+
+    __slots__ = ("_append_us", "_failure", "_faults", "_kernel", "_load_us")
+
+    def __init__(self, kernel: Kernel, faults: FaultMix, append_failure: float, append_us: int, load_us: int) -> None:
+        self._kernel = kernel
+        self._faults = faults
+        self._failure = append_failure
+        self._append_us = append_us
+        self._load_us = load_us
+
+    def append_later(self, node: Node, finish: Callable[[bool], object]) -> None:
+        """Finish the *oldest* append of the log after a while, with or without success."""
+        failed = self._kernel.random.random() < self._failure
+        if failed:
+            self._faults.count("append_failure")
+        node.after(self._kernel.spread(self._append_us), finish, not failed)
+
+    def load_later(self, node: Node, load: Handler) -> None:
+        """Until then the coordinator answers COORDINATOR_LOAD_IN_PROGRESS."""
+        node.after(self._kernel.spread(self._load_us), load)
+
+
+class Environment:
+    """One per cluster. `without_write` are the transactional ids that the ACL denies (-1: ids without one)."""
+
+    __slots__ = (
+        "_clients", "_producer_ids", "_records", "_requests", "_txns",
+        "config", "emit", "kernel", "log", "network", "pace", "without_write",
+    )  # fmt: skip
+
+    def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace | SeededPace) -> None:
+        self.config = config
+        self.kernel = kernel
+        self.network = network
+        self.pace = pace
+        self.log = TransactionEventLog(kernel)
+        self.emit = self.log.emit
+        self.without_write: set[int] = set()
+        self._clients = self._producer_ids = self._records = self._requests = self._txns = 0
+
+    @property
+    def now_ms(self) -> int:
+        """Virtual milliseconds, the unit of every time that Kafka stores."""
+        return self.kernel.now // 1000
+
+    def next_client(self) -> int:
+        """The number of a new client instance: a producer's, also after a restart, or an admin's."""
+        number = self._clients
+        self._clients += 1
+        return number
+
+    def next_request(self) -> int:
+        """A correlation number that no request of this history has had: an old answer never fits a new request."""
+        number = self._requests
+        self._requests += 1
+        return number
+
+    def next_record(self) -> int:
+        """The number of a new logical send."""
+        number = self._records
+        self._records += 1
+        return number
+
+    def next_txn(self) -> int:
+        """The number of a client's new transaction."""
+        number = self._txns
+        self._txns += 1
+        return number
+
+    def next_producer_id(self) -> int:
+        """A producer id that nobody has had; blocks of them are another protocol's business (KIP-730)."""
+        number = self._producer_ids
+        self._producer_ids += 1
+        return number

@@ -1,0 +1,177 @@
+"""The plug: a whole cluster with its clients behind the few operations by which a driver moves it, step by step.
+
+Nothing happens between two calls: deliveries, appends to the transaction log and time are the driver's. `Parts` are
+the pieces that a broken implementation replaces.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.reference_impl.simulation import Kernel, Network
+from fencepost.reference_impl.transactions.config import parse
+from fencepost.reference_impl.transactions.coordinator import Coordinator
+from fencepost.reference_impl.transactions.environment import (
+    COORDINATOR,
+    DrivenPace,
+    Environment,
+    client_name,
+    partition_name,
+)
+from fencepost.reference_impl.transactions.events import Event, Kind, readable
+from fencepost.reference_impl.transactions.leader import OffsetsLeader, PartitionLeader
+from fencepost.reference_impl.transactions.log import PartitionLog
+from fencepost.reference_impl.transactions.offsets import OffsetsLog
+from fencepost.reference_impl.transactions.record_batches import encode
+from fencepost.reference_impl.transactions.roles import (
+    AdminFactory,
+    ProducerFactory,
+    ProducerRole,
+    ReaderFactory,
+    ReaderRole,
+)
+from fencepost.reference_impl.transactions.transaction_log import TransactionLog
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The replaceable pieces of a cluster; the defaults are the correct ones."""
+
+    producer: ProducerFactory
+    admin: AdminFactory
+    reader: ReaderFactory
+    coordinator: type[Coordinator] = Coordinator
+    leader: type[PartitionLeader] = PartitionLeader
+    log: type[PartitionLog] = PartitionLog
+    offsets_leader: type[OffsetsLeader] = OffsetsLeader
+    offsets_log: type[OffsetsLog] = OffsetsLog
+
+
+class System:
+    """One cluster. Slots, data partitions and groups are numbered from 0; offsets partitions follow the data ones."""
+
+    def __init__(self, env: Environment, parts: Parts) -> None:
+        config = env.config
+        self.env = env
+        self.parts = parts
+        self.transaction_log = TransactionLog()
+        self.coordinator = self._new_coordinator(0)
+        data = range(config.partitions)
+        offsets = range(config.partitions, config.all_partitions)
+        self.leaders: list[PartitionLeader] = [parts.leader(env, parts.log(env, number)) for number in data]
+        self.leaders += [parts.offsets_leader(env, parts.offsets_log(env, number)) for number in offsets]
+        for leader in self.leaders:
+            env.network.nodes[leader.name] = leader
+        self.producers: list[ProducerRole] = [self._new_producer(slot) for slot in range(config.clients)]
+        self.readers: dict[int, ReaderRole] = {}
+        self.admins = 0
+
+    def messages(self) -> list[tuple[int, str, str, str, int]]:
+        """What is in flight: (number, kind, source, target, request), oldest first."""
+        flying = self.env.network.in_flight.values()
+        return [(m.number, m.kind, m.source, m.target, m.body.number) for m in flying]
+
+    def deliver(self, number: int, keep: bool = False) -> None:
+        """Deliver a message now; `keep` leaves a copy in flight. Raises KeyError if there is no such message."""
+        self.env.network.deliver(number, keep)
+
+    def drop(self, number: int) -> None:
+        """Lose a message. Raises KeyError if there is no such message."""
+        self.env.network.drop(number)
+
+    def init(self, slot: int) -> bool:
+        """initTransactions()."""
+        return self.producers[slot].init()
+
+    def begin(self, slot: int) -> bool:
+        """beginTransaction()."""
+        return self.producers[slot].begin()
+
+    def send(self, slot: int, partition: int) -> bool:
+        """send() of one record; for an offsets partition sendOffsetsToTransaction()."""
+        return self.producers[slot].send(partition)
+
+    def commit(self, slot: int) -> bool:
+        """commitTransaction()."""
+        return self.producers[slot].commit()
+
+    def abort(self, slot: int) -> bool:
+        """abortTransaction()."""
+        return self.producers[slot].abort()
+
+    def restart_client(self, slot: int) -> None:
+        """Crash; a new instance, not initialised, takes the slot. What the old one sent stays in flight."""
+        self.producers[slot].crash()
+        self.producers[slot] = self._new_producer(slot)
+
+    def fence(self) -> bool:
+        """Admin.fenceProducers([id 0]) by a fresh admin instance (txn.22)."""
+        admin = self.parts.admin(self.env, self.admins)
+        self.env.network.nodes[admin.name] = admin
+        self.admins += 1
+        return admin.fence(0)
+
+    def log_append(self, ok: bool = True) -> bool:
+        """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
+        return self.coordinator.finish_append(ok)
+
+    def fail_over(self, durable: bool = True) -> None:
+        """Another node takes over the transaction log; `durable`: unfinished appends made it into the log (txn.19)."""
+        self.coordinator.resign(durable)
+        self.coordinator = self._new_coordinator(self.coordinator.coordinator_epoch + 1)
+        self.coordinator.take_over()
+
+    def change_leader(self, partition: int) -> None:
+        """Another leader for the partition: what was in memory only is gone."""
+        self.leaders[partition].change()
+
+    def advance(self, ms: int) -> None:
+        """Let virtual milliseconds pass: requests and transactions time out, markers are sent again, ids expire."""
+        self.env.kernel.advance(ms * 1000)
+
+    def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
+        """The (offset, record) pairs that a reader gets next, read_committed or read_uncommitted."""
+        return self._reader(reader).read(self.leaders[partition].log, committed)
+
+    def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
+        """OffsetFetch with require_stable of a group's partition: (error, record), record -1 if there is none."""
+        return self._reader(reader).fetch_offset(self._offsets_log(partition))
+
+    def log_bytes(self, partition: int) -> bytes:
+        """The partition's log as Kafka's record batches (magic 2), control batches included."""
+        return encode(self.leaders[partition].log.batches)
+
+    def drain_events(self) -> list[Event]:
+        """The events since the last call, in order."""
+        return [readable(row) for row in self.env.log.drain_rows()]
+
+    def _new_coordinator(self, epoch: int) -> Coordinator:
+        coordinator = self.parts.coordinator(self.env, self.transaction_log, epoch)
+        self.env.network.nodes[COORDINATOR] = coordinator
+        return coordinator
+
+    def _new_producer(self, slot: int) -> ProducerRole:
+        producer = self.parts.producer(self.env, slot)
+        self.env.network.nodes[client_name(slot)] = producer
+        return producer
+
+    def _reader(self, reader: int) -> ReaderRole:
+        if reader not in self.readers:
+            self.readers[reader] = self.parts.reader(self.env, reader)
+        return self.readers[reader]
+
+    def _offsets_log(self, partition: int) -> OffsetsLog:
+        log = self.leaders[partition].log
+        if not isinstance(log, OffsetsLog):
+            raise ValueError(
+                f"partition {partition} holds records, not offsets: offsets partitions are numbered from "
+                f"{self.env.config.partitions} to {self.env.config.all_partitions - 1}"
+            )
+        return log
+
+
+def build(config: Mapping[str, Any], parts: Parts) -> System:
+    """A driven cluster made of these parts."""
+    checked = parse(config)
+    kernel = Kernel(checked.seed)
+    return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
