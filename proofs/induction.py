@@ -96,6 +96,9 @@ def _obligations(spec: Spec, properties: Mapping[str, Property], rlimit: int, ex
     initially = Question.initial(spec, rlimit)
     for name, term in always.items():
         yield _decide(initially, "initial", name, term, always, examples=examples)
+    for name, item in properties.items():
+        if item.kind == "step" and item.initially is not None:
+            yield _decide(initially, "initial", name, item.initially, always, examples=examples)
     somewhere = Question.state(spec, always.values(), rlimit)
     for name, term in always.items():
         for antecedent in antecedents(term):

@@ -45,9 +45,12 @@ class Variant:
 
     @cached_property
     def asked(self) -> dict[str, Property]:
-        """The properties that are asked of this variant; lemmas only of the main ones, since they serve a proof."""
-        every = self.properties.properties
-        return {n: p for n, p in every.items() if n not in self.leaves_out and (self.main or p.role != "lemma")}
+        """The properties that are asked of this variant; lemmas and refinements only of the main ones, since they serve
+        a proof."""
+        spared = () if self.main else ("lemma", "refinement")
+        return {
+            n: p for n, p in self.properties.properties.items() if n not in self.leaves_out and p.role not in spared
+        }
 
     @property
     def main(self) -> bool:

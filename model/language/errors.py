@@ -22,3 +22,8 @@ def mistake(what: str, instead: str, where: tuple[str, int] | None = None) -> Mo
     """The error to raise: ``file:line: what; instead``."""
     file, line = where or caller()
     return ModelError(f"{file}:{line}: {what}; {instead}")
+
+
+def moved(error: ModelError, where: tuple[str, int]) -> ModelError:
+    """The same mistake at another place: the one where its author wrote it, if that ran before it was noticed."""
+    return ModelError(f"{where[0]}:{where[1]}: {str(error).split(': ', maxsplit=1)[1]}")

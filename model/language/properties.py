@@ -7,7 +7,7 @@ sentences, then one expression.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .citing import check_rule
@@ -23,13 +23,17 @@ from .symbols import Symbol
 from .terms import Term, local
 from .types import ScalarType
 
-KINDS = {"promise": "always", "lemma": "always", "step": "step", "witness": "sometimes", "progress": "eventually"}
+KINDS = {
+    "promise": "always", "lemma": "always", "step": "step", "refinement": "step", "witness": "sometimes",
+    "progress": "eventually",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Property:
-    """``role`` is promise, lemma, step, witness or progress.  A step's term reads primed variables; progress has two
-    terms (from, to) and parameters; ``of`` names the property that a witness shows to bite."""
+    """``role`` is promise, lemma, step, refinement, witness or progress.  A step's term reads primed variables; a
+    refinement's terms are of every step and of the initial state; progress has two terms (from, to) and parameters;
+    ``of`` names the property that a witness shows to bite."""
 
     name: str
     role: str
@@ -47,6 +51,11 @@ class Property:
     def term(self) -> Term:
         return self.terms[0]
 
+    @property
+    def initially(self) -> Term | None:
+        """What a property of steps says of the initial state, if anything."""
+        return self.terms[1] if self.role == "refinement" else None
+
 
 @dataclass(frozen=True)
 class PropertyMethod:
@@ -57,6 +66,10 @@ class PropertyMethod:
 
     def __call__(self, *arguments: Any) -> Any:
         return self.body(*arguments)
+
+    def traced(self, owner: Spec, name: str) -> Property:
+        """What it becomes as a member of a protocol's properties; ``owner`` has their helpers too."""
+        return _property(owner, name, self)
 
 
 def promise(*, rule: str) -> Decorator:
@@ -114,8 +127,8 @@ def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
     helpers: dict[str, Callable[..., Any]] = {**spec.helpers, **own}
     for helper in own.values():
         check_source(helper, helpers)
-    owner = Spec(spec.name, "", spec.types, spec.ghosts, spec.constants, (), (), {}, helpers)
-    traced = {n: _property(owner, n, m) for n, m in found.items() if isinstance(m, PropertyMethod)}
+    owner = replace(spec, helpers=helpers)
+    traced = {n: m.traced(owner, n) for n, m in found.items() if isinstance(m, PropertyMethod)}
     for item in traced.values():
         if item.of is not None and item.of not in traced:
             raise mistake(

@@ -74,7 +74,8 @@ class _Search:
         _check_axioms(self.reading)
         self.open = {name: p for name, p in properties.items() if p.kind in ("always", "step", "sometimes")}
         self.found: dict[str, Finding] = {}
-        self.unrolling = Unrolling(self.reading, interchangeable(spec, [p.term for p in self.open.values()]))
+        asked = [term for p in self.open.values() for term in p.terms]
+        self.unrolling = Unrolling(self.reading, interchangeable(spec, asked))
         self.complete = False
 
     def look(self) -> bool:
@@ -101,8 +102,10 @@ class _Search:
     def _goal(self, item: Property) -> int:
         """The literal that the path to this depth decides the property: it ends in a witness or in a violation."""
         states, truth = self.unrolling.states, self.reading.truth
+        if item.kind == "step" and len(states) > 1:
+            return -truth(item.term, states[-2], states[-1])
         if item.kind == "step":
-            return -truth(item.term, states[-2], states[-1]) if len(states) > 1 else FALSE
+            return FALSE if item.initially is None else -truth(item.initially, states[0])
         return truth(item.term, states[-1]) if item.kind == "sometimes" else -truth(item.term, states[-1])
 
     def findings(self) -> dict[str, Finding]:

@@ -16,7 +16,7 @@ from fencepost.proofs.explore.kernels import Kernels
 from fencepost.proofs.explore.packing import Words, pack_fields
 from fencepost.proofs.explore.search import Found, OutOfMemory, Search
 from fencepost.proofs.explore.traces import trace_step, trace_to
-from fencepost.proofs.ground import Bounds, ground
+from fencepost.proofs.ground import Bounds, evaluate, ground
 from fencepost.proofs.ground.layout import lay_out
 from fencepost.proofs.results import Trace, Verdict
 
@@ -118,6 +118,7 @@ def _run(
     until_violated: bool,
 ) -> None:
     result.states = search.levels
+    settle_initial(result)
     settle_found(result, search.check())
     while sizes := [len(level[0]) for level in search.levels]:
         predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes)
@@ -161,6 +162,15 @@ def _warning(predicted: int, limit: int) -> str | None:
     return (
         f"the next level will take about {predicted >> 20} MB of {limit >> 20} MB" if predicted > limit // 2 else None
     )
+
+
+def settle_initial(result: Exploration) -> None:
+    """Verdicts of what properties of steps say of the initial state."""
+    made = result.kernels.ground
+    for name, node in made.initially.items():
+        if not evaluate([node], made.initial)[0]:
+            result.verdicts[name] = "violated"
+            result.traces[name] = Trace((made.decode(made.initial),), ())
 
 
 def settle_found(result: Exploration, found: Found) -> None:

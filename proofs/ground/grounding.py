@@ -52,7 +52,8 @@ class Promise:
 @dataclass
 class Ground:
     """``always``, ``sometimes``: conditions over fields.  ``steps``: over fields and, as fields from ``len(fields)``
-    on, their values after the step.  ``initial`` are the field values of the one initial state."""
+    on, their values after the step; ``initially``: what such a property says of the initial state, whose field values
+    are ``initial``."""
 
     spec: Spec
     bounds: dict[str, int]
@@ -63,6 +64,7 @@ class Ground:
     always: dict[str, Node] = field(default_factory=dict)
     sometimes: dict[str, Node] = field(default_factory=dict)
     steps: dict[str, Node] = field(default_factory=dict)
+    initially: dict[str, Node] = field(default_factory=dict)
     progress: list[Promise] = field(default_factory=list)
 
     def decode(self, values: tuple[int, ...]) -> State:
@@ -163,8 +165,10 @@ def _instance(lowering: Lowering, action: Action, names: dict[str, Node]) -> Ins
 
 
 def _property(made: Ground, lowering: Lowering, prop: Property) -> None:
-    if prop.role == "step":
+    if prop.kind == "step":
         made.steps[prop.name] = lowering.lower(prop.term, {})
+        if prop.initially is not None:
+            made.initially[prop.name] = lowering.lower(prop.initially, {})
     elif prop.role == "witness":
         made.sometimes[prop.name] = lowering.lower(prop.term, {})
     elif prop.role == "progress":
