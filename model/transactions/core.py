@@ -1,0 +1,277 @@
+"""The core of transactions: one transactional id, its coordinator, its partitions, and a network that forgets nothing.
+
+Left out, and found in `coordinator.py`, which refines this: pending transitions and failed appends, fail-over, which
+answer is whose, the end of the epochs.  Here a record of the transaction log is durable at once, and an epoch is a
+number that only grows, whatever the producer id.
+
+What was sent may arrive at any time, any number of times, or never: requests are not consumed.  That is delay, loss
+and duplication at once, and makes every message a fact that stays true.
+"""
+
+from ..language import (
+    Bool,
+    Enumeration,
+    Ghost,
+    Map,
+    Nat,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    each,
+    either,
+    exists,
+    forall,
+    implies,
+    limit,
+    require,
+    rule,
+    when,
+)  # fmt: skip
+
+
+class Client(Sort, bound="clients"):
+    """A producer instance with the transactional id; one that was restarted is another one."""
+
+
+class Txn(Sort, bound="transactions"):
+    """A transaction as its owner knows it.  No broker sees this name: requests carry the producer epoch only."""
+
+
+class Partition(Sort, bound="partitions"):
+    """A partition, of data or of a group's offsets."""
+
+
+class Epoch(Nat, upto="epochs"):
+    """Producer epoch."""
+
+
+class Phase(Enumeration):
+    """Of the coordinator: Empty and Complete* are both IDLE, Prepare* is PREPARED."""
+
+    IDLE, ONGOING, PREPARED = range(3)
+
+
+class Outcome(Enumeration):
+    """What an owner asked for, or was told."""
+
+    NONE, COMMIT, ABORT = range(3)
+
+
+class Fate(Enumeration):
+    """Of a transaction's record in a partition; one record in each stands for all of them."""
+
+    ABSENT, OPEN, COMMITTED, ABORTED = range(4)
+
+
+class Core(Protocol):
+    """The coordinator decides, markers carry the decision, partitions apply it to whatever is open."""
+
+    epoch: Epoch  # the coordinator's
+    phase: Phase
+    parts: Set[Partition]  # of the transaction that is ongoing or prepared
+    marked: Set[Partition]  # of these, the ones that have the marker
+    outcome: Outcome  # prepared last; Empty is IDLE with no outcome
+    marker_epoch: Epoch  # in its markers
+    markers: Set[Partition, Epoch, Outcome]  # every marker ever sent
+
+    given: Set[Client, Epoch]  # by InitProducerId or, in v2, by the answer to EndTxn
+    begun: Set[Txn]
+    owner: Map[Txn, Client]
+    number: Map[Txn, Epoch]  # the epoch in all requests of this transaction
+    sent: Set[Txn, Partition]  # its records that are on their way
+    choice: Map[Txn, Outcome]  # its EndTxn, once that is on its way
+    success: Set[Txn]  # an answer to its EndTxn says that it ended so
+    told: Set[Txn]  # and its owner has that answer
+    follows: Map[Txn, Epoch]  # the epoch in that answer, for the owner's next transaction
+
+    known: Map[Partition, Epoch]  # the producer epoch that a partition knows
+    fate: Map[Txn, Partition, Fate]
+
+    fenced: Ghost[Set[Client, Epoch]]  # given before the last InitProducerId was answered
+    late: Ghost[Set[Txn, Partition]]  # accepted although fenced before
+    result: Ghost[Map[Txn, Outcome]]  # by the Prepare that ended it
+    ended: Ghost[Epoch]  # the epoch of the transaction prepared last
+
+    # What an owner does
+
+    @action
+    def initialize(s, c: Client, to: Epoch):
+        """InitProducerId finds no open transaction, bumps the epoch and answers."""
+        require(s.phase == Phase.IDLE, rule="txn.3")
+        require(s.epoch < to, rule="txn.1")
+        limit(to <= s.epoch + 1)
+        s.epoch = to
+        s.outcome = Outcome.NONE
+        s.fenced = each(lambda d, e: s.given[d, e])
+        s.given[c, to] = True
+
+    @action
+    def begin(s, c: Client, t: Txn, e: Epoch):
+        """An owner begins its next transaction, with the last epoch that it was given."""
+        require(~s.begun[t] & s.given[c, e])
+        require(forall(Epoch, lambda f: implies(s.given[c, f], f <= e)))
+        require(s.has_no_other(c, e))
+        s.begun[t] = True
+        s.owner[t] = c
+        s.number[t] = e
+
+    @action
+    def send(s, t: Txn, p: Partition):
+        require(s.begun[t] & (s.choice[t] == Outcome.NONE))
+        require(s.may_send(t, p))
+        s.sent[t, p] = True
+
+    @action
+    def commit(s, t: Txn):
+        """The owner decides, once every record is acknowledged."""
+        require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.has_something(t))
+        require(forall(Partition, lambda p: implies(s.sent[t, p], s.fate[t, p] != Fate.ABSENT)))
+        s.choice[t] = Outcome.COMMIT
+
+    @action
+    def abort(s, t: Txn):
+        """The owner decides otherwise, perhaps with records still under way."""
+        require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.has_something(t))
+        s.choice[t] = Outcome.ABORT
+
+    # What the coordinator does
+
+    def add(s, t, p):
+        """AddPartitions or AddOffsets, by the owner or by the partition's leader."""
+        require(s.begun[t])
+        require(s.number[t] == s.epoch, rule="txn.6")
+        require(s.phase != Phase.PREPARED, rule="txn.5")
+        s.parts[p] = True
+        s.phase = Phase.ONGOING
+
+    def prepare(s, outcome, to, marker):
+        """The outcome is durable, and from now on final."""
+        s.result = each(lambda u: when(s.is_open(u), outcome, s.result[u]))
+        s.phase = Phase.PREPARED
+        s.outcome = outcome
+        s.ended = s.epoch
+        s.marker_epoch = marker
+        s.epoch = to
+        s.marked = each(lambda p: False)
+        s.markers = each(
+            lambda p, e, o: s.markers[p, e, o] | (s.parts[p] & (e == marker) & (o == outcome))
+        )
+
+    @action
+    def end(s, t: Txn, to: Epoch):
+        """EndTxn ends the open transaction."""
+        require((s.choice[t] != Outcome.NONE) & s.in_time(t) & s.may_end(t))
+        require(s.number[t] == s.epoch, rule="txn.7")
+        s.goes_on_with(to)
+        s.prepare(s.choice[t], to, to)
+        s.success[t] = True
+        s.follows[t] = to
+
+    @action
+    def answer_again(s, t: Txn):
+        """EndTxn repeats what was done already."""
+        require((s.choice[t] != Outcome.NONE) & (s.phase == Phase.IDLE) & s.in_time(t))
+        require(s.is_retry(t), rule="txn.7")
+        require(s.outcome == s.choice[t], rule="txn.8")
+        s.success[t] = True
+        s.follows[t] = s.epoch
+
+    @action
+    def learn(s, t: Txn):
+        """The owner gets the answer."""
+        require(s.success[t] & ~s.told[t])
+        s.told[t] = True
+        s.given[s.owner[t], s.follows[t]] = True
+
+    @action
+    def take_over(s, to: Epoch):
+        """Time is up, or somebody else initializes: the open transaction is fenced, then aborted."""
+        require(s.phase == Phase.ONGOING)
+        require(s.epoch < to, rule="txn.18")
+        limit(to <= s.epoch + 1)
+        s.prepare(Outcome.ABORT, to, either("txn.3", to, old_epoch=s.epoch))
+
+    def is_open(s, u):
+        """The coordinator's open transaction is this one, if it is anybody's."""
+        return s.begun[u] & (s.number[u] == s.epoch) & (s.result[u] == Outcome.NONE)
+
+    @action
+    def complete(s):
+        """Every partition has the marker: the transaction is over, and that is recorded."""
+        require(s.phase == Phase.PREPARED)
+        require(forall(Partition, lambda p: implies(s.parts[p], s.marked[p])), rule="txn.10")
+        s.phase = Phase.IDLE
+        s.parts = each(lambda p: False)
+        s.marked = each(lambda p: False)
+
+    # What a partition does
+
+    def write(s, t, p):
+        """A record is appended, unless it is there already (`sequences.py` says how that is known)."""
+        require(s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & s.record_in_time(t))
+        require(s.known[p] <= s.number[t], rule="txn.12")
+        s.fate[t, p] = Fate.OPEN
+        s.known[p] = s.number[t]
+        s.late[t, p] = s.fenced[s.owner[t], s.number[t]]
+
+    @action(fair="weak")
+    def mark(s, p: Partition, e: Epoch, o: Outcome):
+        """A marker arrives, perhaps again, perhaps long after: it decides whatever is open."""
+        require(s.markers[p, e, o] & s.marker_in_time(e, o))
+        require(s.accepts_marker(p, e), rule="txn.12")
+        fate = when(o == Outcome.COMMIT, Fate.COMMITTED, Fate.ABORTED)
+        s.fate = each(lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN), fate, s.fate[t, q]))
+        s.known[p] = e
+        s.marked[p] = s.marked[p] | s.is_current(p, e, o)
+        s.forget_questions(p)
+
+    def is_current(s, p, e, o):
+        return (s.phase == Phase.PREPARED) & s.parts[p] & (e == s.marker_epoch) & (o == s.outcome)
+
+    def something_open(s, p):
+        return exists(Txn, lambda t: s.fate[t, p] == Fate.OPEN)
+
+    def forget_questions(s, p):
+        """What a leader still has to ask the coordinator: nothing, where leaders do not ask."""
+
+    # What the variants say otherwise
+
+    def has_no_other(s, c, e):
+        """A producer's epoch serves one transaction, or one at a time."""
+        return forall(Txn, lambda t: ~(s.begun[t] & (s.owner[t] == c) & (s.number[t] == e)))
+
+    def has_something(s, t):
+        """An owner that has sent nothing sends no EndTxn either."""
+        return exists(Partition, lambda p: s.sent[t, p])
+
+    def may_send(s, t, p):
+        return s.begun[t]
+
+    def in_time(s, t):
+        """Can a request of this transaction still arrive?"""
+        return s.begun[t]
+
+    def record_in_time(s, t):
+        """Can a record of this transaction still arrive?"""
+        return s.begun[t]
+
+    def may_end(s, t):
+        """An owner may not know whether anything was added, and aborts to be sure."""
+        return (s.phase == Phase.ONGOING) | ((s.phase == Phase.IDLE) & (s.choice[t] == Outcome.ABORT))
+
+    def goes_on_with(s, to):
+        """The epoch after an EndTxn."""
+        require(s.epoch < to, rule="txn.9")
+        limit(to <= s.epoch + 1)
+
+    def is_retry(s, t):
+        """An EndTxn that finds its transaction ended."""
+        return s.number[t] + 1 == s.epoch
+
+    def accepts_marker(s, p, e):
+        """Strictly newer than what the partition knows, or once more what it did already (KAFKA-19999)."""
+        return (s.known[p] < e) | ((s.known[p] == e) & ~s.something_open(p))
+
+    def marker_in_time(s, e, o):
+        return o != Outcome.NONE

@@ -1,0 +1,130 @@
+"""The three ways that Kafka has known, as replacements in the core: v1, v1 with verification, v2.
+
+`v1`: an epoch serves many transactions, so that nothing tells a late request of one from a request of the next.
+`v1-verified` (KIP-890, part 1): the leader asks the coordinator before the first record of a transaction.
+`v2` (KIP-890, part 2): every end of a transaction bumps the epoch, and the leader's question adds the partition.
+
+`Prompt…` is a network that does not deliver a request after its sender had the answer to a later one: what v1
+needs, and does not get.
+"""
+
+from ..language import Set, action, each, either, exists, forall, implies, require, rule
+from .core import Core, Fate, Outcome, Partition, Phase, Txn
+
+
+class V1Core(Core):
+    """The owner adds a partition and then produces to it; the leader takes whatever has a fitting epoch."""
+
+    added: Set[Txn, Partition]  # AddPartitions was answered with success
+
+    @action
+    def add_partition(s, t: Txn, p: Partition):
+        require((s.choice[t] == Outcome.NONE) & s.in_time(t))
+        s.add(t, p)
+        s.added[t, p] = True
+
+    @action
+    def append(s, t: Txn, p: Partition):
+        s.write(t, p)
+
+    def has_something(s, t):
+        return exists(Partition, lambda p: s.added[t, p])
+
+    def may_send(s, t, p):
+        return s.added[t, p]
+
+    def has_no_other(s, c, e):
+        """A producer goes on when it knows how its last transaction ended."""
+        return forall(Txn, lambda t: implies(s.begun[t] & (s.owner[t] == c) & (s.number[t] == e), s.told[t]))
+
+    def may_end(s, t):
+        return s.phase == Phase.ONGOING
+
+    def goes_on_with(s, to):
+        require(to == s.epoch)
+
+    def is_retry(s, t):
+        return s.number[t] == s.epoch
+
+    def accepts_marker(s, p, e):
+        return s.known[p] <= e
+
+
+class Asking(Core):
+    """A leader asks the coordinator about a transaction before it opens there (KAFKA-14402)."""
+
+    asked: Set[Txn, Partition]  # the leader holds this record back until it has an answer, or a marker comes
+    cleared: Set[Txn, Partition]  # the coordinator said yes to the leader's last question about this record
+
+    @action
+    def ask(s, t: Txn, p: Partition):
+        require(s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & s.record_in_time(t))
+        s.asked[t, p] = True
+        s.cleared[t, p] = False
+
+    @action
+    def append(s, t: Txn, p: Partition):
+        """The coordinator said yes, and no marker came since the question (KAFKA-14884)."""
+        mine = either("txn.15", s.asked[t, p], any_question=exists(Txn, lambda u: s.asked[u, p]))
+        require(s.belongs(t, p) | s.cleared[t, p], rule="txn.15")
+        require(s.belongs(t, p) | mine, rule="txn.15")
+        require(~s.older_open(t, p), rule="txn.16")
+        s.write(t, p)
+
+    def belongs(s, t, p):
+        """The transaction is open in this partition already: nobody needs to be asked (KAFKA-18575)."""
+        return exists(
+            Txn,
+            lambda u: (
+                (s.fate[u, p] == Fate.OPEN) & either("txn.16", s.number[u] == s.number[t], any_epoch=s.begun[u])
+            ),
+        )
+
+    def older_open(s, t, p):
+        return exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] < s.number[t]))
+
+    def forget_questions(s, p):
+        with rule("txn.15"):
+            s.asked = each(lambda t, q: s.asked[t, q] & (q != p))
+
+
+class VerifiedCore(Asking, V1Core):
+    """The leader asks whether the partition is part of an ongoing transaction with this epoch."""
+
+    @action
+    def verify(s, t: Txn, p: Partition):
+        require(s.asked[t, p])
+        require((s.number[t] == s.epoch) & (s.phase == Phase.ONGOING) & s.parts[p], rule="txn.15")
+        s.cleared[t, p] = True
+
+
+class V2Core(Asking):
+    """The leader's question adds the partition; every end of a transaction bumps the epoch."""
+
+    @action
+    def verify(s, t: Txn, p: Partition):
+        require(s.asked[t, p])
+        s.add(t, p)
+        s.cleared[t, p] = True
+
+
+class Prompt(Core):
+    """No record is under way once its owner has decided, no request once the owner knows how the transaction ended, and
+    no marker once the coordinator has recorded that it is complete."""
+
+    def in_time(s, t):
+        return s.begun[t] & ~s.told[t]
+
+    def record_in_time(s, t):
+        return s.begun[t] & (s.choice[t] == Outcome.NONE)
+
+    def marker_in_time(s, e, o):
+        return (s.phase == Phase.PREPARED) & (e == s.marker_epoch) & (o == s.outcome)
+
+
+class PromptV1Core(Prompt, V1Core):
+    """v1 on a network that is prompt."""
+
+
+class PromptVerifiedCore(Prompt, VerifiedCore):
+    """v1 with verification on a network that is prompt."""

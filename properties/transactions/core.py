@@ -1,0 +1,421 @@
+"""Why the cores keep the promises: the lemmas, unbounded in everything.
+
+The idea: a record that is open belongs to the transaction that the coordinator has open or prepared, in a partition
+that it will send a marker to; so one Prepare decides all of it.
+"""
+
+from fencepost.model.language import exists, forall, implies, lemma, when
+from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
+
+from .promises import Promises
+
+
+class Common(Promises):
+    """Lemmas that hold of every core."""
+
+    @lemma
+    def given_is_past(s):
+        """No epoch is given out that the coordinator has not reached."""
+        return forall(Client, Epoch, lambda c, e: implies(s.given[c, e], e <= s.epoch))
+
+    @lemma
+    def begun_as_given(s):
+        """A transaction carries an epoch that its owner was given."""
+        return forall(Txn, lambda t: implies(s.begun[t], s.given[s.owner[t], s.number[t]]))
+
+    @lemma
+    def nothing_before_it_begins(s):
+        """Only what has begun has a choice, an answer, a result."""
+        return forall(
+            Txn,
+            lambda t: (
+                s.begun[t]
+                | ((s.choice[t] == Outcome.NONE) & ~s.success[t] & ~s.told[t] & (s.result[t] == Outcome.NONE))
+            ),
+        )
+
+    @lemma
+    def appended_was_sent(s):
+        """Only what has begun sends, and only what was sent is appended."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(s.sent[t, p], s.begun[t]) & implies(s.fate[t, p] != Fate.ABSENT, s.sent[t, p]),
+        )
+
+    @lemma
+    def told_of_success(s):
+        """Who was told was answered, and had asked."""
+        return forall(
+            Txn, lambda t: implies(s.told[t], s.success[t]) & implies(s.success[t], s.choice[t] != Outcome.NONE)
+        )
+
+    @lemma
+    def parts_of_something(s):
+        """There are partitions in a transaction only while there is one, and markers in them only when it is
+        prepared."""
+        return forall(
+            Partition,
+            lambda p: implies(s.parts[p], s.phase != Phase.IDLE) & implies(s.marked[p], s.phase == Phase.PREPARED),
+        )
+
+    @lemma
+    def ended_is_past(s):
+        """The transaction prepared last had no later epoch than the present one."""
+        return s.ended <= s.epoch
+
+    @lemma
+    def open_is_taking_part(s):
+        """An open record is of the transaction that the coordinator has open or prepared, where a marker will come."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(s.fate[t, p] == Fate.OPEN, s.takes_part(t, p) & (s.known[p] == s.number[t])),
+        )
+
+    def takes_part(s, t, p):
+        ongoing = (s.phase == Phase.ONGOING) & (s.number[t] == s.epoch)
+        prepared = (s.phase == Phase.PREPARED) & (s.number[t] == s.ended) & ~s.marked[p]
+        return s.parts[p] & (ongoing | prepared)
+
+    @lemma
+    def fenced_is_past(s):
+        """Whoever is fenced has an older epoch than the open or prepared transaction."""
+        return forall(
+            Client,
+            Epoch,
+            lambda c, e: implies(s.fenced[c, e], (e < s.epoch) & implies(s.phase == Phase.PREPARED, e < s.ended)),
+        )
+
+    @lemma
+    def never_late(s):
+        """Nothing is accepted of an owner that was fenced before."""
+        return forall(Txn, Partition, lambda t, p: ~s.late[t, p])
+
+
+class Deciding(Common):
+    """Lemmas about one outcome for one transaction."""
+
+    @lemma
+    def fate_as_decided(s):
+        """A record comes to the end that the Prepare of its transaction says."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: (
+                implies(s.fate[t, p] == Fate.COMMITTED, s.result[t] == Outcome.COMMIT)
+                & implies(s.fate[t, p] == Fate.ABORTED, s.result[t] == Outcome.ABORT)
+            ),
+        )
+
+    @lemma
+    def open_as_prepared(s):
+        """An open record is of no decided transaction, or of the one prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.fate[t, p] == Fate.OPEN,
+                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
+            ),
+        )
+
+    @lemma
+    def committed_as_asked(s):
+        """A transaction is committed only if its owner asked for it."""
+        return forall(Txn, lambda t: implies(s.result[t] == Outcome.COMMIT, s.choice[t] == Outcome.COMMIT))
+
+    @lemma
+    def answered_as_decided(s):
+        """Success means that what was asked for is what was decided."""
+        return forall(Txn, lambda t: implies(s.success[t], s.result[t] == s.choice[t]))
+
+    @lemma
+    def all_there_before_commit(s):
+        """Whoever asks for a commit has every record acknowledged."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies((s.choice[t] == Outcome.COMMIT) & s.sent[t, p], s.fate[t, p] != Fate.ABSENT),
+        )
+
+    @lemma
+    def prepared_has_outcome(s):
+        """What is prepared is a commit or an abort."""
+        return (s.phase != Phase.PREPARED) | (s.outcome != Outcome.NONE)
+
+
+class AskingLemmas(Common):
+    """Of leaders that ask."""
+
+    @lemma
+    def asked_was_sent(s):
+        """Leaders ask about what was sent."""
+        return forall(Txn, Partition, lambda t, p: implies(s.asked[t, p], s.sent[t, p]))
+
+    @lemma
+    def cleared_takes_part(s):
+        """A leader with a yes to the question it still has may append: a marker will come."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(s.asked[t, p] & s.cleared[t, p], s.begun[t] & s.takes_part(t, p)),
+        )
+
+
+class V2Lemmas(Deciding, AskingLemmas, of=V2Core):
+    """An epoch is a transaction."""
+
+    @lemma
+    def one_transaction_an_epoch(s):
+        """No two transactions carry the same epoch."""
+        return forall(Txn, Txn, lambda t, u: implies(s.begun[t] & s.begun[u] & (t != u), s.number[t] != s.number[u]))
+
+    @lemma
+    def present_epoch_is_open(s):
+        """Nothing of the present epoch is decided: a decision ends the epoch."""
+        return forall(Txn, lambda t: implies(s.begun[t] & (s.number[t] == s.epoch), s.result[t] == Outcome.NONE))
+
+    @lemma
+    def prepared_ends_its_epoch(s):
+        """What is prepared carries a later epoch in its markers than in its records."""
+        return (s.phase != Phase.PREPARED) | ((s.ended < s.marker_epoch) & (s.marker_epoch == s.epoch))
+
+    @lemma
+    def markers_are_past(s):
+        """Every marker but those of the transaction prepared is older than it."""
+        return forall(
+            Partition,
+            Epoch,
+            Outcome,
+            lambda p, e, o: implies(
+                s.markers[p, e, o],
+                (e <= s.epoch)
+                & implies(s.phase == Phase.PREPARED, (e <= s.ended) | ((e == s.marker_epoch) & (o == s.outcome))),
+            ),
+        )
+
+    @lemma
+    def cleared_as_prepared(s):
+        """A record that may still be appended is of no decided transaction, or of the one prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.asked[t, p] & s.cleared[t, p],
+                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
+            ),
+        )
+
+    @lemma
+    def somebody_is_open(s):
+        """An open transaction, or the one prepared last, is somebody's."""
+        return implies(
+            s.phase == Phase.ONGOING, exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.epoch))
+        ) & implies(s.outcome != Outcome.NONE, exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.ended)))
+
+    @lemma
+    def nothing_given_between(s):
+        """Between the epoch that ended last and the present one there is none that anybody has."""
+        return forall(
+            Client,
+            Epoch,
+            lambda c, e: implies(
+                (s.outcome != Outcome.NONE) & (s.phase != Phase.ONGOING) & s.given[c, e],
+                (e <= s.ended) | (e == s.epoch),
+            ),
+        ) & forall(
+            Txn,
+            lambda t: implies(
+                (s.outcome != Outcome.NONE) & (s.phase != Phase.ONGOING) & s.success[t],
+                (s.follows[t] <= s.ended) | (s.follows[t] == s.epoch),
+            ),
+        )
+
+    @lemma
+    def ended_before(s):
+        """What ended last has an earlier epoch than the present one."""
+        return (s.outcome == Outcome.NONE) | (s.ended < s.epoch)
+
+    @lemma
+    def retry_finds_its_own(s):
+        """A transaction of the epoch before the present one is the one that ended last."""
+        return forall(Txn, lambda t: implies(s.ended_last(t), s.result[t] == s.outcome))
+
+    def ended_last(s, t):
+        return s.begun[t] & (s.number[t] + 1 == s.epoch) & (s.phase != Phase.ONGOING) & (s.outcome != Outcome.NONE)
+
+    @lemma
+    def follows_is_bumped(s):
+        """The epoch in an answer to EndTxn is later than the transaction's."""
+        return forall(Txn, lambda t: implies(s.success[t], (s.number[t] < s.follows[t]) & (s.follows[t] <= s.epoch)))
+
+    @lemma
+    def follows_is_the_owners(s):
+        """Nobody else was given it, or will be by another answer."""
+        return forall(
+            Txn, Client, lambda t, c: implies(s.success[t] & s.given[c, s.follows[t]], c == s.owner[t])
+        ) & forall(
+            Txn,
+            Txn,
+            lambda t, u: implies(
+                s.success[t] & s.success[u] & (s.follows[t] == s.follows[u]), s.owner[t] == s.owner[u]
+            ),
+        )
+
+    @lemma
+    def retry_follows_its_own(s):
+        """Nobody but the owner of the transaction that ended last has the present epoch, or will be told of it."""
+        return forall(
+            Txn, Client, lambda t, c: implies(s.ended_last(t) & s.given[c, s.epoch], c == s.owner[t])
+        ) & forall(
+            Txn,
+            Txn,
+            lambda t, u: implies(s.ended_last(t) & s.success[u] & (s.follows[u] == s.epoch), s.owner[t] == s.owner[u]),
+        )
+
+
+class V1Lemmas(Common):
+    """An epoch is an owner: it serves one transaction at a time."""
+
+    @lemma
+    def added_before_sent(s):
+        """Only what has begun adds partitions, and only to what was added anything is sent."""
+        return forall(
+            Txn, Partition, lambda t, p: implies(s.added[t, p], s.begun[t]) & implies(s.sent[t, p], s.added[t, p])
+        )
+
+    @lemma
+    def follows_itself(s):
+        """The owner goes on with the same epoch."""
+        return forall(Txn, lambda t: implies(s.success[t], s.follows[t] == s.number[t]))
+
+
+class PromptLemmas(V1Lemmas, Deciding):
+    """Of v1 on a network that is prompt."""
+
+    @lemma
+    def one_at_a_time(s):
+        """Of two transactions with the same epoch, the owner of one knows how it ended."""
+        return forall(
+            Txn,
+            Txn,
+            lambda t, u: implies(
+                s.begun[t] & s.begun[u] & (t != u) & (s.number[t] == s.number[u]), s.told[t] | s.told[u]
+            ),
+        )
+
+    @lemma
+    def open_is_not_told(s):
+        """Whoever has something open does not know how it ends, or it is prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(s.fate[t, p] == Fate.OPEN, ~s.told[t] | (s.phase == Phase.PREPARED)),
+        )
+
+    @lemma
+    def added_takes_part(s):
+        """A partition that was added takes part until it has its marker, unless the owner has decided; after an end
+        that the owner did not ask for, the partition knows of a later epoch."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.added[t, p] & (s.choice[t] == Outcome.NONE), s.takes_part(t, p) | (s.number[t] < s.known[p])
+            ),
+        )
+
+    @lemma
+    def unasked_end_bumps(s):
+        """An end that the owner did not ask for has a later epoch in its markers."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.added[t, p]
+                & (s.choice[t] == Outcome.NONE)
+                & (s.phase == Phase.PREPARED)
+                & (s.number[t] == s.ended),
+                s.ended < s.marker_epoch,
+            ),
+        )
+
+    @lemma
+    def added_as_prepared(s):
+        """Where a record may still be appended, nothing is decided, or what is prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.takes_part(t, p),
+                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
+            ),
+        )
+
+    @lemma
+    def added_and_undecided_is_open(s):
+        """What takes part with the present epoch and is not decided is the open transaction."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.added[t, p] & (s.number[t] == s.epoch) & (s.result[t] == Outcome.NONE), s.phase == Phase.ONGOING
+            ),
+        )
+
+    @lemma
+    def decided_on_something(s):
+        """An owner that has decided had added a partition."""
+        return forall(
+            Txn, lambda t: implies(s.choice[t] != Outcome.NONE, exists(Partition, lambda p: s.added[t, p]))
+        )
+
+    @lemma
+    def untold_is_the_latest(s):
+        """Whoever waits to hear of a decided transaction waits to hear of the one that ended last."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.begun[t] & (s.number[t] == s.epoch) & ~s.told[t] & (s.result[t] != Outcome.NONE),
+                s.result[t] == s.outcome,
+            ),
+        )
+
+    @lemma
+    def undecided_until_asked(s):
+        """While its epoch is the present one, a transaction ends only as its owner asks."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.begun[t] & (s.choice[t] == Outcome.NONE) & (s.number[t] == s.epoch), s.result[t] == Outcome.NONE
+            ),
+        )
+
+    @lemma
+    def ongoing_undecided(s):
+        """Nobody waits to hear of an earlier transaction while another one with the same epoch is open."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                (s.phase == Phase.ONGOING) & s.begun[t] & (s.number[t] == s.epoch) & ~s.told[t],
+                s.result[t] == Outcome.NONE,
+            ),
+        )
+
+
+class PromptV1Lemmas(PromptLemmas, of=PromptV1Core):
+    """v1 keeps every promise on a prompt network."""
+
+
+class PromptVerifiedLemmas(PromptLemmas, AskingLemmas, of=PromptVerifiedCore):
+    """So does v1 with verification."""
+
+
+class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
+    """What verification alone gives, on any network."""
+
+
+class V1Promises(Promises, of=V1Core):
+    """v1 on any network."""
