@@ -72,7 +72,8 @@ class Core(Protocol):
     parts: Set[Partition]  # of the transaction that is ongoing or prepared
     marked: Set[Partition]  # of these, the ones that have the marker
     outcome: Outcome  # prepared last; Empty is IDLE with no outcome
-    marker_epoch: Epoch  # in its markers
+    ended: Epoch  # its epoch
+    marker_epoch: Epoch  # and the one in its markers
     markers: Set[Partition, Epoch, Outcome]  # every marker ever sent
 
     given: Set[Client, Epoch]  # by InitProducerId or, in v2, by the answer to EndTxn
@@ -91,7 +92,6 @@ class Core(Protocol):
     fenced: Ghost[Set[Client, Epoch]]  # given before the last InitProducerId was answered
     late: Ghost[Set[Txn, Partition]]  # accepted although fenced before
     result: Ghost[Map[Txn, Outcome]]  # by the Prepare that ended it
-    ended: Ghost[Epoch]  # the epoch of the transaction prepared last
 
     # What an owner does
 
@@ -100,7 +100,7 @@ class Core(Protocol):
         """InitProducerId finds no open transaction, bumps the epoch and answers."""
         require(s.phase == Phase.IDLE, rule="txn.3")
         require(s.epoch < to, rule="txn.1")
-        limit(to <= s.epoch + 1)
+        s.one_step(to)
         s.epoch = to
         s.outcome = Outcome.NONE
         s.fenced = each(lambda d, e: s.given[d, e])
@@ -108,9 +108,8 @@ class Core(Protocol):
 
     @action
     def begin(s, c: Client, t: Txn, e: Epoch):
-        """An owner begins its next transaction, with the last epoch that it was given."""
+        """An owner begins a transaction with an epoch that it was given."""
         require(~s.begun[t] & s.given[c, e])
-        require(forall(Epoch, lambda f: implies(s.given[c, f], f <= e)))
         require(s.has_no_other(c, e))
         s.begun[t] = True
         s.owner[t] = c
@@ -145,7 +144,7 @@ class Core(Protocol):
         s.parts[p] = True
         s.phase = Phase.ONGOING
 
-    def prepare(s, outcome, to, marker):
+    def prepare(s, outcome, marker, to):
         """The outcome is durable, and from now on final."""
         s.result = each(lambda u: when(s.is_open(u), outcome, s.result[u]))
         s.phase = Phase.PREPARED
@@ -159,12 +158,13 @@ class Core(Protocol):
         )
 
     @action
-    def end(s, t: Txn, to: Epoch):
-        """EndTxn ends the open transaction."""
+    def end(s, t: Txn, marker: Epoch, to: Epoch):
+        """EndTxn ends the open transaction.  The epoch after the last one of a producer id is a marker's, and no
+        owner's: then the owner goes on with another id."""
         require((s.choice[t] != Outcome.NONE) & s.in_time(t) & s.may_end(t))
         require(s.number[t] == s.epoch, rule="txn.7")
-        s.goes_on_with(to)
-        s.prepare(s.choice[t], to, to)
+        s.goes_on_with(marker, to)
+        s.prepare(s.choice[t], marker, to)
         s.success[t] = True
         s.follows[t] = to
 
@@ -185,12 +185,12 @@ class Core(Protocol):
         s.given[s.owner[t], s.follows[t]] = True
 
     @action
-    def take_over(s, to: Epoch):
+    def take_over(s, marker: Epoch, to: Epoch):
         """Time is up, or somebody else initializes: the open transaction is fenced, then aborted."""
         require(s.phase == Phase.ONGOING)
-        require(s.epoch < to, rule="txn.18")
-        limit(to <= s.epoch + 1)
-        s.prepare(Outcome.ABORT, to, either("txn.3", to, old_epoch=s.epoch))
+        require((s.epoch < marker) & (marker <= to), rule="txn.18")
+        s.one_step(to)
+        s.prepare(Outcome.ABORT, either("txn.3", marker, old_epoch=s.epoch), to)
 
     def is_open(s, u):
         """The coordinator's open transaction is this one, if it is anybody's."""
@@ -260,14 +260,18 @@ class Core(Protocol):
         """An owner may not know whether anything was added, and aborts to be sure."""
         return (s.phase == Phase.ONGOING) | ((s.phase == Phase.IDLE) & (s.choice[t] == Outcome.ABORT))
 
-    def goes_on_with(s, to):
-        """The epoch after an EndTxn."""
-        require(s.epoch < to, rule="txn.9")
+    def goes_on_with(s, marker, to):
+        """The epochs after an EndTxn."""
+        require((s.epoch < marker) & (marker <= to), rule="txn.9")
+        s.one_step(to)
+
+    def one_step(s, to):
+        """The proof is of all later epochs; exploration takes the next one."""
         limit(to <= s.epoch + 1)
 
     def is_retry(s, t):
         """An EndTxn that finds its transaction ended."""
-        return s.number[t] + 1 == s.epoch
+        return s.number[t] == s.ended
 
     def accepts_marker(s, p, e):
         """Strictly newer than what the partition knows, or once more what it did already (KAFKA-19999)."""

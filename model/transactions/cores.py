@@ -40,8 +40,8 @@ class V1Core(Core):
     def may_end(s, t):
         return s.phase == Phase.ONGOING
 
-    def goes_on_with(s, to):
-        require(to == s.epoch)
+    def goes_on_with(s, marker, to):
+        require((marker == s.epoch) & (to == s.epoch))
 
     def is_retry(s, t):
         return s.number[t] == s.epoch

@@ -180,7 +180,7 @@ class V2Lemmas(Deciding, AskingLemmas, of=V2Core):
     @lemma
     def prepared_ends_its_epoch(s):
         """What is prepared carries a later epoch in its markers than in its records."""
-        return (s.phase != Phase.PREPARED) | ((s.ended < s.marker_epoch) & (s.marker_epoch == s.epoch))
+        return (s.phase != Phase.PREPARED) | ((s.ended < s.marker_epoch) & (s.marker_epoch <= s.epoch))
 
     @lemma
     def markers_are_past(s):
@@ -216,35 +216,17 @@ class V2Lemmas(Deciding, AskingLemmas, of=V2Core):
         ) & implies(s.outcome != Outcome.NONE, exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.ended)))
 
     @lemma
-    def nothing_given_between(s):
-        """Between the epoch that ended last and the present one there is none that anybody has."""
-        return forall(
-            Client,
-            Epoch,
-            lambda c, e: implies(
-                (s.outcome != Outcome.NONE) & (s.phase != Phase.ONGOING) & s.given[c, e],
-                (e <= s.ended) | (e == s.epoch),
-            ),
-        ) & forall(
-            Txn,
-            lambda t: implies(
-                (s.outcome != Outcome.NONE) & (s.phase != Phase.ONGOING) & s.success[t],
-                (s.follows[t] <= s.ended) | (s.follows[t] == s.epoch),
-            ),
-        )
-
-    @lemma
     def ended_before(s):
         """What ended last has an earlier epoch than the present one."""
         return (s.outcome == Outcome.NONE) | (s.ended < s.epoch)
 
     @lemma
     def retry_finds_its_own(s):
-        """A transaction of the epoch before the present one is the one that ended last."""
+        """The result of the transaction that ended last is the one prepared last."""
         return forall(Txn, lambda t: implies(s.ended_last(t), s.result[t] == s.outcome))
 
     def ended_last(s, t):
-        return s.begun[t] & (s.number[t] + 1 == s.epoch) & (s.phase != Phase.ONGOING) & (s.outcome != Outcome.NONE)
+        return s.begun[t] & (s.number[t] == s.ended) & (s.phase != Phase.ONGOING) & (s.outcome != Outcome.NONE)
 
     @lemma
     def follows_is_bumped(s):
