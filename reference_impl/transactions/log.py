@@ -1,0 +1,278 @@
+"""A partition's log: what a producer may append, what its markers end, and how far readers may read.
+
+Read `append` and `append_marker`: their checks are in Kafka's order, each a method. Every batch holds one record and
+takes one offset, so that an offset is a position in `batches`; with one replica the high watermark is the log's end.
+(ProducerStateManager.java, ProducerAppendInfo.java, UnifiedLog.scala)
+"""
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+from fencepost.reference_impl.transactions.environment import Environment
+from fencepost.reference_impl.transactions.errors import ErrorCode
+from fencepost.reference_impl.transactions.messages import (
+    AbortedTransaction,
+    Batch,
+    FetchResponse,
+    ProduceRequest,
+    WriteTxnMarkersRequest,
+)
+from fencepost.reference_impl.transactions.producer_state import (
+    NO_GUARD,
+    UNKNOWN,
+    ProducerEntry,
+    Verification,
+    follows,
+)
+
+
+class Appended(NamedTuple):
+    """How an append went: an error and no offset, or the offset; `duplicate`: of the batch that is there already."""
+
+    error: int
+    offset: int = -1
+    duplicate: bool = False
+
+
+class AbortedTxn(NamedTuple):
+    """One entry of the index of aborted transactions; `last_stable_offset` is the one right after its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class PartitionLog:
+    """One partition. What `rebuilt` cannot bring back, the verification entries, is memory of this leader only."""
+
+    __slots__ = ("_guards", "aborted", "batches", "env", "leader_epoch", "open", "partition", "producers", "verifying")
+
+    def __init__(self, env: Environment, partition: int, leader_epoch: int = 0) -> None:
+        self.env = env
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.batches: list[Batch] = []
+        self.producers: dict[int, ProducerEntry] = {}
+        self.open: dict[int, int] = {}  # producer id -> first offset of its open transaction
+        self.aborted: list[AbortedTxn] = []
+        self.verifying: dict[int, Verification] = {}
+        self._guards = 0
+
+    # What producers append
+
+    def append(self, request: ProduceRequest, guard: int) -> Appended:
+        """Check a batch in Kafka's order, and write it. `guard` is the one its verification was asked with."""
+        entry = self.producers.get(request.producer_id, UNKNOWN)
+        offset = self.duplicate_of(entry, request)
+        if offset >= 0:
+            return Appended(ErrorCode.NONE, offset, duplicate=True)
+        error = self.append_refused(entry, request, guard)
+        if error:
+            return Appended(error)
+        batch = Batch(
+            len(self.batches), request.producer_id, request.producer_epoch, request.base_sequence, request.record,
+            request.is_transactional, self.env.now_ms, self.leader_epoch,
+        )  # fmt: skip
+        self.write(batch)
+        return Appended(ErrorCode.NONE, batch.base_offset)
+
+    def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
+        """The error for a batch that is no duplicate; 0 for none."""
+        if self.needs_guard(request) and not self.guard_matches(request.producer_id, guard):
+            return ErrorCode.INVALID_TXN_STATE
+        if self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if self.checks_sequences() and not self.sequence_fits(entry, request):
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        if not request.is_transactional and request.producer_id in self.open:
+            return ErrorCode.INVALID_TXN_STATE
+        return ErrorCode.NONE
+
+    def duplicate_of(self, entry: ProducerEntry, request: ProduceRequest) -> int:
+        """The offset of the same batch among the last five of this epoch; -1 if it is not there (txn.14)."""
+        if not self.checks_sequences() or entry.epoch != request.producer_epoch:
+            return -1
+        for sequence, offset in entry.window:
+            if sequence == request.base_sequence:
+                return offset
+        return -1
+
+    def is_fenced(self, entry: ProducerEntry, epoch: int) -> bool:
+        """A lower epoch than the one known is refused (txn.12)."""
+        return epoch < entry.epoch
+
+    def checks_sequences(self) -> bool:
+        """Whether batches are numbered by their producer: offsets that a group coordinator writes are not."""
+        return True
+
+    def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
+        """Sequence numbers follow on, and start at 0 with a new epoch; an unknown producer may start anywhere (txn.13)."""
+        sequence = request.base_sequence
+        verification = self.verifying.get(request.producer_id)
+        if verification is not None:
+            if sequence > verification.lowest_sequence:
+                return False  # an earlier batch of the same transaction is still waiting for its verification
+            if self.env.config.is_v2 and entry is UNKNOWN and sequence != 0:
+                return False
+        if entry.epoch == -1:
+            return True
+        if request.producer_epoch != entry.epoch:
+            return sequence == 0
+        return follows(entry.last_sequence, sequence)
+
+    # What the coordinator appends
+
+    def append_marker(self, request: WriteTxnMarkersRequest) -> Appended:
+        """Check a marker, and write it; whether or not there is a transaction to end."""
+        entry = self.producers.get(request.producer_id, UNKNOWN)
+        error = self.marker_refused(entry, request)
+        if error:
+            return Appended(error)
+        batch = Batch(
+            len(self.batches), request.producer_id, request.producer_epoch, -1, -1, True, self.env.now_ms,
+            self.leader_epoch, int(request.transaction_result), request.coordinator_epoch,
+        )  # fmt: skip
+        self.write(batch)
+        return Appended(ErrorCode.NONE, batch.base_offset)
+
+    def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
+        """47 for an old producer epoch, 52 for an old coordinator (txn.11); 0 for none."""
+        if self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if request.transaction_version >= 2 and not self.marker_is_new(entry, request):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if self.is_old_coordinator(entry, request):
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        return ErrorCode.NONE
+
+    def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
+        """v2 markers carry a higher epoch than their transaction's records; an equal one is a retry, or late (KIP-1228).
+
+        With no transaction open it does no harm and is answered with success; with one open it belongs to the one
+        before, and must not end this one.
+        """
+        return request.producer_epoch > entry.epoch or request.producer_id not in self.open
+
+    def is_old_coordinator(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
+        """A marker of a coordinator that has been replaced since (txn.11)."""
+        return request.coordinator_epoch < entry.coordinator_epoch
+
+    # Writing, and what follows from what is written
+
+    def write(self, batch: Batch) -> None:
+        """Put a batch at the end, and note what it means."""
+        self.batches.append(batch)
+        self.verifying.pop(batch.producer_id, None)
+        entry = self.producers.get(batch.producer_id)
+        if entry is None:
+            entry = self.producers[batch.producer_id] = ProducerEntry()
+        if batch.producer_epoch != entry.epoch:
+            self.enter_epoch(entry, batch.producer_epoch)
+        if batch.marker < 0:
+            self.apply_data(entry, batch)
+        else:
+            self.apply_marker(entry, batch)
+
+    def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
+        """A new epoch, by a record or a marker: old batches answer no longer, numbers start again (txn.13, txn.14)."""
+        entry.epoch = epoch
+        entry.window.clear()
+        entry.last_sequence = -1
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        """Remember a record's number, and where its transaction began."""
+        entry.last_sequence = batch.base_sequence
+        entry.window.append((batch.base_sequence, batch.base_offset))
+        if batch.is_transactional:
+            self.open.setdefault(batch.producer_id, batch.base_offset)
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        """End the transaction that is open, if any; what is aborted goes into the index for readers."""
+        entry.coordinator_epoch = batch.coordinator_epoch
+        first = self.open.pop(batch.producer_id, None)
+        if batch.marker == 0:
+            if first is not None:
+                stable = self.last_stable_offset()
+                self.aborted.append(AbortedTxn(batch.producer_id, first, batch.base_offset, stable))
+            if self.clears_window_on_abort():
+                entry.window.clear()
+
+    def clears_window_on_abort(self) -> bool:
+        """An aborted batch must not answer for one of the next transaction that has its number (txn.14).
+
+        Within one epoch (v1) the numbers go on: only the old offsets are forgotten.
+        """
+        return True
+
+    def rebuilt(self, leader_epoch: int) -> "PartitionLog":
+        """The state of the next leader, from the log alone: a replica has followed it batch by batch.
+
+        After a restart there is a snapshot instead, which keeps one batch per producer.
+        """
+        fresh = type(self)(self.env, self.partition, leader_epoch)
+        for batch in self.batches:
+            fresh.write(batch)
+        if self.env.config.leader_change == "restart":
+            for entry in fresh.producers.values():
+                while len(entry.window) > 1:
+                    entry.window.popleft()
+        fresh._guards = self._guards  # a guard is unique for ever, or an old answer could meet it again
+        return fresh
+
+    # Verification (KIP-890)
+
+    def needs_guard(self, request: ProduceRequest) -> bool:
+        """Whether the batch would begin a transaction here, and must have been asked for (txn.15)."""
+        asks = self.env.config.asks_coordinator and request.is_transactional
+        return asks and not self.has_open_transaction(request.producer_id, request.producer_epoch)
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transaction of this very epoch is open here: another epoch's is another transaction."""
+        return producer_id in self.open and self.producers[producer_id].epoch == epoch
+
+    def has_older_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transaction of an older epoch is open: its marker has to come first (txn.16)."""
+        return producer_id in self.open and self.producers[producer_id].epoch < epoch
+
+    def start_verification(self, request: ProduceRequest) -> int:
+        """The guard for a question to the coordinator: shared by all batches of a producer that wait, unique else."""
+        verification = self.verifying.get(request.producer_id)
+        if verification is None or verification.epoch < request.producer_epoch:
+            self._guards += 1
+            verification = Verification(self._guards, request.producer_epoch, request.base_sequence)
+            self.verifying[request.producer_id] = verification
+        elif verification.epoch == request.producer_epoch:
+            verification.lowest_sequence = min(verification.lowest_sequence, request.base_sequence)
+        return verification.guard
+
+    def guard_matches(self, producer_id: int, guard: int) -> bool:
+        """Whether the question answered is the one now open: a marker in between ends it (txn.15)."""
+        verification = self.verifying.get(producer_id)
+        return verification is not None and guard not in (NO_GUARD,) and guard == verification.guard
+
+    # Reading
+
+    def last_stable_offset(self) -> int:
+        """The first offset that is not decided yet: where the oldest open transaction begins, or the end."""
+        return min(self.open.values()) if self.open else len(self.batches)
+
+    def read_limit(self, committed: bool) -> int:
+        """Where a fetch stops, exclusive (txn.17)."""
+        return self.last_stable_offset() if committed else len(self.batches)
+
+    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+        """Everything from `offset` to the limit, and for read_committed the transactions in it to be skipped."""
+        upto = self.read_limit(committed)
+        batches = tuple(self.batches[offset:upto])
+        return FetchResponse(upto, batches, tuple(self.aborted_between(offset, upto)) if committed else ())
+
+    def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
+        """From the index: transactions that end at or behind `offset` and begin before `upto`, in order of their end."""
+        found = []
+        for aborted in self.aborted[bisect_left(self.aborted, offset, key=lambda txn: txn.last_offset) :]:
+            if aborted.first_offset < upto:
+                found.append(AbortedTransaction(aborted.producer_id, aborted.first_offset))
+            if aborted.last_stable_offset >= upto:
+                break
+        return found
