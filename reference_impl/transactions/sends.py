@@ -1,8 +1,8 @@
 """A producer's records on their way to the partitions: sequence numbers, what is in flight, and what is sent again.
 
 Per partition there is a lane. Records wait in it until the partition is in the transaction, get their sequence number
-when they first leave, and at most five are unanswered at a time (txn.13, txn.14). After a failure only the first
-unanswered batch is sent again, and nothing new leaves before it is answered: so the order is kept. (Sender.java,
+when they first leave, and at most five are unanswered at a time (txn.13, txn.14). After a failure the first unanswered
+batch is sent again first, and nothing new leaves as long as any waits for that: so the order is kept. (Sender.java,
 RecordAccumulator.java, TransactionManager.java)
 """
 
