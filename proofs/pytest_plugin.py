@@ -13,7 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from fencepost.proofs.agreement import AgreementReport
 
-VARIANTS = ("kraft", "zookeeper", "bridge")
+VARIANTS = {"id-blocks": ("kraft", "zookeeper", "bridge"), "transactions": ("v2", "v1", "v1-verified")}
+"""Per protocol; the first is the default.  Written out, since loading this must be cheap."""
 
 
 class Disagrees(Exception):
@@ -21,21 +22,37 @@ class Disagrees(Exception):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Four options, in a group of their own."""
+    """Five options, in a group of their own."""
     group = parser.getgroup("fencepost", "Kafka's exactly-once protocols")
     group.addoption(
         "--fencepost-implementation",
         metavar="MODULE:FACTORY",
-        help="hold this implementation of producer id blocks against the model",
+        help="hold this implementation against the model of its protocol",
+    )
+    group.addoption(
+        "--fencepost-protocol",
+        choices=VARIANTS,
+        default="id-blocks",
+        help="that it implements (default: id-blocks)",
     )
     group.addoption(
         "--fencepost-variant",
         action="append",
-        choices=VARIANTS,
-        help="of the model (default: kraft); may be given again",
+        choices=[variant for variants in VARIANTS.values() for variant in variants],
+        help="of the protocol (default: kraft, or v2); may be given again",
     )
     group.addoption("--fencepost-seed", type=int, default=0, help="the same seed drives it the same way (default: 0)")
     group.addoption("--fencepost-examples", type=int, default=100, help="clusters to drive (default: 100)")
+
+
+def variants(config: pytest.Config) -> list[str]:
+    """Those asked for, or the default.  Raises UsageError for one of another protocol."""
+    protocol = config.getoption("--fencepost-protocol")
+    chosen: list[str] = config.getoption("--fencepost-variant") or [VARIANTS[protocol][0]]
+    if strange := [variant for variant in chosen if variant not in VARIANTS[protocol]]:
+        there = ", ".join(VARIANTS[protocol])
+        raise pytest.UsageError(f"--fencepost-variant: {protocol} has no {', '.join(strange)}; it has {there}")
+    return chosen
 
 
 def run(config: pytest.Config, variant: str) -> "AgreementReport":
@@ -44,6 +61,7 @@ def run(config: pytest.Config, variant: str) -> "AgreementReport":
 
     return agree(
         config.getoption("--fencepost-implementation"),
+        protocol=config.getoption("--fencepost-protocol"),
         variant=variant,
         seed=config.getoption("--fencepost-seed"),
         max_examples=config.getoption("--fencepost-examples"),
@@ -76,7 +94,7 @@ class Agreement(pytest.Collector):
     """What is added to the run."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        for variant in self.config.getoption("--fencepost-variant") or VARIANTS[:1]:
+        for variant in variants(self.config):
             name = f"agreement[{self.config.getoption('--fencepost-implementation')}-{variant}]"
             yield AgreementItem.from_parent(self, name=name, variant=variant)
 
@@ -93,4 +111,4 @@ def fencepost_agreement(pytestconfig: pytest.Config) -> "AgreementReport":
     given."""
     if not pytestconfig.getoption("--fencepost-implementation"):
         pytest.fail("fencepost_agreement has nothing to run: give --fencepost-implementation module:factory")
-    return run(pytestconfig, (pytestconfig.getoption("--fencepost-variant") or VARIANTS)[0])
+    return run(pytestconfig, variants(pytestconfig)[0])

@@ -1,9 +1,15 @@
-"""Agreement: any implementation of producer id blocks, driven by Hypothesis and held against the states the model may
-be in."""
+"""Agreement: any implementation of a protocol, driven by Hypothesis and held against the states the model may be in.
+
+Nothing here is of one protocol.  What a protocol must bring, so that its implementations can be driven, is an object in
+``properties/<protocol>/agreement.py``; `fencepost.properties.agreement` says part by part what is in it, and
+`fencepost.properties.driving` what a call is.
+"""
+
+from fencepost.properties.agreement import FalseConjunct
 
 from .coverage import Coverage
 from .engine import AgreementReport, ImplementationError, agree
-from .failures import Disagreement, FalseConjunct
+from .failures import Disagreement
 from .prefixes import calls_from
 
 __all__ = ["AgreementReport", "Coverage", "Disagreement", "FalseConjunct", "ImplementationError", "agree", "calls_from"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fencepost.model.language.protocol import Action, Spec
+from fencepost.properties.driving import Made, read
 
 from ..results import State
 from ..words import say
@@ -47,6 +48,12 @@ class Coverage:
     def called(self, name: str) -> None:
         self.calls[name] += 1
 
+    def watched(self, made: Made) -> None:
+        """A call of which there is no model: what it showed."""
+        self.called(made.call.table_name)
+        for event in made.events:
+            self.seen(read(event, "kind"), read(event, "error", 0), ())
+
     def seen(self, kind: str, error: int, taken: Iterable[Action]) -> None:
         """An event was explained by these steps."""
         self.kinds[kind] += 1
@@ -72,7 +79,7 @@ class Coverage:
             if all(p in self.true and p in self.false and p in self.decisive for p in places):
                 continue
             names = [n for n, _ in action.parameters]
-            for values in itertools.product(*(stepper.some(kind, state) for _, kind in action.parameters)):
+            for values in itertools.product(*(stepper.interpreter.some(kind, state) for _, kind in action.parameters)):
                 self._look(stepper, action, places, state, dict(zip(names, values, strict=True)))
 
     def _look(

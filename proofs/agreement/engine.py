@@ -7,12 +7,12 @@ report.failure                      # or the shortest program that disagrees, an
 
 import importlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fencepost.properties.id_blocks.plug import Factory, missing
-from fencepost.properties.id_blocks.programs import Call, Program
+from fencepost.properties.agreement import DRIVEN, Agreeing, driven
+from fencepost.properties.driving import Call, Factory, Program
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
 
@@ -20,8 +20,7 @@ from .consequences import going_on
 from .coverage import Coverage
 from .failures import Disagreement
 from .pasting import paste
-from .readings import MODELS
-from .search import SMALL, Failure, Search
+from .search import Failure, Search
 from .shrinking import shrink
 
 SHRUNK = 3  # of the failures found
@@ -33,14 +32,18 @@ class ImplementationError(Exception):
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """What came of it.  ``examples``: clusters driven, up to the one that failed; ``observed``: event kinds that were
-    shown."""
+    """What came of it.  ``examples``: systems driven, up to the one that failed; ``observed``: event kinds that were
+    shown; ``model``: what it was held against beside the promises, or ``none``; ``predicted``: promises that the
+    variant is known to break and did break, each with its shortest program."""
 
     implementation: str
+    protocol: str
     variant: str
+    model: str
     seed: int
     verdict: Literal["holds", "violated"]
     failure: Disagreement | None
+    predicted: Mapping[str, Disagreement]
     examples: int
     observed: tuple[str, ...]
     coverage: Coverage
@@ -60,7 +63,8 @@ class AgreementReport:
 def agree(
     implementation: str | Callable[[dict[str, Any]], Any],
     *,
-    variant: str = "kraft",
+    protocol: str = "id-blocks",
+    variant: str | None = None,
     seed: int = 0,
     max_examples: int = 100,
     steps: int = 30,
@@ -68,28 +72,40 @@ def agree(
     config: Mapping[str, Any] | None = None,
     observed: frozenset[str] | None = None,
     prefixes: Sequence[Sequence[Call]] = (),
+    expecting: Collection[str] | None = None,
 ) -> AgreementReport:
     """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
-    model.
+    model of ``protocol`` (default: its first), and against the promises.
 
     ``steps``: machine steps in an example, each a call or a burst of calls; ``config``: further keys for the factory;
     ``observed``: the event kinds that the implementation shows whenever they happen (default: found out by trying);
-    ``prefixes``: programs from which examples start, beside the empty one.  The same arguments give the same report,
-    but for ``seconds`` and what is in ``database``.  Raises ImplementationError.
+    ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
+    violation is no failure where it comes about as the documents predict (default: those of the variant).  The same
+    arguments give the same report, but for ``seconds`` and what is in ``database``.  Raises ImplementationError.
     """
     began = time.monotonic()
-    if variant not in MODELS:
-        raise ValueError(f"the model of id-blocks has no variant {variant!r}: there are {', '.join(MODELS)}")
+    if protocol not in DRIVEN:
+        raise ValueError(f"no implementation of {protocol!r} can be driven: there are {', '.join(DRIVEN)}")
+    agreeing = driven(protocol)
+    variant = agreeing.variants[0] if variant is None else variant
+    if variant not in agreeing.variants:
+        there = ", ".join(agreeing.variants)
+        raise ValueError(f"the model of {protocol} has no variant {variant!r}: there are {there}")
     factory, name = reach(implementation)
-    _require_plug(factory, name or repr(implementation), variant, config or {})
-    search = Search(factory, variant, config or {}, observed, prefixes)
+    _require_plug(agreeing, factory, name or repr(implementation), variant, config or {})
+    excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
+    search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes)
     try:
         search.search(seed, max_examples, steps, database)
     except Flaky as error:
         raise ImplementationError(_not_deterministic(name or repr(implementation))) from error
-    failure = _shortest(search, name) if search.failures else None
+    failure = _shortest(search, name, [f.program for f in search.failures]) if search.failures else None
+    # What an implementation that fails does in predicted ways as well is of no interest.
+    predicted = {} if failure else search.predicted
     return AgreementReport(
-        name or repr(implementation), variant, seed, "violated" if failure else "holds", failure,
+        name or repr(implementation), protocol, variant, variant if agreeing.follow else "none", seed,
+        "violated" if failure else "holds", failure,
+        {rule: _shortest(search, name, [predicted[rule]], rule) for rule in sorted(predicted)},
         search.examples_to_failure or search.examples,
         tuple(sorted(search.observed)), search.coverage, time.monotonic() - began,
     )  # fmt: skip
@@ -112,9 +128,9 @@ def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
     return factory, implementation
 
 
-def _require_plug(factory: Factory, name: str, variant: str, config: Mapping[str, Any]) -> None:
+def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str, config: Mapping[str, Any]) -> None:
     """What cannot be driven at all is no disagreement with the model.  Raises ImplementationError."""
-    small = {**SMALL, **config, "mode": variant}
+    small = {**agreeing.small, **config, "mode": variant}
     try:
         system = factory(small)
     except Exception as error:  # whatever an implementation of anybody's raises
@@ -122,25 +138,26 @@ def _require_plug(factory: Factory, name: str, variant: str, config: Mapping[str
             f"{name}: makes no cluster from {small}: {type(error).__name__}: {error}; "
             "a factory takes a config and returns a cluster"
         ) from error
-    if lacks := missing(system, variant):
+    if lacks := agreeing.missing(system, variant):
         raise ImplementationError(
             f"{name}: its {type(system).__name__} lacks {', '.join(lacks)}; "
-            f"fencepost.properties.id_blocks.plug says what the plug for {variant} needs"
+            f"{agreeing.plug} says what the plug for {variant} needs"
         )
 
 
-def _shortest(search: Search, name: str) -> Disagreement:
-    """The failure with the shortest program, of those that look shortest; each is shrunk."""
+def _shortest(search: Search, name: str, failing: Sequence[Program], wanted: str = "") -> Disagreement:
+    """The failure with the shortest program, of those that look shortest; each is shrunk.  ``wanted``: it breaks this
+    promise, as predicted."""
 
     def fails(program: Program) -> Program | None:
-        again = search.replay(program)
+        again = search.replay(program, wanted)
         return None if again is None else again.program
 
-    programs = sorted((failure.program for failure in search.failures), key=lambda p: len(p.calls))[:SHRUNK]
+    programs = sorted(failing, key=lambda program: len(program.calls))[:SHRUNK]
     if any(fails(program) is None for program in programs):
         raise ImplementationError(_not_deterministic(name or repr(search.factory)))
-    shrunk = [shrink(program, fails) for program in programs]
-    last = search.replay(min(shrunk, key=lambda program: len(program.calls)))
+    shrunk = [shrink(search.agreeing, program, fails) for program in programs]
+    last = search.replay(min(shrunk, key=lambda program: len(program.calls)), wanted)
     assert last is not None
     return _described(search, last, name)
 
@@ -153,12 +170,15 @@ def _not_deterministic(name: str) -> str:
 
 
 def _described(search: Search, last: Failure, name: str) -> Disagreement:
-    evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.broken
+    evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.found
+    promise = str(broken or "")
+    if last.watch.wanted:
+        promise = f"{conjuncts[0].rule}: {conjuncts[0].text}"
     return Disagreement(
         str(evidence),
         conjuncts,
-        broken,
-        "" if broken else going_on(search.factory, last.program, last.watch.monitor.ids),
+        promise,
+        "" if promise else going_on(search.agreeing, search.factory, last.program, search.expecting),
         len(last.program.calls),
         paste(name, last.program.config, last.run.made, evidence, conjuncts),
     )

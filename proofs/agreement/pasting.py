@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fencepost.properties.id_blocks.plug import columns_of, read
-from fencepost.properties.id_blocks.programs import Made
+from fencepost.properties.agreement import FalseConjunct
+from fencepost.properties.driving import Made, columns_of, read
 
-from .failures import Evidence, FalseConjunct
+from .failures import Evidence
 
 
 def paste(
@@ -22,6 +22,8 @@ def paste(
     if factory:
         module, name = factory.split(":")
         lines.append(f"from {module} import {name} as factory")
+    for helper in dict.fromkeys(m.needs for m in made if m.needs):
+        lines.append("from {} import {}".format(*helper.split(":")))
     lines.append(f"system = factory({dict(config)!r})")
     lines += [m.text for m in made[:-1]]
     if made[-1].error is not None:
@@ -37,6 +39,8 @@ def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
 
 def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
     call, _, remark = made.text.partition("  # ")
+    if evidence.event is None and evidence.check:
+        return [f"result = {call}", f"assert {evidence.check}, {reason!r}"]
     if evidence.event is None and evidence.unseen:
         return [f"result = {call}", f"assert result != {made.result!r}, {reason!r}"]
     if evidence.event is None:
@@ -44,7 +48,7 @@ def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
     if not any(e is evidence.event for e in made.events):  # known from the result of the call only
         return [f"result = {call}", f"assert tuple(result) != {tuple(made.result)!r}, {reason!r}"]
     as_mapping = isinstance(evidence.event, Mapping)
-    names = ["kind", *columns_of(evidence.event)]
+    names = ["kind", *columns_of(evidence.event, made.call.columns)]
     values = tuple(read(evidence.event, name) for name in names)
     columns = ", ".join(f"e[{n!r}]" if as_mapping else f"e.{n}" for n in names)
     if as_mapping:

@@ -1,34 +1,25 @@
-"""A variant of the model, ready to be run against a cluster of given size."""
+"""A variant of the model, ready to be followed through a system of given size."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
-from fencepost.model.id_blocks.bridge import Bridge
-from fencepost.model.id_blocks.kraft import Kraft
-from fencepost.model.id_blocks.zookeeper import Zookeeper
-from fencepost.model.language.mutations import settle
 from fencepost.model.language.observations import TracedObservation, trace_observations
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.terms import Term, conjuncts, subterms
 from fencepost.model.language.types import Bounds
-from fencepost.properties.id_blocks.calls import AFTERWARDS_BY_VARIANT
-from fencepost.properties.id_blocks.observations import BY_VARIANT, COLUMNS
+from fencepost.properties.agreement import Followed
 
 from ..plain import Plain
 from ..results import State
-
-MODELS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
-SLOTS = 32  # requests and copies in the network at once
-ENOUGH = 1 << 20  # more restarts, elections and writes than any program has
 
 
 class Driven(Plain):
     """Nothing is out of range here: sizes are needed for quantifiers only."""
 
-    def __init__(self, spec: Spec, constants: dict[str, int], bounds: Bounds) -> None:
-        super().__init__(spec, constants, bounds, ghosts=False)
+    def __init__(self, spec: Spec, constants: Mapping[str, int], bounds: Bounds) -> None:
+        super().__init__(spec, dict(constants), bounds, ghosts=False)
         self._values: dict[tuple[Term, tuple[str, ...]], Callable[..., Any]] = {}
 
     def within(self, state: State) -> bool:
@@ -73,11 +64,11 @@ class Observed:
     rule: str
 
     @property
-    def repeats(self) -> bool:
-        """Does it stand for a controller that acts on a request, which may be a copy?"""
-        return any(step.action == "repeat" for step in self.steps)
+    def actions(self) -> tuple[str, ...]:
+        """Of its steps, in order."""
+        return tuple(step.action for step in self.steps)
 
-    @property
+    @cached_property
     def columns(self) -> frozenset[str]:
         conditions = [*self.before, *self.after, *(w for s in self.steps for w in s.when)]
         return frozenset(c for k in conditions for c in k.columns) | {c for s in self.steps for c in s.columns}
@@ -87,49 +78,39 @@ class Observed:
 class Reading:
     """A variant with its observations by kind, and its checks by name."""
 
-    variant: str
+    followed: Followed
     plain: Driven
     observations: Mapping[str, Observed]
     checks: Mapping[str, Observed]
-    brokers: int
 
 
-def conjuncts_of(term: Term) -> tuple[Conjunct, ...]:
+def conjuncts_of(term: Term, columns: Iterable[str]) -> tuple[Conjunct, ...]:
+    known = frozenset(columns)
     kept = [part for part in conjuncts(term) if not (part.op == "const" and part.data is True)]
     return tuple(
-        Conjunct(part, tuple(sorted({n.data for n in subterms(part) if n.op == "local" and n.data in COLUMNS})))
+        Conjunct(part, tuple(sorted({n.data for n in subterms(part) if n.op == "local" and n.data in known})))
         for part in kept
     )
 
 
-def _apart(traced: TracedObservation, spec: Spec) -> Observed:
+def _apart(traced: TracedObservation, followed: Followed) -> Observed:
+    columns, actions = followed.columns, followed.spec.actions
     steps = tuple(
-        Step(s.action, tuple(n for n, _ in spec.actions[s.action].parameters), s.columns, conjuncts_of(s.when))
+        Step(s.action, tuple(n for n, _ in actions[s.action].parameters), s.columns, conjuncts_of(s.when, columns))
         for s in traced.steps
     )
-    return Observed(traced.kind, steps, conjuncts_of(traced.before), conjuncts_of(traced.after), traced.rule or "")
+    before, after = conjuncts_of(traced.before, columns), conjuncts_of(traced.after, columns)
+    return Observed(traced.kind, steps, before, after, traced.rule or "")
 
 
 @lru_cache(maxsize=256)
-def read_variant(variant: str, brokers: int, size: int, max_id: int) -> Reading:
-    """The reading for a cluster.  Raises ValueError for an unknown variant.
-
-    ZooKeeper mode compares the last id of the present block with the end of the ids, and KRaft the first id of the next
-    one, so that ZooKeeper may give away the id ``max_id`` as well (ZkProducerIdManager.scala).
-    """
-    if variant not in MODELS:
-        raise ValueError(f"the model has no variant {variant!r}: there are {', '.join(MODELS)}")
-    spec = settle(MODELS[variant].spec)
-    bounds = {
-        "brokers": brokers, "requests": SLOTS, "controllers": ENOUGH, "ids": max_id + size, "restarts": ENOUGH,
-    }  # fmt: skip
-    constants = {"size": size, "ids": max_id + 1 if variant == "zookeeper" else max_id}
-    traced = trace_observations(spec, COLUMNS, BY_VARIANT[variant])
-    checks = trace_observations(spec, COLUMNS, AFTERWARDS_BY_VARIANT[variant])
+def read_followed(followed: Followed) -> Reading:
+    """The reading of a variant for systems of one size."""
+    traced = trace_observations(followed.spec, followed.columns, followed.observations)
+    checks = trace_observations(followed.spec, followed.columns, followed.afterwards)
     return Reading(
-        variant,
-        Driven(spec, constants, bounds),
-        {kind: _apart(o, spec) for kind, o in traced.items()},
-        {kind: _apart(o, spec) for kind, o in checks.items()},
-        brokers,
+        followed,
+        Driven(followed.spec, followed.constants, followed.bounds),
+        {kind: _apart(o, followed) for kind, o in traced.items()},
+        {kind: _apart(o, followed) for kind, o in checks.items()},
     )

@@ -1,4 +1,4 @@
-"""One search: every example is a cluster that is driven and held against the model, until one disagrees or the examples
+"""One search: every example is a system that is driven and held against the model, until one disagrees or the examples
 are used up."""
 
 import warnings
@@ -7,19 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.properties.id_blocks.driving import Run
-from fencepost.properties.id_blocks.machine import MACHINES
-from fencepost.properties.id_blocks.monitor import Monitor
-from fencepost.properties.id_blocks.plug import BLACK_BOX, Factory, Message, read
-from fencepost.properties.id_blocks.programs import Call, Made, Program
+from fencepost.properties.agreement import Agreeing, Broken, FalseConjunct
+from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, read
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
 from .coverage import Coverage
-from .failures import Disagreed, Evidence, FalseConjunct
-from .readings import read_variant
+from .failures import Disagreed, Evidence
+from .readings import read_followed
 from .tracker import Tracker
 
 FAILURES, FURTHER = 6, 15
@@ -27,25 +24,40 @@ FAILURES, FURTHER = 6, 15
 
 
 class Watch:
-    """The tracker and the monitor of one run."""
+    """The tracker, if there is a model to follow, and the monitor of one run.
 
-    def __init__(self, variant: str, config: Mapping[str, Any], observed: frozenset[str], coverage: Coverage) -> None:
-        reading = read_variant(variant, config["brokers"], config["block_size"], config["max_id"])
-        self.tracker = Tracker(reading, observed, coverage)
-        self.monitor = Monitor(config["max_id"] + (variant != "kraft"))  # ZooKeeper may give the id max_id away
+    ``wanted``: the predicted violation of this promise ends the run as a failure does, and nothing else is looked for.
+    """
+
+    def __init__(
+        self, agreeing: Agreeing, config: Mapping[str, Any], expecting: frozenset[str], observed: frozenset[str],
+        coverage: Coverage, wanted: str = "",
+    ) -> None:  # fmt: skip
+        self.tracker: Tracker | None = None
+        if agreeing.follow is not None and not wanted:
+            self.tracker = Tracker(read_followed(agreeing.follow(config["mode"], config)), observed, coverage)
+        self.monitor = agreeing.monitor(config, expecting)
+        self.coverage, self.wanted = coverage, wanted
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         if made.error is not None:
             raise Disagreed(Evidence(made, None, ()), (FalseConjunct("plug", "", f"the call raised {made.error!r}"),))
-        self.monitor.feed(made.events)
-        if made.call.name == "init_producer_id" and not any(read(e, "kind") == "id_handed_out" for e in made.events):
-            error, producer_id = made.result
-            self.monitor.feed(
-                [] if error else [{"kind": "id_handed_out", "broker": made.call.broker, "producer_id": producer_id}]
-            )
-        self.tracker.watch(made, messages)
-        if self.monitor.broken:
-            raise Disagreed(Evidence(made, None, ()), (FalseConjunct("promise", "", self.monitor.broken),))
+        self.monitor.watch(made)
+        if self.tracker is not None:
+            self.tracker.watch(made, messages)
+        else:
+            self.coverage.watched(made)
+        for broken in self.monitor.predicted if self.wanted else ():
+            if broken.rule == self.wanted:
+                raise _broke(made, broken)
+        if self.monitor.found is not None:
+            raise _broke(made, self.monitor.found)
+
+
+def _broke(made: Made, broken: Broken) -> Disagreed:
+    unseen = broken.event is None and not broken.check
+    evidence = Evidence(made, broken.event, (), unseen, broken.check)
+    return Disagreed(evidence, (FalseConjunct("promise", broken.rule, broken.text),))
 
 
 @dataclass
@@ -63,10 +75,6 @@ class Enough(BaseException):
     the example."""
 
 
-SMALL: Mapping[str, Any] = dict(seed=0, brokers=2, controllers=3, block_size=2, max_id=8, prefetch=0.0)
-"""A cluster on which everything can be tried."""
-
-
 class Search:
     """Runs examples on one implementation, and a few more after the first that fails: the next may have a shorter
     program in it.
@@ -75,17 +83,19 @@ class Search:
     """
 
     def __init__(
-        self, factory: Factory, variant: str, config: Mapping[str, Any], observed: frozenset[str] | None,
-        prefixes: Sequence[Sequence[Call]],
+        self, agreeing: Agreeing, factory: Factory, variant: str, config: Mapping[str, Any],
+        expecting: frozenset[str], observed: frozenset[str] | None, prefixes: Sequence[Sequence[Call]],
     ) -> None:  # fmt: skip
-        self.factory, self.variant, self.config = factory, variant, {**config, "mode": variant}
+        self.agreeing, self.factory, self.variant = agreeing, factory, variant
+        self.config, self.expecting = {**config, "mode": variant}, expecting
         self.prefixes = [tuple(p) for p in prefixes]
         self.coverage = Coverage()
         self.examples = 0
         self.examples_to_failure = 0
         self.failures: list[Failure] = []
+        self.predicted: dict[str, Program] = {}  # the shortest program seen that breaks a promise as predicted
         self.at_once = False
-        self.observed = self._probe() if observed is None else observed | BLACK_BOX
+        self.observed = self._probe() if observed is None else observed | agreeing.black_box
 
     def search(self, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None) -> None:
         """Drive examples.  Leaves the failures, the numbers of examples and the coverage in this object.
@@ -93,7 +103,7 @@ class Search:
         With a database the first failure ends the search, and is tried first the next time.
         """
         self.at_once = database is not None
-        machine = type(f"{self.variant.title()}Machine", (MACHINES[self.variant],), {"session": self})
+        machine = type(f"{self.variant.title()}Machine", (self.agreeing.machines[self.variant],), {"session": self})
         chosen = settings(
             max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database,
             verbosity=Verbosity.quiet,
@@ -114,35 +124,44 @@ class Search:
         )
 
     def start(self, config: Mapping[str, Any]) -> Run:
-        """A watched cluster for the next example; the examples take turns with the prefixes, if there are any."""
+        """A watched system for the next example; the examples take turns with the prefixes, if there are any."""
         if self._is_enough():
             raise Enough
         self.examples += 1
-        run = Run(self.factory, config, Watch(self.variant, config, self.observed, self.coverage))
+        run = Run(self.factory, config, self._watch(config, self.coverage))
         if self.prefixes:
             choices = [(), *self.prefixes]
             for call in choices[self.examples % len(choices)]:
                 self.call(run, call)
         return run
 
+    def _watch(self, config: Mapping[str, Any], coverage: Coverage, wanted: str = "") -> Watch:
+        return Watch(self.agreeing, config, self.expecting, self.observed, coverage, wanted)
+
     def call(self, run: Run, call: Call) -> Made | None:
         """Make a call; nothing happens any more in a run that has failed."""
         if run.over:
             return None
+        assert isinstance(run.watcher, Watch)
+        before = len(run.watcher.monitor.predicted)
         try:
             return run.call(call)
         except Disagreed as disagreed:
-            assert isinstance(run.watcher, Watch)
             run.over = True
             self.examples_to_failure = self.examples_to_failure or self.examples
             self.failures.append(Failure(Program(run.config, tuple(run.tried)), run, run.watcher, disagreed))
             if self.at_once:
                 raise
             return None
+        finally:
+            for broken in run.watcher.monitor.predicted[before:]:
+                shortest = self.predicted.get(broken.rule)
+                if shortest is None or len(run.tried) < len(shortest.calls):
+                    self.predicted[broken.rule] = Program(run.config, tuple(run.tried))
 
-    def replay(self, program: Program, coverage: Coverage | None = None) -> Failure | None:
-        """The program once more from the start; None if it does not fail."""
-        watch = Watch(self.variant, program.config, self.observed, coverage or Coverage.none())
+    def replay(self, program: Program, wanted: str = "") -> Failure | None:
+        """The program once more from the start; None if it does not fail.  ``wanted``: see `Watch`."""
+        watch = self._watch(program.config, Coverage.none(), wanted)
         run = Run(self.factory, program.config, watch)
         for call in program.calls:
             try:
@@ -153,58 +172,14 @@ class Search:
 
     def _probe(self) -> frozenset[str]:
         """Which event kinds the implementation shows: those that appear when it is led through everything once."""
-        run = Run(self.factory, {**SMALL, **self.config}, _Nobody())
-        for call in tour(self.variant):
+        run = Run(self.factory, {**self.agreeing.small, **self.config}, _Nobody())
+        for call in self.agreeing.tour(self.variant):
             made = run.call(call)
             if made is not None and made.error is not None:
                 break
-        return BLACK_BOX | {read(e, "kind") for made in run.made for e in made.events}
+        return self.agreeing.black_box | {read(e, "kind") for made in run.made for e in made.events}
 
 
 class _Nobody:
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Nothing is held against anything yet."""
-
-
-def tour(variant: str) -> list[Call]:
-    """Calls that make every kind of event happen in an implementation that is right."""
-
-    def deliver(kind: str, keep: bool = False) -> Call:
-        return Call("deliver", 0, kind, keep=keep)
-
-    ask, commit = Call("init_producer_id", 0), Call("commit")
-    direct = [
-        ask,
-        Call("zk_step", 0),
-        Call("init_producer_id", 1),
-        *[Call("zk_step", 1)] * 2,
-        *[Call("zk_step", 0)] * 3,
-        ask,
-        ask,
-        ask,
-        Call("restart_broker", 0),
-    ]
-    fetch = [
-        ask,
-        deliver("request"),
-        Call("zk_step", -1),
-        Call("zk_step", -1),
-        commit,
-        deliver("response", True),
-        ask,
-        deliver("response"),
-    ]
-    failing = [
-        ask, Call("restart_broker", 0), deliver("request"), deliver("response"), ask, deliver("request"),
-        Call("fail_over"),
-        Call("advance", value=150_000), ask, deliver("request"), commit, Call("restart_broker", 0), deliver("response"),
-        Call("snapshot"),
-    ]  # fmt: skip
-    exhausting = [*[ask, deliver("request"), commit, deliver("response"), ask, ask, Call("advance", value=200)] * 5]
-    bridge = [Call("upgrade_broker", 0), Call("upgrade_broker", 1), *fetch, Call("migrate")]
-    middle = bridge if variant == "bridge" else []
-    return [
-        *(direct if variant != "kraft" else []),
-        *middle,
-        *(fetch + failing + exhausting if variant != "zookeeper" else []),
-    ]

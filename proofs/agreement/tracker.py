@@ -1,84 +1,67 @@
 """The tracker: in which states may the model be, given what was called and what was seen?
 
-Each call and each event narrows the set of candidate states through the correspondence that `observations.py` declares;
-what the implementation does not show is guessed, within what `calls.py` lets happen in that call.  No candidate left:
-implementation and model disagree.
+Each call and each event narrows the set of candidate states through the correspondence that the protocol declares; what
+the implementation does not show is guessed, within what the protocol's table of calls lets happen in that call.  No
+candidate left: implementation and model disagree.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fencepost.properties.id_blocks.calls import CALLS, Allowed
-from fencepost.properties.id_blocks.plug import Message, read
-from fencepost.properties.id_blocks.programs import Made
+from fencepost.properties.agreement import Allowed, Contradiction, FalseConjunct, Row
+from fencepost.properties.driving import Event, Made, Message, read
 
+from .. import results
+from ..results import State
 from .coverage import Coverage
-from .failures import Disagreed, Evidence, FalseConjunct
-from .network import NetworkKeeper
+from .failures import Disagreed, Evidence
 from .readings import Reading
-from .stepping import Applied, Candidate, Row, Stepper
+from .stepping import Applied, Candidate, Stepper
 
-IGNORED = frozenset({"broker_stopped"})  # a restart is one step of the model
 MOST_CANDIDATES = 2_000
-EXPECTED = {
-    "init_producer_id": ("request_sent",),
-    "commit": ("block_committed", "answer_sent"), "snapshot": ("snapshot_taken",),
-    "advance": ("request_timed_out",),
-}  # fmt: skip
-"""Which event kinds are missing where a call returns in a state in which it should not."""
 
 
 class Tracker:
-    """Follows one cluster.  ``observed``: the event kinds that this implementation shows whenever they happen."""
+    """Follows one system.  ``observed``: the event kinds that this implementation shows whenever they happen."""
 
     def __init__(self, reading: Reading, observed: frozenset[str], coverage: Coverage) -> None:
         self.observed, self.coverage = observed, coverage
-        self.reading, self.stepper = reading, Stepper(reading)
-        self.network = NetworkKeeper(self.stepper)
+        self.reading, self.followed, self.interpreter = reading, reading.followed, reading.followed.interpreter()
+        self.stepper = Stepper(reading, self.interpreter)
         self.candidates = [Candidate(reading.plain.initial(), (), False)]
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Hold one call against the model.  Raises `Disagreed`.  ``messages``: what is in flight after the call."""
-        self.stepper.called(made)
+        self.interpreter.called(made)
         self.candidates = [c._replace(done=False) for c in self.candidates]
-        allowed = Allowed() if made.result is False else CALLS[made.call.table_name]
-        base = self.stepper.row_of_call(made)
-        for shown, event in self._events(made):
-            self._take(event, Evidence(made, shown, (read(event, "kind"),)), allowed, base)
+        allowed = Allowed() if made.result is False else self.followed.calls[made.call.table_name]
+        base = self.interpreter.row_of_call(made)
+        for shown, event in self._said(made):
+            if read(event, "kind") not in self.followed.ignored:
+                self._take(event, Evidence(made, shown, (read(event, "kind"),)), allowed, base)
         self._close(allowed, base)
         self._finish(made, allowed, base)
         self._clear_up(made, messages)
         self.coverage.called(made.call.table_name)
         self.coverage.sample(self.stepper, self.candidates[0].state)
 
-    def _events(self, made: Made) -> Iterator[tuple[Any, Any]]:
-        """What was shown, with what it says: an error answer also that the request was refused, a result that the id
-        was given."""
-        for event in made.events:
-            kind = read(event, "kind")
-            if kind == "answer_sent" and read(event, "error", 0) and "request_refused" not in self.observed:
-                refused = {n: read(event, n, -1) for n in ("broker", "request", "error")}
-                yield event, refused | {"kind": "request_refused"}
-            if kind not in IGNORED:
-                yield event, event
-        if made.call.name == "init_producer_id":
-            error, producer_id = made.result
-            kind = "id_refused" if error else "id_handed_out"
-            said = [read(e, "producer_id") for e in made.events if read(e, "kind") == "id_handed_out"]
-            if said not in ([], [] if error else [producer_id]):
-                words = f"the event says what the client got: it says {', '.join(map(str, said))}"
-                raise Disagreed(Evidence(made, None, (kind,), True), (FalseConjunct(kind, "730.P1", words),))
-            if not any(read(e, "kind") == kind for e in made.events):
-                event = {"kind": kind, "broker": made.call.broker, "producer_id": producer_id, "error": error}
-                yield event, event
+    def _said(self, made: Made) -> Iterator[tuple[Event, Event]]:
+        try:
+            yield from self.interpreter.said(made, self.observed)
+        except Contradiction as impossible:
+            raise Disagreed(Evidence(made, None, (impossible.kind,), True), (impossible.conjunct,)) from None
 
     def _take(self, event: Any, evidence: Evidence, allowed: Allowed, base: Row) -> None:
         kind = read(event, "kind")
         if kind not in self.reading.observations:
-            words = f"the model of {self.reading.variant} has no step for it"
+            words = f"the model of {self.followed.variant} has no step for it"
             raise Disagreed(evidence, (FalseConjunct(kind, "", words),))
         self._close(allowed, base)
-        row, once = self.stepper.row_of_event(event, evidence, self.candidates), kind in allowed.once
+        try:
+            row = self.interpreter.row_of_event(event, [c.state for c in self.candidates])
+        except Contradiction as impossible:
+            raise Disagreed(evidence, (impossible.conjunct,)) from None
+        once = kind in allowed.once
         before = [c for c in self.candidates if not (once and c.done)] or self.candidates
         applied = [a for c in before for a in self.stepper.apply(c, kind, row)]
         if not applied:
@@ -107,8 +90,8 @@ class Tracker:
         self.candidates = list(found.values())
 
     def _is_hidden(self, kind: str) -> bool:
-        never_guessed = kind == "request_refused"  # its error answer shows it
-        return kind in self.reading.observations and kind not in self.observed and not never_guessed
+        guessed = kind not in self.followed.unguessed
+        return kind in self.reading.observations and kind not in self.observed and guessed
 
     def _unseen(
         self, candidate: Candidate, hidden: Sequence[str], allowed: Allowed, base: Row
@@ -131,21 +114,20 @@ class Tracker:
         left = [(c, self.stepper.check(made, c, base)) for c in self.candidates]
         kept = [c for c, reasons in left if not reasons]
         if not kept:
-            raise Disagreed(Evidence(made, None, EXPECTED.get(made.call.name, ())), left[0][1])
+            raise Disagreed(Evidence(made, None, self.followed.expected.get(made.call.name, ())), left[0][1])
         self.candidates = kept
 
     def _clear_up(self, made: Made, messages: Sequence[Message]) -> None:
-        """Messages that are gone, controllers that are gone, and requests that nobody will speak of any more."""
-        applied = [Applied(c, ()) for c in self.candidates]
-        if made.call.name == "drop" and made.message is not None:
-            applied = [self.network.lost(c, made.message, messages) for c in self.candidates]
-        elif made.call.name in ("fail_over", "migrate") and made.result is not False:
-            applied = [self.network.put_aside(c, messages) for c in self.candidates]
-        self.coverage.guessed(applied[0].actions)
-        candidates, forgotten = self.network.tidy([a.candidate for a in applied], messages)
-        if forgotten:
-            self.coverage.guessed([self.reading.plain.spec.actions["forget"]] * forgotten)
-        self.candidates = distinct(candidates)
+        """What left the network, and what nobody will speak of any more."""
+        states = [c.state for c in self.candidates]
+        states, taken = self.interpreter.clear_up(made, states, messages, self._step)
+        self.coverage.guessed(self.reading.plain.spec.actions[name] for name in taken)
+        self.candidates = distinct(c._replace(state=s) for c, s in zip(self.candidates, states, strict=True))
+
+    def _step(self, state: State, action: str, parameters: Mapping[str, Any]) -> State | None:
+        names = [name for name, _ in self.reading.plain.spec.actions[action].parameters]
+        event = results.Event(action, {name: parameters[name] for name in names})
+        return self.reading.plain.step(state, event) if self.reading.plain.enabled(state, event) else None
 
 
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

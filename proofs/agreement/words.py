@@ -14,16 +14,6 @@ if TYPE_CHECKING:
 _COMPARISONS = frozenset({"eq", "lt", "le"})
 
 
-class _Unknown:
-    """A column that nobody saw."""
-
-    def __str__(self) -> str:
-        return "unknown"
-
-
-UNKNOWN = _Unknown()
-
-
 def false_parts(node: Term, plain: "Driven", state: State, row: Mapping[str, Any]) -> Iterator[Term]:
     """What is false in a condition that is false: of a conjunction its false parts, of a choice the branch that
     counts."""

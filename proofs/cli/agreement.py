@@ -7,6 +7,7 @@ from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, duration, spinner
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
+from fencepost.properties.agreement import DRIVEN, Agreeing, driven
 from fencepost.properties.catalogue import CatalogueError, find
 
 
@@ -19,9 +20,19 @@ from fencepost.properties.catalogue import CatalogueError, find
 )
 @click.option("--examples", type=click.IntRange(1), default=100, show_default=True, help="Clusters to drive.")
 @click.option("--steps", type=click.IntRange(1), default=30, show_default=True, help="Steps of each.")
+@click.option(
+    "--expecting",
+    multiple=True,
+    metavar="RULE",
+    help="A promise whose violation is no failure where the documents predict it; may be repeated; `none` for none; "
+    "default: those that the variant is known to break.",
+)
 @SEED
 @JSON
-def agree(name: str, implementation: str | None, examples: int, steps: int, seed: int, json_file: Path | None) -> int:
+def agree(
+    name: str, implementation: str | None, examples: int, steps: int, expecting: tuple[str, ...], seed: int,
+    json_file: Path | None,
+) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
     It goes through deliveries, losses, copies, crashes and time, and what it shows must be what the model allows.  A
@@ -30,25 +41,26 @@ def agree(name: str, implementation: str | None, examples: int, steps: int, seed
     """
     from fencepost.proofs.agreement import agree as run
 
-    entry, variant = find(name)
-    reference = {v: i for i, v in entry.implementations}
-    if not reference:
-        raise CatalogueError(f"no implementation of {entry.name} can be driven; this can: id-blocks")
-    driven = variant.name if variant else next(iter(reference))
-    if driven not in reference:
-        there = ", ".join(f"{entry.name}/{v}" for v in reference)
-        raise CatalogueError(f"no implementation of {name} can be driven; name one of {there}")
+    agreeing, variant = _driven(name)
     import_from_here()
-    target = implementation or reference[driven]
+    target = implementation or agreeing.implementations[variant]
+    excused = frozenset(expecting) - {"none"} if expecting else None
     with spinner(f"agreement of {target}"):
-        report = run(target, variant=driven, seed=seed, max_examples=examples, steps=steps)
+        report = run(
+            target, protocol=agreeing.protocol, variant=variant, seed=seed, max_examples=examples, steps=steps,
+            expecting=excused,
+        )  # fmt: skip
+    against = "" if report.model != "none" else " (its promises only; model: none)"
     console.print(
-        f"{target} against {entry.name}/{driven}, seed {seed}: {SIGNS[report.verdict]} "
+        f"{target} against {agreeing.protocol}/{variant}{against}, seed {seed}: {SIGNS[report.verdict]} "
         f"after {report.examples} clusters, {duration(report.seconds)}"
     )
     if report.failure is not None:
         console.print(str(report.failure), markup=False)
         console.print(report.program, markup=False)
+    for broken in report.predicted.values():
+        console.print(f"as predicted of {variant}: {broken.promise}", markup=False)
+        console.print(broken.program, markup=False)
     for what, missing in report.never.items():
         if missing:
             console.print(f"    {name_in_words(what)} never reached: {', '.join(missing)}", markup=False)
@@ -56,9 +68,26 @@ def agree(name: str, implementation: str | None, examples: int, steps: int, seed
         write_json(
             json_file,
             {
-                "implementation": target, "variant": driven, "seed": seed, "verdict": report.verdict,
-                "examples": report.examples, "program": report.program, "never": report.never,
-                "seconds": round(report.seconds, 3), "failure": str(report.failure) if report.failure else None,
+                "implementation": target, "protocol": report.protocol, "variant": variant, "model": report.model,
+                "seed": seed, "verdict": report.verdict, "examples": report.examples, "program": report.program,
+                "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
+                "never": report.never, "seconds": round(report.seconds, 3),
+                "failure": str(report.failure) if report.failure else None,
             },
         )  # fmt: skip
     return 1 if report.verdict == "violated" else 0
+
+
+def _driven(name: str) -> tuple[Agreeing, str]:
+    """The protocol and the variant of it that are driven; CatalogueError for what does not exist or can't be."""
+    protocol, _, variant = name.partition("/")
+    if protocol not in DRIVEN:
+        entry, _variant = find(name)
+        raise CatalogueError(f"no implementation of {entry.name} can be driven; these can: {', '.join(DRIVEN)}")
+    agreeing = driven(protocol)
+    if not variant:
+        return agreeing, agreeing.variants[0]
+    if variant not in agreeing.variants:
+        there = ", ".join(f"{protocol}/{known}" for known in agreeing.variants)
+        raise CatalogueError(f"no implementation of {name} can be driven; name one of {there}")
+    return agreeing, variant

@@ -4,28 +4,19 @@ A driver knows what it does itself: a restart happens in ``restart_broker`` and 
 that shows little, only what this table allows is guessed at.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from fencepost.model.id_blocks.brokers import Request, Stage
 from fencepost.model.language import exists
 from fencepost.model.language.observations import Observation
 
+from ..agreement import Allowed
+
 BACK_OFF_MS = (50, 100)
 """A back-off lasts at least, and at most, so long (shipped: 50 ms)."""
 
 GIVEN_UP_MS = 120_000
 """A request that was not answered for so long is given up (shipped: 60 s)."""
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """Event kinds: one of ``once`` happens in the call (``must``: certainly, else perhaps), and any number of
-    ``often``."""
-
-    once: tuple[str, ...] = ()
-    often: tuple[str, ...] = ()
-    must: bool = False
 
 
 CALLS = {
@@ -61,16 +52,21 @@ AFTERWARDS = {
 """Names of what is checked when a call returns, with the words for it."""
 
 _LOG = (
-    Observation("commit", before=_everything_committed_and_answered),
-    Observation("snapshot", before=lambda s, e: ~s.record_follows),
+    Observation("commit", before=_everything_committed_and_answered, rule="730.7"),
+    Observation("snapshot", before=lambda s, e: ~s.record_follows, rule="730.7"),
 )
 
 AFTERWARDS_BY_VARIANT = {
-    "kraft": (Observation("refused", before=lambda s, e: s.in_flight[e.broker] | s.backing_off[e.broker]), *_LOG),
+    "kraft": (
+        Observation("refused", before=lambda s, e: s.in_flight[e.broker] | s.backing_off[e.broker], rule="730.P3"),
+        *_LOG,
+    ),
     "zookeeper": (),
     "bridge": (
         Observation(
-            "refused", before=lambda s, e: s.direct[e.broker] | s.in_flight[e.broker] | s.backing_off[e.broker]
+            "refused",
+            before=lambda s, e: s.direct[e.broker] | s.in_flight[e.broker] | s.backing_off[e.broker],
+            rule="730.P3",
         ),
         *_LOG,
     ),

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from .driving import Run, Session
+from ..driving import Made, Run, Session
 from .plug import Message
-from .programs import Call, Made, position
+from .programs import Call, position
 
 BROKERS = 3
 WAITS_MS = (20, 50, 200, 1_200, 150_000)

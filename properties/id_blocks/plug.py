@@ -10,15 +10,13 @@ kind of the history vocabulary that an implementation emits is held against the 
 difference show earlier.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
+
+from ..driving import Event
 
 Message = tuple[int, str, int, int]
 """(number, "request" or "response", broker, correlation number of the request)."""
-
-Event = Any
-"""A mapping, or an object with attributes: ``kind`` by name, and the columns that apply to it; -1 is "does not
-apply"."""
 
 BLACK_BOX = frozenset({"request_sent", "answer_sent", "id_handed_out", "id_refused"})
 """What every implementation can show."""
@@ -82,23 +80,8 @@ class Permissions(Protocol):
         """Give a broker the permission that AllocateProducerIds needs, or take it away."""
 
 
-Factory = Callable[[Mapping[str, Any]], Any]
-
-
 def missing(system: Any, variant: str) -> list[str]:
     """Methods of the plug that an implementation lacks in the mode of a variant."""
     needed = (System,) if variant == "kraft" else (System, BridgeSystem)
     names = [name for plug in needed for name in vars(plug) if not name.startswith("_")]
     return [name for name in names if not callable(getattr(system, name, None))]
-
-
-def read(event: Event, column: str, absent: Any = None) -> Any:
-    """One column of an event, whichever way the implementation shows it."""
-    return event.get(column, absent) if isinstance(event, Mapping) else getattr(event, column, absent)
-
-
-def columns_of(event: Event) -> dict[str, int]:
-    """The columns that apply to an event."""
-    none = {"error": 0}
-    found = {name: read(event, name, none.get(name, -1)) for name in COLUMNS}
-    return {name: value for name, value in found.items() if value != none.get(name, -1)}

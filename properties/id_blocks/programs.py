@@ -1,14 +1,15 @@
-"""Programs: what was called on the plug, as data that can be shortened and as Python that can be pasted.
+"""Programs on producer id blocks: the calls of the plug as data, what makes a program simpler, and the calls for a run
+of the model.
 
-A message is named by kind, broker and position among those (oldest first), not by its number: a program from which
-calls were taken out still means something.
+A message is named by kind, broker and position among those (oldest first).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
-from .plug import BridgeSystem, Message, read
+from ..driving import Program, Spelled
+from .plug import COLUMNS, BridgeSystem, Message
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Call:
 
     ``broker`` is -1 where there is none, or for the ZooKeeper-mode controller.  ``value``: milliseconds, or 0 and 1.
     """
+
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
 
     name: str
     broker: int = -1
@@ -36,29 +39,22 @@ class Call:
         """Under which `calls.CALLS` has it."""
         return f"{self.name} {self.kind}" if self.name == "deliver" else self.name
 
-
-@dataclass(frozen=True)
-class Program:
-    """A cluster's configuration and the calls made on it."""
-
-    config: Mapping[str, Any]
-    calls: tuple[Call, ...]
-
-    def without(self, start: int, stop: int) -> "Program":
-        """The same with some calls taken out."""
-        return replace(self, calls=self.calls[:start] + self.calls[stop:])
-
-
-@dataclass(frozen=True)
-class Made:
-    """A call as it was made: as text, with the result and the events that came of it, or the error that it raised."""
-
-    call: Call
-    text: str
-    result: Any
-    events: tuple[Any, ...]
-    message: Message | None
-    error: Exception | None = None
+    def spelled(self, system: BridgeSystem) -> Spelled | None:
+        """What is called; None if it speaks of a message that is not in flight."""
+        match self.name:
+            case "deliver" | "drop":
+                message = self.find(system.messages())
+                if message is None:
+                    return None
+                remark = f"{message[1]} {'to' if message[1] == 'response' else 'of'} broker {message[2]}"
+                return Spelled((message[0],), {"keep": True} if self.keep else {}, message, remark)
+            case "init_producer_id" | "restart_broker" | "zk_step" | "upgrade_broker":
+                return Spelled((self.broker,))
+            case "advance":
+                return Spelled((self.value,))
+            case "set_cluster_action":
+                return Spelled((self.broker, bool(self.value)))
+        return Spelled()
 
 
 def position(message: Message, messages: Sequence[Message]) -> int:
@@ -66,36 +62,72 @@ def position(message: Message, messages: Sequence[Message]) -> int:
     return sum(1 for m in messages if m[1:3] == message[1:3] and m[0] < message[0])
 
 
-def make(system: BridgeSystem, call: Call) -> Made | None:
-    """Make one call; None if it speaks of a message that is not in flight."""
-    message = None
-    arguments: tuple[Any, ...] = ()
-    match call.name:
-        case "deliver" | "drop":
-            message = call.find(system.messages())
-            if message is None:
-                return None
-            arguments = (message[0],)
-        case "init_producer_id" | "restart_broker" | "zk_step" | "upgrade_broker":
-            arguments = (call.broker,)
-        case "advance":
-            arguments = (call.value,)
-        case "set_cluster_action":
-            arguments = (call.broker, bool(call.value))
-    keywords = {"keep": True} if call.keep else {}
-    written = ", ".join([*map(repr, arguments), *(f"{k}={v}" for k, v in keywords.items())])
-    text = f"system.{call.name}({written})"
-    if message is not None:
-        text += f"  # {message[1]} {'to' if message[1] == 'response' else 'of'} broker {message[2]}"
-    try:
-        result = getattr(system, call.name)(*arguments, **keywords)
-    except Exception as error:  # whatever an implementation raises is its answer to this program
-        return Made(call, text, None, (), message, error)
-    return Made(call, text, result, tuple(system.drain_events()), message)
+def smaller(program: Program) -> Iterator[Program]:
+    """The program on clusters that are smaller in one respect."""
+    config = program.config
+
+    def changed(**values: Any) -> Program:
+        return replace(program, config={**config, **values})
+
+    named = max((c.broker for c in program.calls), default=0) + 1
+    for brokers in range(max(1, named), config["brokers"]):
+        yield changed(brokers=brokers)
+    for controllers in range(1, config["controllers"]):
+        yield changed(controllers=controllers)
+    if config["prefetch"]:
+        yield changed(prefetch=0.0)
+    for size in range(2 if config["mode"] == "bridge" else 1, config["block_size"]):
+        yield changed(block_size=size)
+    if config["max_id"] != 1_000_001:
+        yield changed(max_id=1_000_001)  # odd and large: the end of the ids plays no part
 
 
-def event_text(event: Any) -> str:
-    """An event in one line."""
-    from .plug import columns_of
+def simpler(program: Program) -> Iterator[Program]:
+    """The program with one call that is simpler, or with all of a broker's calls on the broker below."""
+    for i, call in enumerate(program.calls):
+        options = []
+        if call.keep:
+            options.append(replace(call, keep=False))
+        if call.name not in ("deliver", "drop") and call.broker > 0:
+            options.append(replace(call, broker=call.broker - 1))
+        for option in options:
+            yield replace(program, calls=(*program.calls[:i], option, *program.calls[i + 1 :]))
+    broker = max((c.broker for c in program.calls), default=0)
+    if broker > 0 and not any(c.broker == broker - 1 for c in program.calls):
+        # Nothing happens on the broker below: let it have the name, so that the cluster can be smaller.
+        moved = tuple(replace(c, broker=broker - 1) if c.broker == broker else c for c in program.calls)
+        yield replace(program, calls=moved)
 
-    return f"{read(event, 'kind')}({', '.join(f'{k}={v}' for k, v in columns_of(event).items())})"
+
+_BROKER_CALLS = {
+    "ask": "init_producer_id", "hand_out": "init_producer_id", "install": "init_producer_id",
+    "restart": "restart_broker",
+    "read": "zk_step", "write": "zk_step", "conflict": "zk_step", "upgrade": "upgrade_broker",
+}  # fmt: skip
+_CONTROLLER_CALLS = {
+    "commit": "commit", "fail_over": "fail_over", "take_snapshot": "snapshot", "move": "migrate",
+    "controller_read": "zk_step", "controller_write": "zk_step", "controller_conflict": "zk_step",
+}  # fmt: skip
+_WAITS = {"end_back_off": 200, "time_out": 150_000, "time_out_early": 150_000}
+_REQUEST_DELIVERED = frozenset({"allocate", "refuse", "turn_away", "answer_again"})
+_ANSWER_DELIVERED = frozenset({"take", "fail", "reject"})
+
+
+def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
+    """The call for a step of the model.
+
+    A step that no driver causes (registering, answering, forgetting) has none, and an action of an unknown variant has
+    none.
+    """
+    broker = parameters.get("b", -1)
+    if action in _BROKER_CALLS:
+        return Call(_BROKER_CALLS[action], broker)
+    if action in _CONTROLLER_CALLS:
+        return Call(_CONTROLLER_CALLS[action])
+    if action in _WAITS:
+        return Call("advance", value=_WAITS[action])
+    if action in _REQUEST_DELIVERED and broker >= 0:
+        return Call("deliver", broker, "request")
+    if action in _ANSWER_DELIVERED:
+        return Call("deliver", broker, "response")
+    return None

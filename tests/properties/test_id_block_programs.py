@@ -1,8 +1,8 @@
 """Calls as data: how they are made on a cluster, and what becomes of messages that are not there."""
 
-from fencepost.properties.id_blocks.driving import Run
-from fencepost.properties.id_blocks.plug import columns_of, read
-from fencepost.properties.id_blocks.programs import Call, Program, event_text, position
+from fencepost.properties.driving import Program, Run, columns_of, event_text, read
+from fencepost.properties.id_blocks.plug import COLUMNS
+from fencepost.properties.id_blocks.programs import Call, position
 from fencepost.reference_impl.id_blocks import reference
 
 CONFIG = {"seed": 0, "brokers": 2, "block_size": 2, "max_id": 10, "mode": "kraft", "prefetch": 0.0}
@@ -59,10 +59,10 @@ def test_error_of_the_implementation_is_kept():
 def test_events_are_read_either_way():
     """Mappings and objects are events alike, and columns that do not apply are left out."""
     event = {"kind": "answer_sent", "broker": 1, "first": -1, "error": 0}
-    assert read(event, "broker") == 1 and columns_of(event) == {"broker": 1}
+    assert read(event, "broker") == 1 and columns_of(event, COLUMNS) == {"broker": 1}
     run = Run(reference, CONFIG, Notes())
     made = run.call(Call("init_producer_id", 0))
-    assert [event_text(e) for e in made.events] == [
+    assert [event_text(e, COLUMNS) for e in made.events] == [
         "request_sent(broker=0, broker_epoch=0, request=0)", "id_refused(broker=0, error=14)"
     ]  # fmt: skip
 

@@ -1,0 +1,237 @@
+"""What a protocol brings so that any implementation of it can be driven, watched, and held against the model.
+
+`proofs/agreement` knows of no protocol.  A protocol has one `Agreeing` object, in
+``properties/<protocol>/agreement.py`` and in the table `DRIVEN` below:
+
+- its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``Call``, see `driving`);
+- ``machines``: Hypothesis machines, one per variant, that make calls through a `driving.Session`;
+- ``monitor``: the promises, held against observable events alone;
+- ``follow``: the model and its correspondence with events (`Followed`, with an `Interpreter` per system driven); None
+  where there is no model to follow, and then the monitor judges alone;
+- what makes a failure short and clear: ``smaller`` and ``simpler`` programs, ``ways`` of going on after a disagreement.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Protocol
+
+from fencepost.model.language.observations import Observation
+from fencepost.model.language.specs import Spec
+from fencepost.model.language.types import Bounds, ScalarType
+
+from .driving import Event, Made, Message, Program, Run
+
+DRIVEN = {
+    "id-blocks": "fencepost.properties.id_blocks.agreement:ID_BLOCKS",
+    "transactions": "fencepost.properties.transactions.agreement:TRANSACTIONS",
+}
+"""Protocol: where its `Agreeing` object is."""
+
+State = dict[str, Any]
+"""A state of the model by variable name."""
+
+Row = Mapping[str, Any]
+"""The columns of one event, known or guessed; `UNKNOWN` where nobody saw them."""
+
+Take = Callable[[State, str, Mapping[str, Any]], State | None]
+"""The state after an action of the model with these parameters; None where it is not enabled."""
+
+
+class _Unknown:
+    """A column that nobody saw."""
+
+    def __str__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN = _Unknown()
+
+
+@dataclass(frozen=True)
+class FalseConjunct:
+    """A condition that was not fulfilled.  ``action``: a step of the model, a call, or ``promise``; ``rule`` is its
+    number or empty; ``text`` has the values in it."""
+
+    action: str
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        from fencepost.model.rules import RULES
+
+        says = f"  [{self.rule}: {RULES[self.rule].says}]" if self.rule in RULES else ""
+        return f"{self.action}: {self.text}{says}"
+
+
+class Contradiction(Exception):
+    """What an event says can't be, whatever state the model is in.  ``kind``: the event kind that the result of the
+    call contradicts, where it is the result that does."""
+
+    def __init__(self, conjunct: FalseConjunct, kind: str = "") -> None:
+        super().__init__(str(conjunct))
+        self.conjunct, self.kind = conjunct, kind
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a call lets happen, seen or unseen: one of the event kinds ``once`` (``must``: certainly, else perhaps), and
+    any number of ``often``."""
+
+    once: tuple[str, ...] = ()
+    often: tuple[str, ...] = ()
+    must: bool = False
+
+
+class Seen(Protocol):
+    """An event kind that the model knows: the columns that its conditions and steps need, and the actions of those."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def columns(self) -> frozenset[str]: ...
+    @property
+    def actions(self) -> tuple[str, ...]: ...
+
+
+class Interpreter(Protocol):
+    """Reads the calls and events of one system as rows of the model.  Knows what the driver did: the time, who was
+    elected, which requests are under way, and under which number the model knows them."""
+
+    def called(self, made: Made) -> None:
+        """Take note of what a call does by itself."""
+
+    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """What was shown, each with what it says; a result may say as much as an event.  Raises `Contradiction`."""
+
+    def row_of_call(self, made: Made) -> dict[str, Any]:
+        """What is known of an event that nobody showed."""
+
+    def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
+        """What an event says.  ``states``: those that the model may be in.  Raises `Contradiction`."""
+
+    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
+        """The row with everything that is a matter of choice chosen, in every way."""
+
+    def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Why an event can't be now, for reasons that are the driver's: too early, say."""
+
+    def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Why a step of the model that needs a reason from outside has none."""
+
+    def remember(self, memory: Any, before: State, state: State) -> Hashable:
+        """What to keep with a state, such as since when somebody waits; ``memory`` is what was kept with the one
+        before, and () at first."""
+
+    def asked(self, made: Made) -> str:
+        """Which of the checks ``afterwards`` to make when this call returns."""
+
+    def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
+        """What should have happened by now, when this call returns."""
+
+    def clear_up(
+        self, made: Made, states: list[State], messages: Sequence[Message], take: Take
+    ) -> tuple[list[State], list[str]]:
+        """The states without what left the network; and the actions that this took, for coverage."""
+
+    def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
+        """Values worth trying for a parameter, for coverage."""
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A variant of the model, as it is followed through systems of one size.
+
+    ``columns``: what a row has, with its types, for ``observations`` (by event kind) and ``afterwards`` (by name of the
+    check, with the words for it in ``says``).  ``calls``: what each call lets happen.  ``expected``: the event kinds
+    that are missing where a call returns in a state in which it should not.  ``ignored`` kinds say nothing;
+    ``unguessed`` ones are never guessed, since another event shows them.
+    """
+
+    variant: str
+    spec: Spec
+    constants: Mapping[str, int]
+    bounds: Bounds
+    columns: Mapping[str, Any]
+    observations: tuple[Observation, ...]
+    afterwards: tuple[Observation, ...]
+    says: Mapping[str, str]
+    calls: Mapping[str, Allowed]
+    interpreter: Callable[[], Interpreter]
+    expected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ignored: frozenset[str] = frozenset()
+    unguessed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A promise that what was seen breaks, whatever the model says.
+
+    ``event``: the one that shows it.  Where there is none, ``check`` is Python that the ``result`` of the call should
+    fulfil and does not; with neither, ``result`` as a whole is what should not be.
+    """
+
+    rule: str
+    text: str
+    event: Event | None = None
+    check: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+
+class Monitor(Protocol):
+    """The promises against one system under way.  ``predicted``: those broken that the documents say can be, in the
+    way they say, in the order in which they broke; nothing is held against the implementation for them."""
+
+    @property
+    def found(self) -> Broken | None:
+        """The first promise broken that should not have been."""
+
+    @property
+    def predicted(self) -> Sequence[Broken]: ...
+
+    def watch(self, made: Made) -> None:
+        """Take note of a call with its result and events."""
+
+
+@dataclass(frozen=True)
+class Agreeing:
+    """What agreement must know of a protocol.
+
+    ``implementations``: the reference, as module:factory, per variant (the first is the default); ``plug``: the module
+    that says what ``missing`` looks for; ``black_box``: event kinds that every implementation shows; ``small``: a
+    configuration on which everything can be tried, as ``tour`` does, to find out what an implementation shows;
+    ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
+    documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
+    parameters.
+    """
+
+    protocol: str
+    says: str
+    machines: Mapping[str, type[Any]]
+    implementations: Mapping[str, str]
+    plug: str
+    missing: Callable[[Any, str], list[str]]
+    black_box: frozenset[str]
+    small: Mapping[str, Any]
+    tour: Callable[[str], Sequence[Any]]
+    monitor: Callable[[Mapping[str, Any], frozenset[str]], Monitor]
+    smaller: Callable[[Program], Iterator[Program]]
+    simpler: Callable[[Program], Iterator[Program]]
+    ways: Mapping[str, Callable[[Run], Iterable[None]]]
+    follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
+    call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
+    expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        return tuple(self.machines)
+
+
+def driven(protocol: str) -> Agreeing:
+    """The `Agreeing` object of a protocol.  Raises KeyError."""
+    module, _, name = DRIVEN[protocol].partition(":")
+    found = getattr(import_module(module), name)
+    assert isinstance(found, Agreeing)
+    return found

@@ -1,0 +1,156 @@
+"""Driving an implementation: calls as data that can be shortened and as Python that can be pasted, on one system under
+way, with somebody who watches.
+
+Of no protocol in particular.  A protocol's own ``Call`` says how it is spelled; a message is named by what it is and
+its position among its like, not by its number, so that a program from which calls were taken out still means something.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, ClassVar, Protocol
+
+Message = tuple[Any, ...]
+"""(number, kind, …), as a protocol's plug says."""
+
+Event = Any
+"""A mapping, or an object with attributes: ``kind`` by name, and the columns that apply to it; -1 is "does not
+apply"."""
+
+Factory = Callable[[Mapping[str, Any]], Any]
+"""Makes a system from a configuration; both are as a protocol's plug says."""
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A call in full.  ``helper``: the ``module:function`` that is called with the system first, where the plug itself
+    has no such method; ``remark`` is for the reader."""
+
+    arguments: tuple[Any, ...] = ()
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    message: Message | None = None
+    remark: str = ""
+    helper: str = ""
+
+
+class Call(Protocol):
+    """One call as data: hashable, and compared by value.  ``columns``: of the events of its protocol."""
+
+    columns: ClassVar[tuple[str, ...]]
+
+    @property
+    def name(self) -> str:
+        """Of the method, or of what a helper does."""
+
+    @property
+    def table_name(self) -> str:
+        """Under which the protocol's table of calls has it."""
+
+    def spelled(self, system: Any) -> Spelled | None:
+        """What is called; None if it speaks of a message that is not in flight."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A system's configuration and the calls made on it."""
+
+    config: Mapping[str, Any]
+    calls: tuple[Any, ...]
+
+    def without(self, start: int, stop: int) -> "Program":
+        """The same with some calls taken out."""
+        return replace(self, calls=self.calls[:start] + self.calls[stop:])
+
+
+@dataclass(frozen=True)
+class Made:
+    """A call as it was made: as text, with the result and the events that came of it, or the error that it raised.
+
+    ``needs``: what the text has to import, as ``module:function``; empty for a method of the plug."""
+
+    call: Any
+    text: str
+    result: Any
+    events: tuple[Any, ...]
+    message: Message | None
+    error: Exception | None = None
+    needs: str = ""
+
+
+def make(system: Any, call: Call) -> Made | None:
+    """Make one call; None if it speaks of a message that is not in flight."""
+    spelled = call.spelled(system)
+    if spelled is None:
+        return None
+    module, _, helper = spelled.helper.partition(":")
+    arguments = [*map(repr, spelled.arguments), *(f"{k}={v}" for k, v in spelled.keywords.items())]
+    text = f"{helper}({', '.join(['system', *arguments])})" if helper else f"system.{call.name}({', '.join(arguments)})"
+    text += f"  # {spelled.remark}" if spelled.remark else ""
+    try:
+        if helper:
+            result = getattr(import_module(module), helper)(system, *spelled.arguments, **spelled.keywords)
+        else:
+            result = getattr(system, call.name)(*spelled.arguments, **spelled.keywords)
+    except Exception as error:  # whatever an implementation raises is its answer to this program
+        return Made(call, text, None, (), spelled.message, error, spelled.helper)
+    return Made(call, text, result, tuple(system.drain_events()), spelled.message, None, spelled.helper)
+
+
+class Watcher(Protocol):
+    """Who holds what happens against something."""
+
+    def watch(self, made: Made, messages: Sequence[Message]) -> None:
+        """One call was made; ``messages`` are in flight after it.  Raises to end the run."""
+
+
+class Run:
+    """A system under way, with the calls made on it so far."""
+
+    def __init__(self, factory: Factory, config: Mapping[str, Any], watcher: Watcher) -> None:
+        self.config = dict(config)
+        self.system = factory(self.config)
+        self.system.drain_events()
+        self.watcher = watcher
+        self.made: list[Made] = []
+        self.tried: list[Call] = []
+        self.over = False
+
+    def call(self, call: Call) -> Made | None:
+        """Make a call and have it watched; None if its message is not in flight."""
+        self.tried.append(call)
+        made = make(self.system, call)
+        if made is None:
+            self.tried.pop()
+            return None
+        self.made.append(made)
+        self.watcher.watch(made, self.system.messages())
+        return made
+
+
+class Session(Protocol):
+    """One search: it makes a run for every example."""
+
+    config: Mapping[str, Any]
+
+    def start(self, config: Mapping[str, Any]) -> Run:
+        """A new system, watched, brought to where this search starts from."""
+
+    def call(self, run: Run, call: Call) -> Made | None:
+        """Make one call of a run."""
+
+
+def read(event: Event, column: str, absent: Any = None) -> Any:
+    """One column of an event, whichever way the implementation shows it."""
+    return event.get(column, absent) if isinstance(event, Mapping) else getattr(event, column, absent)
+
+
+def columns_of(event: Event, columns: Sequence[str]) -> dict[str, int]:
+    """Those of the columns that apply to an event."""
+    none = {"error": 0}
+    found = {name: read(event, name, none.get(name, -1)) for name in columns}
+    return {name: value for name, value in found.items() if value != none.get(name, -1)}
+
+
+def event_text(event: Event, columns: Sequence[str]) -> str:
+    """An event in one line."""
+    return f"{read(event, 'kind')}({', '.join(f'{k}={v}' for k, v in columns_of(event, columns).items())})"
