@@ -47,12 +47,12 @@ class CoreStep:
 @dataclass(frozen=True)
 class Refinement(Property):
     """``terms`` are (of every step, of the initial state).  ``mapping`` has an entry for each variable of the settled
-    ``core`` but those left out; ``stutters`` says that none of them changes, ``steps`` what each action of the core
+    ``core`` but those left out; ``kept`` says of each that it does not change, ``steps`` what each action of the core
     does to them; ``hints`` are the actions of the core that an action is first taken for."""
 
     core: Spec = field(compare=False)
     mapping: dict[str, Mapped] = field(compare=False)
-    stutters: Term = field(compare=False)
+    kept: dict[str, Term] = field(compare=False)
     steps: dict[str, CoreStep] = field(compare=False)
     hints: dict[str, tuple[str, ...]] = field(compare=False)
 
@@ -80,13 +80,14 @@ class RefinementMethod(PropertyMethod):
         check_constants(core, owner, where)
         mapping = trace_mapping(core, owner, self, self.body(StateProxy(owner, None)))
         now, later = map_state(mapping, primed=False), map_state(mapping, primed=True)
-        stutters = both(*(is_kept(core, v, now, later) for v in mapping))
+        kept = {v: is_kept(core, v, now, later) for v in mapping}
         steps = {a.name: _core_step(core, a, mapping) for a in core.actions.values()}
+        stutters = both(*kept.values())
         every = boolean("or", stutters, *(s.term for s in steps.values())) if steps else stutters
         first = both(*(initially(core, v, now) for v in mapping), *(in_core(axiom, now) for axiom in core.axioms))
         hints = check_hints(name, core, owner, self.actions, where)
         return Refinement(
-            name, "refinement", self.rule, (every, first), (), None, doc, core, mapping, stutters, steps, hints
+            name, "refinement", self.rule, (every, first), (), None, doc, core, mapping, kept, steps, hints
         )
 
 

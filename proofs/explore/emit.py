@@ -6,12 +6,13 @@ block's columns stay in the cache. ite is done with masks: ``np.where`` on bytes
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from fencepost.proofs.explore.packing import BYTE, Cell, Packing
+from fencepost.proofs.explore.packing import BYTE, Cell, Packing, Words
 from fencepost.proofs.ground import Node, below
+from numpy.typing import NDArray
 
 _KINDS = (("U8", 0, 255), ("I16", -(2**15), 2**15 - 1), ("I32", -(2**31), 2**31 - 1), ("I64", -(2**63), 2**63 - 1))
 NAMES: dict[str, Any] = {
@@ -171,3 +172,12 @@ def compile_source(source: str, name: str) -> object:
     source = re.sub(r"\b(U8|I16|I32|I64|U64|B)\((-?\d+)\)", bind, source)
     exec(compile(source, f"<emitted {name}>", "exec"), space)
     return space[name]
+
+
+def conditions(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[np.bool_]]]:
+    """A function from words to one column of truth values per root."""
+    w = ", ".join(f"w{i}" for i in range(packing.words))
+    writer = Writer(packing, [roots])
+    names = [f"np.full(w0.size, {bool(r.data)})" if r.op == "const" else writer.value(r) for r in roots]
+    source = function("conditions", "words", [f"{w}, = words", *writer.lines, f"return [{', '.join(names)}]"])
+    return compile_source(source, "conditions")  # type: ignore[return-value]

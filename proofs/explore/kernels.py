@@ -1,11 +1,12 @@
 """Kernels: the emitted functions of one protocol, and what a block of states yields through them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from fencepost.proofs.explore.emit import Writer, compile_source, function
-from fencepost.proofs.explore.packing import Packing, Words, pack_fields
+from fencepost.proofs.explore.emit import compile_source, conditions
+from fencepost.proofs.explore.judging import Judge
+from fencepost.proofs.explore.packing import Words, pack_fields
 from fencepost.proofs.explore.successors import emit_check, emit_expand
 from fencepost.proofs.ground import Ground, Instance, Node
 from numpy.typing import NDArray
@@ -16,12 +17,13 @@ Rows = NDArray[np.int64]
 @dataclass
 class Tally:
     """What the expansion of some blocks counted.  ``broken`` are (property, instance, first row) of steps that must
-    not be."""
+    not be; ``judge``, if given, is asked about refinements."""
 
     taken: list[int]
     cut: list[int]
     stuck: int
     broken: list[tuple[int, int, int]]
+    judge: Judge | None = None
 
 
 class Kernels:
@@ -34,6 +36,7 @@ class Kernels:
         self.packing = pack_fields(ground.spec.name, ground.layout.fields)
         self.steps = list(ground.steps)
         self.states = [*ground.always, *ground.sometimes]
+        self.judge = Judge(ground, self.packing)
         w = ", ".join(f"w{i}" for i in range(self.packing.words))
         self.source = "\n".join((emit_expand(ground, self.packing, w), emit_check(ground, self.packing, w)))
         self.expand: Callable[[Words, Words, Rows | None, Tally], int] = compile_source(self.source, "expand")  # type: ignore[assignment]
@@ -43,8 +46,8 @@ class Kernels:
     def instances(self) -> list[Instance]:
         return self.ground.instances
 
-    def tally(self) -> Tally:
-        return Tally([0] * len(self.instances), [0] * len(self.instances), 0, [])
+    def tally(self, judge: Judge | None = None) -> Tally:
+        return Tally([0] * len(self.instances), [0] * len(self.instances), 0, [], judge)
 
     def stopped(self) -> tuple[list[int], Callable[[Words], list[NDArray[np.bool_]]]]:
         """Instances of fair actions that a bound can stop, and a function giving for each of them the column of
@@ -56,12 +59,3 @@ class Kernels:
             if instance.fair and blocked is not table.false:
                 owed[number] = blocked
         return list(owed), conditions(self.packing, list(owed.values()))
-
-
-def conditions(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[np.bool_]]]:
-    """A function from words to one column of truth values per root."""
-    w = ", ".join(f"w{i}" for i in range(packing.words))
-    writer = Writer(packing, [roots])
-    names = [f"np.full(w0.size, {bool(r.data)})" if r.op == "const" else writer.value(r) for r in roots]
-    source = function("conditions", "words", [f"{w}, = words", *writer.lines, f"return [{', '.join(names)}]"])
-    return compile_source(source, "conditions")  # type: ignore[return-value]

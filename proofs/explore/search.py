@@ -121,7 +121,7 @@ class Search(AbstractContextManager["Search"]):
                     raise OutOfMemory
 
         def work(_: int) -> tuple[Tally, list[tuple[int, int, int]]]:
-            tally, broken = self.kernels.tally(), []
+            tally, broken = self.kernels.tally(self.kernels.judge), []
             buffer, filled = self._buffer(length), 0
             while True:
                 with lock:

@@ -48,6 +48,8 @@ def _broken(ground: Ground, instance: Instance) -> dict[int, Node]:
     """By number of the step property: where this instance may be taken and breaks it.  Mostly folds to nowhere."""
     table, result = ground.table, {}
     for number, name in enumerate(ground.steps):
+        if name in ground.refinements:  # judged step by step, on the rows where the instance is taken only
+            continue
         bad = table.both((instance.enabled, table.negate(ground.after(name, instance))))
         if bad is not table.false:
             result[number] = bad
@@ -87,6 +89,8 @@ def _successors(writer: Writer, ground: Ground, packing: Packing, number: int, b
     for prop, name in bad.items():
         line(f"    j = int({name}.argmax())")
         line(f"    if {name}[j]: broken.append(({prop}, {number}, j))")
+    if ground.moves(instance):
+        line(f"    if tally.judge is not None: tally.judge({number}, words, i, broken)")
     line("    k += m")
 
 

@@ -7,16 +7,18 @@ An instance is an action with values for its parameters.  It may be taken where 
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.refinements import Refinement
 from fencepost.proofs.ground.effects import effect
 from fencepost.proofs.ground.layout import Bounds, BoundsError, Layout, highest, lay_out, look_up, plain
 from fencepost.proofs.ground.lowering import Lowering
 from fencepost.proofs.ground.nodes import Node, Table
+from fencepost.proofs.ground.refining import GroundRefinement, ground_refinement
 from fencepost.proofs.results import Event, State
 
 
@@ -53,7 +55,7 @@ class Promise:
 class Ground:
     """``always``, ``sometimes``: conditions over fields.  ``steps``: over fields and, as fields from ``len(fields)``
     on, their values after the step; ``initially``: what such a property says of the initial state, whose field values
-    are ``initial``."""
+    are ``initial``.  ``refinements``: the steps of the core one by one, for those of the ``steps`` that are such."""
 
     spec: Spec
     bounds: dict[str, int]
@@ -65,6 +67,7 @@ class Ground:
     sometimes: dict[str, Node] = field(default_factory=dict)
     steps: dict[str, Node] = field(default_factory=dict)
     initially: dict[str, Node] = field(default_factory=dict)
+    refinements: dict[str, GroundRefinement] = field(default_factory=dict)
     progress: list[Promise] = field(default_factory=list)
 
     def decode(self, values: tuple[int, ...]) -> State:
@@ -72,11 +75,18 @@ class Ground:
 
     def after(self, name: str, instance: Instance) -> Node:
         """A step property as a condition on the state before, for the steps of one instance."""
-        now = len(self.layout.fields)
-        changed = dict(instance.updates)
-        fields = self.layout.fields
-        primed = {now + i: changed.get(i) or self.table.field(i, f.high, f.truth) for i, f in enumerate(fields)}
-        return self.table.substitute(self.steps[name], primed)
+        return self.primed(instance)(self.steps[name])
+
+    def primed(self, instance: Instance) -> Callable[[Node], Node]:
+        """Conditions on the states before and after its steps as conditions on the state before."""
+        fields, changed = self.layout.fields, dict(instance.updates)
+        later = {len(fields) + i: changed.get(i) or self.table.field(i, f.high, f.truth) for i, f in enumerate(fields)}
+        return self.table.substitution(later)
+
+    def moves(self, instance: Instance) -> bool:
+        """May its steps change what some refinement maps?"""
+        primed = self.primed(instance)
+        return any(r.stutters(self.table, primed) is not self.table.true for r in self.refinements.values())
 
 
 def ground(spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> Ground:
@@ -169,6 +179,8 @@ def _property(made: Ground, lowering: Lowering, prop: Property) -> None:
         made.steps[prop.name] = lowering.lower(prop.term, {})
         if prop.initially is not None:
             made.initially[prop.name] = lowering.lower(prop.initially, {})
+        if isinstance(prop, Refinement):
+            made.refinements[prop.name] = ground_refinement(lowering, prop)
     elif prop.role == "witness":
         made.sometimes[prop.name] = lowering.lower(prop.term, {})
     elif prop.role == "progress":

@@ -200,8 +200,8 @@ class Table:
                 return self.ite(args[0], args[1], args[2])
         return node
 
-    def substitute(self, root: Node, fields: dict[int, Node]) -> Node:
-        """``root`` with some fields, by index, replaced."""
+    def substitution(self, fields: dict[int, Node]) -> Callable[[Node], Node]:
+        """Replaces some fields, by index; what several nodes share is done once."""
         done: dict[int, Node] = {}
 
         def visit(node: Node) -> Node:
@@ -214,7 +214,7 @@ class Table:
                 done[node.number] = found
             return found
 
-        return visit(root)
+        return visit
 
 
 def below(roots: Iterable[Node]) -> list[Node]:

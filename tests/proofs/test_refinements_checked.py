@@ -7,18 +7,8 @@ from fencepost.proofs.bounded import check
 from fencepost.proofs.explore import explore
 from fencepost.proofs.induction import prove
 from fencepost.proofs.plain import Plain
-from refinement_protocols import (
-    AtFinish,
-    AtPrepare,
-    Flushed,
-    FlushedTwice,
-    FromArrival,
-    FromGrant,
-    FromOne,
-    Spare,
-    Twice,
-    Unchecked,
-)
+from refinement_leases import Flushed, FlushedTwice, FromArrival, FromGrant, Spare, Unchecked
+from refinement_protocols import AtFinish, AtPrepare, FromOne, Twice
 
 BOUNDS = dict(nodes=2, counts=4, terms=4, losses=1, spare=2, slots=3)
 RIGHT = [AtFinish, FromGrant, Flushed]

@@ -1,0 +1,81 @@
+"""Refinement under bounds: every step of the core, for each choice of its parameters, as conditions on a step of the
+larger protocol.
+
+For one instance of the larger protocol most of them fold away: a variable that it does not touch is kept, one that it
+sets to what the core sets it to is right.  What is left of a step of the core tells how near it is.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fencepost.model.language.refinements import CoreStep, Refinement
+from fencepost.proofs.ground.lowering import Lowering
+from fencepost.proofs.ground.nodes import Node, Table
+
+Primed = Callable[[Node], Node]
+"""A condition on the states before and after a step as one on the state before, for the steps of one instance."""
+
+
+@dataclass(frozen=True)
+class GroundStep:
+    """A step of the core: its action, where it is enabled, and what each variable must be afterwards."""
+
+    action: str
+    guard: Node
+    effects: tuple[Node, ...]
+
+    def taken(self, table: Table, primed: Primed) -> Node | None:
+        """Where an instance is this step; None if it never is."""
+        parts = [self.guard]
+        for effect in self.effects:
+            parts.append(primed(effect))
+            if parts[-1] is table.false:  # mostly so, and soon
+                return None
+        taken = table.both(parts)
+        return None if taken is table.false else taken
+
+
+@dataclass(frozen=True)
+class GroundRefinement:
+    """``kept``: for each variable of the core that it does not change; ``hints``: the core's actions to try first."""
+
+    kept: tuple[Node, ...]
+    steps: tuple[GroundStep, ...]
+    actions: tuple[str, ...]
+    hints: dict[str, tuple[str, ...]]
+
+    def stutters(self, table: Table, primed: Primed) -> Node:
+        """Where an instance leaves the core's variables as they are."""
+        return table.both(map(primed, self.kept))
+
+    def candidates(self, table: Table, primed: Primed, action: str) -> list[tuple[str, Node]]:
+        """The steps of the core that an instance of ``action`` may be, by action, the likeliest first: hinted, and with
+        the fewest conditions left."""
+        hints, found = self.hints.get(action, ()), []
+        for place, step in enumerate(self.steps):
+            taken = step.taken(table, primed)
+            if taken is not None:
+                left = len(taken.args) if taken.op == "and" else 1
+                found.append(((step.action not in hints, left, place), (step.action, taken)))
+        return [candidate for _, candidate in sorted(found, key=lambda item: item[0])]
+
+
+def ground_refinement(lowering: Lowering, item: Refinement) -> GroundRefinement:
+    """The core's steps under the larger protocol's bounds."""
+    kept = tuple(lowering.lower(term, {}) for term in item.kept.values())
+    steps = tuple(g for s in item.steps.values() for g in _instances(lowering, item, s))
+    return GroundRefinement(kept, steps, tuple(item.steps), item.hints)
+
+
+def _instances(lowering: Lowering, item: Refinement, step: CoreStep) -> list[GroundStep]:
+    what = f"{item.core.name}.{step.action.name}, which {lowering.layout.spec.name} refines"
+    domains = [lowering.domain(kind, f"{what}: parameter {name.split('.')[0]}") for name, kind in step.parameters]
+    found = []
+    for values in itertools.product(*domains):
+        names = dict(zip((name for name, _ in step.parameters), values, strict=True))
+        guard = lowering.table.both(lowering.lower(g, names) for g in step.guards)
+        if guard is not lowering.table.false:
+            effects = tuple(lowering.lower(e, names) for e in step.effects.values())
+            found.append(GroundStep(step.action.name, guard, effects))
+    return found
