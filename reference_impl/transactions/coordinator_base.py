@@ -53,13 +53,13 @@ class CoordinatorBase(Node):
         self.loading = False
         self.env.emit(Kind.COORDINATOR_LOADED, node=self.node_id, coordinator_epoch=self.coordinator_epoch)
         for metadata in self.transactions.values():
-            self.resume(metadata)
+            self.carry_on(metadata)
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
         """One id as the log knows it; what was pending, a failed fence and the last epoch are forgotten."""
         return TransactionMetadata(transactional_id, loaded(value))
 
-    def resume(self, metadata: TransactionMetadata) -> None:
+    def carry_on(self, metadata: TransactionMetadata) -> None:
         """Go on with what the log says was under way."""
 
     def resign(self, durable: bool) -> None:

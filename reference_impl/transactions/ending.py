@@ -40,8 +40,8 @@ V1_RESULT = {
     (_S.COMPLETE_ABORT, False): _E.NONE,
 }
 
-# (state, committed, retry) -> answer; a retry names the pair that the end of the last transaction has replaced.  The
-# client may not know whether the coordinator ever heard of its transaction, so an abort of nothing is a transaction too.
+# (state, committed, retry) -> answer; a retry names the pair that the end of the last transaction has replaced.
+# The client may not know whether the coordinator ever heard of its transaction, so an abort of nothing ends one too.
 V2_RESULT = {
     (_S.EMPTY, True, False): _E.INVALID_TXN_STATE,
     (_S.EMPTY, True, True): _E.PRODUCER_FENCED,

@@ -126,20 +126,20 @@ class ProducerInitializing(PartitionAdding):
         expected = request.producer_id != -1 and now.producer_epoch != -1
         if expected and self.is_init_retry(now, request):
             return now.producer_id, now.producer_epoch, now.last_producer_epoch
-        if expected and not self.is_current(now, request):
+        if expected and not self.holds_current_pair(now, request):
             return None
         if self.is_exhausted(now.producer_epoch):
             return self.env.next_producer_id(), 0, now.producer_epoch if expected else -1
         return now.producer_id, self.bumped(now), now.producer_epoch if expected else -1
 
-    def is_current(self, now: Transit, request: InitProducerIdRequest) -> bool:
+    def holds_current_pair(self, now: Transit, request: InitProducerIdRequest) -> bool:
         """Whether the producer holds the pair that is current."""
         return (request.producer_id, request.producer_epoch) == (now.producer_id, now.producer_epoch)
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:
         """Whether the producer holds the pair before the last bump: it has missed the answer (txn.2)."""
         ids = (now.producer_id, now.previous_producer_id)
-        same_pair = self.is_current(now, request)
+        same_pair = self.holds_current_pair(now, request)
         return not same_pair and request.producer_epoch == now.last_producer_epoch and request.producer_id in ids
 
     def bumped(self, now: Transit) -> int:

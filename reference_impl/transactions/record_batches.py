@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from io import BytesIO
 
+from fencepost.reference_impl.transactions.messages import Batch
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.schema.end_txn_marker.v0.data import EndTxnMarker
 from kio.serial import entity_writer
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
-
-from fencepost.reference_impl.transactions.messages import Batch
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20  # bits of a batch's attributes
 

@@ -9,19 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.reference_impl.simulation import Kernel, Network
+from fencepost.reference_impl.transactions.admin import Admin
 from fencepost.reference_impl.transactions.config import parse
+from fencepost.reference_impl.transactions.consumer import Reader
 from fencepost.reference_impl.transactions.coordinator import Coordinator
 from fencepost.reference_impl.transactions.environment import (
     COORDINATOR,
     DrivenPace,
     Environment,
     client_name,
-    partition_name,
 )
-from fencepost.reference_impl.transactions.events import Event, Kind, readable
+from fencepost.reference_impl.transactions.events import Event, readable
 from fencepost.reference_impl.transactions.leader import OffsetsLeader, PartitionLeader
 from fencepost.reference_impl.transactions.log import PartitionLog
 from fencepost.reference_impl.transactions.offsets import OffsetsLog
+from fencepost.reference_impl.transactions.producer import Producer
 from fencepost.reference_impl.transactions.record_batches import encode
 from fencepost.reference_impl.transactions.roles import (
     AdminFactory,
@@ -37,9 +39,9 @@ from fencepost.reference_impl.transactions.transaction_log import TransactionLog
 class Parts:
     """The replaceable pieces of a cluster; the defaults are the correct ones."""
 
-    producer: ProducerFactory
-    admin: AdminFactory
-    reader: ReaderFactory
+    producer: ProducerFactory = Producer
+    admin: AdminFactory = Admin
+    reader: ReaderFactory = Reader
     coordinator: type[Coordinator] = Coordinator
     leader: type[PartitionLeader] = PartitionLeader
     log: type[PartitionLog] = PartitionLog
@@ -139,7 +141,8 @@ class System:
 
     def log_bytes(self, partition: int) -> bytes:
         """The partition's log as Kafka's record batches (magic 2), control batches included."""
-        return encode(self.leaders[partition].log.batches)
+        log = self.leaders[partition].log
+        return encode(log.batches, log.record_key())
 
     def drain_events(self) -> list[Event]:
         """The events since the last call, in order."""
@@ -175,3 +178,8 @@ def build(config: Mapping[str, Any], parts: Parts) -> System:
     checked = parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
+
+
+def reference(config: Mapping[str, Any]) -> System:
+    """The reference implementation as a driven cluster; keys of `config`: `config.Config`. Raises ValueError."""
+    return build(config, Parts())
