@@ -21,6 +21,7 @@ from ..language import (
     each,
     either,
     exists,
+    fault,
     forall,
     implies,
     limit,
@@ -44,6 +45,10 @@ class Partition(Sort, bound="partitions"):
 
 class Epoch(Nat, upto="epochs"):
     """Producer epoch."""
+
+
+class Term(Nat, upto="fail_overs"):
+    """Coordinator epoch: the leader epoch of the transaction log's partition."""
 
 
 class Phase(Enumeration):
@@ -70,11 +75,12 @@ class Core(Protocol):
     epoch: Epoch  # the coordinator's
     phase: Phase
     parts: Set[Partition]  # of the transaction that is ongoing or prepared
-    marked: Set[Partition]  # of these, the ones that have the marker
+    marked: Set[Partition]  # of these, the ones that have the marker from this coordinator
     outcome: Outcome  # prepared last; Empty is IDLE with no outcome
     ended: Epoch  # its epoch
     marker_epoch: Epoch  # and the one in its markers
-    markers: Set[Partition, Epoch, Outcome]  # every marker ever sent
+    term: Term  # the coordinator's
+    markers: Set[Partition, Epoch, Bool, Term]  # every marker ever sent; True: commit
 
     given: Set[Client, Epoch]  # by InitProducerId or, in v2, by the answer to EndTxn
     begun: Set[Txn]
@@ -87,9 +93,10 @@ class Core(Protocol):
     follows: Map[Txn, Epoch]  # the epoch in that answer, for the owner's next transaction
 
     known: Map[Partition, Epoch]  # the producer epoch that a partition knows
+    known_term: Map[Partition, Term]  # and the coordinator epoch
     fate: Map[Txn, Partition, Fate]
 
-    fenced: Ghost[Set[Client, Epoch]]  # given before the last InitProducerId was answered
+    fence: Ghost[Epoch]  # given out by the last InitProducerId
     late: Ghost[Set[Txn, Partition]]  # accepted although fenced before
     result: Ghost[Map[Txn, Outcome]]  # by the Prepare that ended it
 
@@ -103,7 +110,7 @@ class Core(Protocol):
         s.one_step(to)
         s.epoch = to
         s.outcome = Outcome.NONE
-        s.fenced = each(lambda d, e: s.given[d, e])
+        s.fence = to
         s.given[c, to] = True
 
     @action
@@ -154,7 +161,10 @@ class Core(Protocol):
         s.epoch = to
         s.marked = each(lambda p: False)
         s.markers = each(
-            lambda p, e, o: s.markers[p, e, o] | (s.parts[p] & (e == marker) & (o == outcome))
+            lambda p, e, commit, k: (
+                s.markers[p, e, commit, k]
+                | (s.parts[p] & (e == marker) & (commit == (outcome == Outcome.COMMIT)) & (k == s.term))
+            )
         )
 
     @action
@@ -205,6 +215,16 @@ class Core(Protocol):
         s.parts = each(lambda p: False)
         s.marked = each(lambda p: False)
 
+    @fault(budget="fail_overs")
+    def fail_over(s):
+        """Another coordinator reads the log, and sends the markers of what is prepared again."""
+        with rule("txn.19"):
+            s.markers = each(
+                lambda p, e, commit, k: s.markers[p, e, commit, k] | (s.is_current(p, e, commit) & (k == s.term + 1))
+            )
+            s.marked = each(lambda p: False)
+        s.term = s.term + 1
+
     # What a partition does
 
     def write(s, t, p):
@@ -213,21 +233,28 @@ class Core(Protocol):
         require(s.known[p] <= s.number[t], rule="txn.12")
         s.fate[t, p] = Fate.OPEN
         s.known[p] = s.number[t]
-        s.late[t, p] = s.fenced[s.owner[t], s.number[t]]
+        s.late[t, p] = s.number[t] < s.fence
 
-    @action(fair="weak")
-    def mark(s, p: Partition, e: Epoch, o: Outcome):
+    @action
+    def mark(s, p: Partition, e: Epoch, commit: Bool, k: Term):
         """A marker arrives, perhaps again, perhaps long after: it decides whatever is open."""
-        require(s.markers[p, e, o] & s.marker_in_time(e, o))
+        require(s.markers[p, e, commit, k] & s.marker_in_time(p, e, commit, k))
         require(s.accepts_marker(p, e), rule="txn.12")
-        fate = when(o == Outcome.COMMIT, Fate.COMMITTED, Fate.ABORTED)
+        require(s.known_term[p] <= k, rule="txn.11")
+        fate = when(commit, Fate.COMMITTED, Fate.ABORTED)
         s.fate = each(lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN), fate, s.fate[t, q]))
         s.known[p] = e
-        s.marked[p] = s.marked[p] | s.is_current(p, e, o)
+        s.known_term[p] = k
+        s.marked[p] = s.marked[p] | (s.is_current(p, e, commit) & (k == s.term))
         s.forget_questions(p)
 
-    def is_current(s, p, e, o):
-        return (s.phase == Phase.PREPARED) & s.parts[p] & (e == s.marker_epoch) & (o == s.outcome)
+    def is_current(s, p, e, commit):
+        """The marker is one of the transaction that is prepared."""
+        return s.is_prepared(e, commit) & s.parts[p]
+
+    def is_prepared(s, e, commit):
+        outcome = when(commit, Outcome.COMMIT, Outcome.ABORT)
+        return (s.phase == Phase.PREPARED) & (e == s.marker_epoch) & (s.outcome == outcome)
 
     def something_open(s, p):
         return exists(Txn, lambda t: s.fate[t, p] == Fate.OPEN)
@@ -277,5 +304,5 @@ class Core(Protocol):
         """Strictly newer than what the partition knows, or once more what it did already (KAFKA-19999)."""
         return (s.known[p] < e) | ((s.known[p] == e) & ~s.something_open(p))
 
-    def marker_in_time(s, e, o):
-        return o != Outcome.NONE
+    def marker_in_time(s, p, e, commit, k):
+        return k <= s.term

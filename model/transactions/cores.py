@@ -8,8 +8,8 @@
 needs, and does not get.
 """
 
-from ..language import Set, action, each, either, exists, forall, implies, require, rule
-from .core import Core, Fate, Outcome, Partition, Phase, Txn
+from ..language import Bool, Set, action, each, either, exists, fault, forall, implies, require, rule
+from .core import Core, Epoch, Fate, Outcome, Partition, Phase, Txn
 
 
 class V1Core(Core):
@@ -110,7 +110,12 @@ class V2Core(Asking):
 
 class Prompt(Core):
     """No record is under way once its owner has decided, no request once the owner knows how the transaction ended, and
-    no marker once the coordinator has recorded that it is complete."""
+    no marker once the coordinator has recorded that it is complete.  Only the markers that a coordinator leaves behind
+    when another takes over may still come, at any time."""
+
+    left_epoch: Epoch  # in the markers that the coordinator before left behind
+    left_commits: Bool
+    left: Set[Partition]  # where they are going
 
     def in_time(s, t):
         return s.begun[t] & ~s.told[t]
@@ -118,8 +123,16 @@ class Prompt(Core):
     def record_in_time(s, t):
         return s.begun[t] & (s.choice[t] == Outcome.NONE)
 
-    def marker_in_time(s, e, o):
-        return (s.phase == Phase.PREPARED) & (e == s.marker_epoch) & (o == s.outcome)
+    def marker_in_time(s, p, e, commit, k):
+        behind = s.left[p] & (e == s.left_epoch) & (commit == s.left_commits) & (k + 1 == s.term)
+        return s.is_prepared(e, commit) | behind
+
+    @fault(budget="fail_overs")
+    def fail_over(s):
+        Core.fail_over(s)
+        s.left_epoch = s.marker_epoch
+        s.left_commits = s.outcome == Outcome.COMMIT
+        s.left = each(lambda p: s.parts[p] & (s.phase == Phase.PREPARED))
 
 
 class PromptV1Core(Prompt, V1Core):

@@ -4,8 +4,8 @@ The idea: a record that is open belongs to the transaction that the coordinator 
 that it will send a marker to; so one Prepare decides all of it.
 """
 
-from fencepost.model.language import exists, forall, implies, lemma, when
-from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.language import Bool, exists, forall, implies, lemma, when
+from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Partition, Phase, Term, Txn
 from fencepost.model.transactions.cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
 
 from .promises import Promises
@@ -75,18 +75,16 @@ class Common(Promises):
         )
 
     def takes_part(s, t, p):
+        return s.parts[p] & s.is_under_way(t) & ~s.marked[p]
+
+    def is_under_way(s, t):
         ongoing = (s.phase == Phase.ONGOING) & (s.number[t] == s.epoch)
-        prepared = (s.phase == Phase.PREPARED) & (s.number[t] == s.ended) & ~s.marked[p]
-        return s.parts[p] & (ongoing | prepared)
+        return ongoing | ((s.phase == Phase.PREPARED) & (s.number[t] == s.ended))
 
     @lemma
-    def fenced_is_past(s):
-        """Whoever is fenced has an older epoch than the open or prepared transaction."""
-        return forall(
-            Client,
-            Epoch,
-            lambda c, e: implies(s.fenced[c, e], (e < s.epoch) & implies(s.phase == Phase.PREPARED, e < s.ended)),
-        )
+    def fence_is_past(s):
+        """The open or prepared transaction is not older than the last fence."""
+        return (s.fence <= s.epoch) & implies(s.phase == Phase.PREPARED, s.fence <= s.ended)
 
     @lemma
     def never_late(s):
@@ -188,11 +186,11 @@ class V2Lemmas(Deciding, AskingLemmas, of=V2Core):
         return forall(
             Partition,
             Epoch,
-            Outcome,
-            lambda p, e, o: implies(
-                s.markers[p, e, o],
-                (e <= s.epoch)
-                & implies(s.phase == Phase.PREPARED, (e <= s.ended) | ((e == s.marker_epoch) & (o == s.outcome))),
+            Bool,
+            Term,
+            lambda p, e, commit, k: implies(
+                s.markers[p, e, commit, k],
+                (e <= s.epoch) & implies(s.phase == Phase.PREPARED, (e <= s.ended) | s.is_prepared(e, commit)),
             ),
         )
 
@@ -278,6 +276,17 @@ class PromptLemmas(V1Lemmas, Deciding):
     """Of v1 on a network that is prompt."""
 
     @lemma
+    def left_behind_is_replaced(s):
+        """Where markers were left behind, the transaction is still prepared, or newer markers have come."""
+        return forall(
+            Partition,
+            lambda p: implies(
+                s.left[p],
+                (s.parts[p] & s.is_prepared(s.left_epoch, s.left_commits) & ~s.marked[p]) | (s.term <= s.known_term[p]),
+            ),
+        )
+
+    @lemma
     def one_at_a_time(s):
         """Of two transactions with the same epoch, the owner of one knows how it ended."""
         return forall(
@@ -326,12 +335,12 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def added_as_prepared(s):
-        """Where a record may still be appended, nothing is decided, or what is prepared."""
+        """What takes part and has not asked for an end is undecided, or ends as prepared."""
         return forall(
             Txn,
             Partition,
             lambda t, p: implies(
-                s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.takes_part(t, p),
+                s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.is_under_way(t),
                 s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
             ),
         )

@@ -85,7 +85,7 @@ class Promises(Properties):
             Txn,
             Txn,
             Partition,
-            lambda t, u, p: s.fenced[s.owner[t], s.number[t]] & s.begun[t] & (s.fate[u, p] == Fate.COMMITTED)
+            lambda t, u, p: s.begun[t] & (s.number[t] < s.fence) & (s.fate[u, p] == Fate.COMMITTED)
             & (s.number[t] < s.number[u]),
         )  # fmt: skip
 
