@@ -101,7 +101,8 @@ def replay(
     unknown, names = _chosen(opened, properties, checks)
     kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
     unknown |= {name: kernel.reason for name, kernel in (further or {}).items() if isinstance(kernel, Undecided)}
-    check = partial(check_piece, protocol=opened.manifest.protocol, names=names, further=kernels)
+    config = dict(opened.manifest.config)
+    check = partial(check_piece, protocol=opened.manifest.protocol, names=names, further=kernels, config=config)
     checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay")
     _require_all(opened, checked)
     nothing = dict.fromkeys((*names, *(name for name, _ in kernels)), Finding())
@@ -124,14 +125,18 @@ def replay(
 
 
 def check_piece(
-    piece: Piece, protocol: str, names: tuple[str, ...], further: tuple[tuple[str, Kernel], ...]
+    piece: Piece,
+    protocol: str,
+    names: tuple[str, ...],
+    further: tuple[tuple[str, Kernel], ...],
+    config: Mapping[str, Any],
 ) -> Checked:
-    """Read and check one piece; runs in a worker."""
+    """Read and check one piece; `config` is that of the manifest. Runs in a worker."""
     started = time.thread_time()
     properties = properties_of(protocol)
     vocabulary = properties.vocabulary
     columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if further else properties.columns)
-    findings, figures = properties.check(columns, names)
+    findings, figures = properties.check(columns, names, config)
     for name, kernel in further:
         found = kernel(columns)
         findings[name] = Finding(histories, len(found), min(found) if found else None)

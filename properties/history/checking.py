@@ -6,11 +6,13 @@ least (history, step), so that a report is the same in whatever order and on how
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Generic, TypeVar
 
 import numpy as np
+from fencepost.properties.history.grouping import NEVER, NONE
+from fencepost.properties.history.manifest import Manifest
 
 View = TypeVar("View")
 
@@ -47,14 +49,23 @@ class Rows:
     other: np.ndarray
 
 
+def found(judged: np.ndarray, bad: np.ndarray, other: np.ndarray) -> Rows:
+    """Those of the judged rows that are bad, with the rows that explain them (NEVER or -1: there is none)."""
+    explained = other[bad]
+    return Rows(len(judged), judged[bad], np.where(explained == NEVER, NONE, explained))
+
+
 @dataclass(frozen=True)
 class HistoryProperty(Generic[View]):
     """A property of histories: its rule, what it needs to be seen, and its kernel.
 
     `key` names the columns within whose values it can be judged on its own: events that differ there never matter to
-    one another, so a history too long for one worker could be spread by them. `needs` are the kinds of event of which
-    all must be recorded; `needs_grants` adds the kinds by which blocks come into being, which depend on the mode
-    (KRaft, ZooKeeper or bridge); `needs_order` that steps are the real order across nodes. `tell` words a violation.
+    one another, so a history too long for one worker could be spread by them. `tell` words a violation.
+
+    `needs` are the kinds of event of which all must be recorded, `needs_in` further ones by the mode that the config of
+    the manifest names (in a mode it does not name, all of them); `needs_order`: steps are the real order across nodes;
+    `needs_quiet_end`: the config says `quiet_end`, that is, a history ends when nothing is left to happen. `modes`: the
+    only modes that promise it, if not every one does.
     """
 
     name: str
@@ -64,8 +75,10 @@ class HistoryProperty(Generic[View]):
     kernel: Callable[[View], Rows]
     tell: Callable[[View, int, int], str]
     needs: frozenset[IntEnum]
-    needs_grants: bool = False
+    needs_in: Mapping[str, frozenset[IntEnum]] = field(default_factory=dict)
     needs_order: bool = False
+    needs_quiet_end: bool = False
+    modes: tuple[str, ...] = ()
 
     def on(self, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
         """The finding on one piece; `columns` are those the view was made of."""
@@ -76,6 +89,27 @@ class HistoryProperty(Generic[View]):
         at, other = int(rows.at[least]), int(rows.other[least])
         first = Violation(int(columns["history"][at]), int(columns["step"][at]), self.name, self.tell(view, at, other))
         return Finding(rows.judged, len(rows.at), first)
+
+    def undecidable(self, manifest: Manifest, mode: str) -> str | None:
+        """Why histories like these, of this mode, can not answer it; None if they can."""
+        needed = self.needs | self.needs_in.get(mode, frozenset().union(*self.needs_in.values()))
+        missing = sorted({kind.name for kind in needed} - set(manifest.observable))
+        if self.modes and mode not in self.modes:
+            return f"mode {mode} does not promise it"
+        if missing:
+            return f"the histories do not show {', '.join(missing)}"
+        if self.needs_order and not manifest.ordered:
+            return "the order of steps across nodes is not known"
+        if self.needs_quiet_end and not manifest.config.get("quiet_end"):
+            return "the histories may end while something is still to happen (config does not say quiet_end)"
+        return None
+
+
+def reasons(properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str) -> dict[str, str]:
+    """The properties that these histories cannot answer, each with the reason; `default_mode` if none is named."""
+    mode = str(manifest.config.get("mode", default_mode))
+    found = {told.name: told.undecidable(manifest, mode) for told in properties}
+    return {name: reason for name, reason in found.items() if reason is not None}
 
 
 def merged(findings: Iterable[Mapping[str, Finding]]) -> dict[str, Finding]:

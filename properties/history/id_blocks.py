@@ -6,11 +6,13 @@ of the ids.
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from fencepost.properties.history import id_block_kernels as kernels
 from fencepost.properties.history import id_block_words as words
-from fencepost.properties.history.checking import Finding, HistoryProperty
+from fencepost.properties.history.checking import Finding, HistoryProperty, reasons
 from fencepost.properties.history.id_block_events import Kind
 from fencepost.properties.history.id_block_view import COLUMNS, NEVER, IdBlockView
 from fencepost.properties.history.manifest import Manifest
@@ -19,6 +21,13 @@ from fencepost.properties.history.pieces import Columns
 __all__ = ["COLUMNS", "PROPERTIES", "check", "figures", "undecidable"]
 
 _OF_HISTORY = ("history",)
+NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
+
+GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
+    "kraft": frozenset({Kind.block_committed}),
+    "zookeeper": frozenset({Kind.zk_written}),
+    "bridge": frozenset({Kind.block_committed, Kind.zk_written, Kind.migrated}),
+}
 
 PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
     told.name: told
@@ -40,7 +49,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             kernel=kernels.blocks_disjoint,
             tell=words.overlap,
             needs=frozenset(),
-            needs_grants=True,
+            needs_in=GRANT_KINDS,
         ),
         HistoryProperty(
             "answers_disjoint",
@@ -69,7 +78,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             kernel=kernels.handed_out_after_grant,
             tell=words.too_early,
             needs=frozenset({Kind.id_handed_out}),
-            needs_grants=True,
+            needs_in=GRANT_KINDS,
             needs_order=True,
         ),
         HistoryProperty(
@@ -80,7 +89,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             kernel=kernels.ids_within_blocks,
             tell=words.outside,
             needs=frozenset({Kind.id_handed_out}),
-            needs_grants=True,
+            needs_in=GRANT_KINDS,
         ),
         HistoryProperty(
             "ids_increase",
@@ -100,7 +109,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             kernel=kernels.blocks_contiguous,
             tell=words.apart,
             needs=frozenset(),
-            needs_grants=True,
+            needs_in=GRANT_KINDS,
         ),
         HistoryProperty(
             "blocks_well_formed",
@@ -110,37 +119,26 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             kernel=kernels.blocks_well_formed,
             tell=words.malformed,
             needs=frozenset(),
-            needs_grants=True,
+            needs_in=GRANT_KINDS,
         ),
     )
 }
 
-GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
-    "kraft": frozenset({Kind.block_committed}),
-    "zookeeper": frozenset({Kind.zk_written}),
-    "bridge": frozenset({Kind.block_committed, Kind.zk_written, Kind.migrated}),
-}
 
+def check(
+    columns: Columns, names: Iterable[str] = tuple(PROPERTIES), _: Mapping[str, Any] = NO_CONFIG
+) -> tuple[dict[str, Finding], dict[str, int]]:
+    """The findings of the properties called `names`, and the figures, of one piece: `COLUMNS` of whole histories.
 
-def check(columns: Columns, names: Iterable[str] = tuple(PROPERTIES)) -> tuple[dict[str, Finding], dict[str, int]]:
-    """The findings of the properties called `names`, and the figures, of one piece: `COLUMNS` of whole histories."""
+    They are the same whatever the config.
+    """
     view = IdBlockView(columns)
     return {name: PROPERTIES[name].on(view, columns) for name in names}, figures(view)
 
 
 def undecidable(manifest: Manifest) -> dict[str, str]:
     """The properties that these histories cannot answer, each with the reason."""
-    mode = str(manifest.config.get("mode", "kraft"))
-    grants = GRANT_KINDS.get(mode, GRANT_KINDS["bridge"])
-    reasons = {}
-    for told in PROPERTIES.values():
-        needed = told.needs | (grants if told.needs_grants else frozenset())
-        missing = sorted({kind.name for kind in needed} - set(manifest.observable))
-        if missing:
-            reasons[told.name] = f"the histories do not show {', '.join(missing)}"
-        elif told.needs_order and not manifest.ordered:
-            reasons[told.name] = "the order of steps across nodes is not known"
-    return reasons
+    return reasons(PROPERTIES.values(), manifest, "kraft")
 
 
 def figures(view: IdBlockView) -> dict[str, int]:

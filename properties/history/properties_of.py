@@ -6,26 +6,30 @@ A new protocol adds its module to `_MODULES`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
-from fencepost.properties.history import id_blocks
+from fencepost.properties.history import id_blocks, transactions
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.protocols import VOCABULARIES
 from fencepost.properties.history.vocabulary import Vocabulary
 
-_MODULES: Mapping[str, ModuleType] = {"id-blocks": id_blocks}
+_MODULES: Mapping[str, ModuleType] = {"id-blocks": id_blocks, "transactions": transactions}
 
 
 @dataclass(frozen=True)
 class HistoryProperties:
-    """The history properties of one protocol: their names, the columns they read, and how they are checked."""
+    """The history properties of one protocol: their names, the columns they read, and how they are checked.
+
+    `check` takes the columns of a piece, the names of properties, and the config of the histories' manifest.
+    """
 
     vocabulary: Vocabulary
     names: tuple[str, ...]
     columns: tuple[str, ...]
     undecidable: Callable[[Manifest], dict[str, str]]
-    check: Callable[[Columns, Sequence[str]], tuple[dict[str, Finding], dict[str, int]]]
+    check: Callable[[Columns, Sequence[str], Mapping[str, Any]], tuple[dict[str, Finding], dict[str, int]]]
 
 
 def properties_of(protocol: str) -> HistoryProperties:

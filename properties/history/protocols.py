@@ -3,5 +3,6 @@
 from types import MappingProxyType
 
 from fencepost.properties.history.id_block_events import ID_BLOCKS
+from fencepost.properties.history.transaction_events import TRANSACTIONS
 
-VOCABULARIES = MappingProxyType({vocabulary.protocol: vocabulary for vocabulary in (ID_BLOCKS,)})
+VOCABULARIES = MappingProxyType({vocabulary.protocol: vocabulary for vocabulary in (ID_BLOCKS, TRANSACTIONS)})
