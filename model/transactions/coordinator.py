@@ -1,0 +1,247 @@
+"""The coordinator in the full model: pending transitions, a log that may refuse, memory that a fail-over loses.
+
+What the core calls the coordinator's state is what the transaction log says; added here is what only memory knows.  A
+transition takes two steps: a record is on its way to the log (`pending`), then it is there, or the append failed.
+That a record made it although nobody was told is the step to the log, then a fail-over.
+"""
+
+from ..language import (
+    Bool,
+    Enumeration,
+    Option,
+    Set,
+    action,
+    each,
+    either,
+    exists,
+    fault,
+    forall,
+    implies,
+    require,
+    rule,
+    when,
+)  # fmt: skip
+from .core import Client, Core, Epoch, Outcome, Partition, Phase, Term, Txn
+from .producers import Producers
+
+
+class Pending(Enumeration):
+    """What is on its way to the transaction log."""
+
+    NOTHING, INIT, ADD, END, FENCE = range(5)
+
+
+class Coordinator(Producers):
+    """One transition at a time; whoever asks meanwhile is told CONCURRENT_TRANSACTIONS, and asks again."""
+
+    pending: Pending
+    of_client: Option[Client]
+    of_txn: Option[Txn]
+    of_partition: Option[Partition]
+    remembers: Epoch  # the epoch before the last InitProducerId that named one (KIP-360); 0: none
+    ahead: Bool  # a fence could not be written: memory is one epoch ahead of the log
+    acked: Set[Partition]  # the coordinator knows that the marker is there
+
+    def live(s):
+        """The epoch in memory."""
+        return s.epoch + when(s.ahead, 1, 0)
+
+    def is_exhausted(s, e):
+        return either("txn.4", s.base + s.last <= e, one_late=s.base + s.last + 1 <= e)
+
+    def after(s, e):
+        """The epoch after this one, of the next producer id where this was the last."""
+        return when(s.is_exhausted(e), s.base + s.last + 2, e + 1)
+
+    def clear(s):
+        s.pending = Pending.NOTHING
+        s.of_client = None
+        s.of_txn = None
+        s.of_partition = None
+
+    def move_on(s, to):
+        """A new producer id, if its epochs are used up."""
+        s.base = when(s.base + s.last + 2 <= to, to, s.base)
+
+    def one_step(s, to):
+        """Here the epochs say themselves where they go on."""
+
+    # InitProducerId
+
+    @action(fair="weak")
+    def ask_for_epoch(s, c: Client):
+        """Nothing is open, and the epoch named, if any, is the present one: the next epoch goes to the log."""
+        require(s.is_sent(c))
+        require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
+        require((s.expected(c) == 0) | (s.expected(c) == s.live()), rule="txn.2")
+        s.pending = Pending.INIT
+        s.of_client = c
+
+    @action(fair="weak")
+    def initialize(s, c: Client, to: Epoch):
+        """The record is in the log, and the answer leaves."""
+        require((s.pending == Pending.INIT) & (s.of_client == c) & (to == s.after(s.live())))
+        Core.initialize(s, c, to)
+        s.answered[c] = when(s.asking[c], to, 0)
+        with rule("txn.2"):
+            s.remembers = s.expected(c)
+        s.stray[c] = False
+        s.ahead = False
+        s.overflow = s.overflow | s.is_last_of_all(to)
+        s.move_on(to)
+        s.clear()
+
+    @action(fair="weak", rule="txn.2")
+    def answer_init_again(s, c: Client):
+        """A retry of what was answered before: the same answer, and no bump."""
+        require(s.is_sent(c))
+        require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
+        require((s.expected(c) != 0) & (s.expected(c) == s.remembers))
+        s.answered[c] = s.epoch
+
+    @action(fair="weak")
+    def refuse_init(s, c: Client):
+        """PRODUCER_FENCED."""
+        require(s.is_sent(c) & (s.expected(c) != 0))
+        require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
+        require((s.expected(c) != s.live()) & (s.expected(c) != s.remembers))
+        s.stop(c)
+
+    @action(fair="weak")
+    def fence_first(s, c: Client):
+        """A transaction is open: it is aborted, and who asked is told to ask again."""
+        require(s.is_sent(c))
+        s.start_fence()
+
+    @action(fair="weak")
+    def time_out(s):
+        """The open transaction has taken too long."""
+        s.start_fence()
+        s.disturbed = True
+
+    def start_fence(s):
+        require((s.pending == Pending.NOTHING) & (s.phase == Phase.ONGOING))
+        s.pending = Pending.FENCE
+
+    def fenced(s):
+        """The epoch of the fence; one that memory has already does not go up again."""
+        return either("txn.18", s.epoch + 1, bumps_again=s.live() + 1)
+
+    @action(fair="weak")
+    def take_over(s, marker: Epoch, to: Epoch):
+        """The fence is in the log, and with it the abort."""
+        require(s.pending == Pending.FENCE)
+        require((marker == s.fence_marker(s.fenced())) & (to == s.fence_target(s.fenced())))
+        Core.take_over(s, marker, to)
+        s.acked = each(lambda p: False)
+        s.ahead = False
+        s.remembers = 0
+        s.move_on(to)
+        s.clear()
+
+    # AddPartitions
+
+    def ask_to_add(s, t, p):
+        require((s.pending == Pending.NOTHING) & (s.phase != Phase.PREPARED))
+        require(s.begun[t] & (s.number[t] == s.live()) & ~(s.parts[p] & (s.phase == Phase.ONGOING)))
+        s.pending = Pending.ADD
+        s.of_txn = t
+        s.of_partition = p
+
+    def may_add(s, t, p):
+        """It is in the log, or was before."""
+        mine = (s.pending == Pending.ADD) & (s.of_txn == t) & (s.of_partition == p)
+        before = (s.pending == Pending.NOTHING) & s.parts[p] & (s.phase == Phase.ONGOING) & ~s.ahead
+        return mine | before
+
+    # EndTxn
+
+    @action(fair="weak")
+    def ask_to_end(s, t: Txn):
+        require((s.choice[t] != Outcome.NONE) & s.in_time(t) & s.may_end(t))
+        require((s.pending == Pending.NOTHING) & (s.number[t] == s.live()))
+        s.pending = Pending.END
+        s.of_txn = t
+
+    @action(fair="weak")
+    def end(s, t: Txn, marker: Epoch, to: Epoch):
+        """Prepare is in the log: that is the end, whatever comes now."""
+        require((s.pending == Pending.END) & (s.of_txn == t))
+        require((marker == s.end_marker()) & (to == s.end_target()))
+        Core.end(s, t, marker, to)
+        s.acked = each(lambda p: False)
+        s.move_on(to)
+        s.clear()
+
+    @action(fair="weak")
+    def answer_again(s, t: Txn):
+        require(s.pending == Pending.NOTHING)
+        Core.answer_again(s, t)
+
+    @action(fair="weak")
+    def refuse_end(s, t: Txn):
+        """PRODUCER_FENCED or INVALID_TXN_STATE: this EndTxn neither ends what is open nor repeats what ended."""
+        require((s.choice[t] != Outcome.NONE) & ~s.success[t] & s.ready[s.owner[t]])
+        require(s.pending == Pending.NOTHING)
+        require(s.phase != Phase.PREPARED, rule="txn.5")
+        require(~((s.number[t] == s.live()) & s.may_end(t)))
+        require(~((s.phase == Phase.IDLE) & s.is_retry(t) & (s.outcome == s.choice[t])))
+        s.stop(s.owner[t])
+
+    # The log, and who keeps it
+
+    @fault(budget="failed_appends")
+    def append_fails(s):
+        """Too few replicas: nothing happened, but that a fence stays in memory."""
+        require(s.pending != Pending.NOTHING)
+        with rule("txn.18"):
+            s.ahead = s.ahead | (s.pending == Pending.FENCE)
+        s.clear()
+
+    @fault(budget="fail_overs")
+    def fail_over(s):
+        """Another coordinator reads the log, and sends the markers of what is prepared again."""
+        s.disturbed = s.disturbed | exists(Client, lambda c: s.asking[c] & s.again[c])
+        s.remembers = 0
+        s.ahead = False
+        s.acked = each(lambda p: False)
+        s.clear()
+        Core.fail_over(s)
+
+    # Markers
+
+    @action(fair="weak")
+    def mark(s, p: Partition, e: Epoch, commit: Bool, k: Term):
+        """A marker arrives, and the coordinator hears that it did."""
+        Core.mark(s, p, e, commit, k)
+        s.acked[p] = s.acked[p] | (s.is_current(p, e, commit) & (k == s.term))
+
+    @fault(budget="losses")
+    def mark_unheard(s, p: Partition, e: Epoch, commit: Bool, k: Term):
+        """A marker arrives, and the answer is lost."""
+        Core.mark(s, p, e, commit, k)
+
+    @action(fair="weak")
+    def complete(s):
+        require(forall(Partition, lambda p: implies(s.parts[p], s.acked[p])), rule="txn.10")
+        Core.complete(s)
+        s.acked = each(lambda p: False)
+
+    # The epochs of v2
+
+    def is_retry(s, t):
+        """The epoch before the present one, of the producer id before if this is its first."""
+        follows = (s.number[t] + 1 == s.epoch) | ((s.epoch == s.base) & (s.number[t] + 2 == s.base))
+        return (s.number[t] == s.ended) & follows
+
+    def fence_marker(s, fenced):
+        return when(s.is_exhausted(fenced), s.base + s.last + 1, fenced + 1)
+
+    def fence_target(s, fenced):
+        return s.after(fenced)
+
+    def end_marker(s):
+        return s.epoch + 1
+
+    def end_target(s):
+        return s.after(s.epoch)

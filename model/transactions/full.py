@@ -1,0 +1,72 @@
+"""The full model in its variants: the coordinator with producers and the partitions of each core."""
+
+from ..language import action, require
+from .coordinator import Coordinator, Pending
+from .core import Outcome, Partition, Phase, Txn
+from .cores import Prompt, V1Core, V2Core, VerifiedCore
+
+
+class V1(Coordinator, V1Core):
+    """Markers carry the epoch of the transaction, or of the fence."""
+
+    @action
+    def ask_to_add_partition(s, t: Txn, p: Partition):
+        require((s.choice[t] == Outcome.NONE) & s.in_time(t))
+        s.ask_to_add(t, p)
+
+    @action(fair="weak")
+    def add_partition(s, t: Txn, p: Partition):
+        require(s.may_add(t, p))
+        V1Core.add_partition(s, t, p)
+        s.clear()
+
+    @action(fair="weak")
+    def refuse_add(s, t: Txn, p: Partition):
+        """PRODUCER_FENCED."""
+        require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.ready[s.owner[t]])
+        require(s.pending == Pending.NOTHING)
+        require(s.phase != Phase.PREPARED, rule="txn.5")
+        require(s.number[t] != s.live())
+        s.stop(s.owner[t])
+
+    def is_retry(s, t):
+        return V1Core.is_retry(s, t)
+
+    def fence_marker(s, fenced):
+        return fenced
+
+    def fence_target(s, fenced):
+        return fenced
+
+    def end_marker(s):
+        return s.epoch
+
+    def end_target(s):
+        return s.epoch
+
+
+class Verified(V1, VerifiedCore):
+    """KIP-890, part 1."""
+
+
+class V2(Coordinator, V2Core):
+    """KIP-890, part 2: a fence is followed by the bump of the abort, unless there is no epoch left to bump to."""
+
+    @action
+    def ask_to_verify(s, t: Txn, p: Partition):
+        require(s.asked[t, p])
+        s.ask_to_add(t, p)
+
+    @action(fair="weak")
+    def verify(s, t: Txn, p: Partition):
+        require(s.may_add(t, p))
+        V2Core.verify(s, t, p)
+        s.clear()
+
+
+class PromptV1(Prompt, V1):
+    """v1 on a network that is prompt."""
+
+
+class PromptVerified(Prompt, Verified):
+    """v1 with verification on a network that is prompt."""

@@ -1,0 +1,133 @@
+"""What the full model promises beside what its core does: epochs that end, producers on their own, and progress."""
+
+from fencepost.model.language import exists, forall, implies, leads_to, progress, promise, refinement, witness
+from fencepost.model.transactions.core import Client, Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
+from fencepost.model.transactions.full import V1, V2, PromptV1, PromptVerified, Verified
+
+from .promises import Promises
+
+
+class FullPromises(Promises):
+    """Of a coordinator with memory and log, and of producers that retry."""
+
+    @promise(rule="txn.P7")
+    def no_epoch_past_the_last(s):
+        """The epoch that is reserved for fences is given to nobody."""
+        return ~s.overflow
+
+    @promise(rule="txn.P8")
+    def alone_never_fenced(s):
+        """A producer that is alone, in time, and whose coordinator remembers, is never told to stop for retrying its
+        own requests.  A fail-over forgets the epoch before (KIP-360), and a late copy of the first request names none:
+        either can fence a lone producer."""
+        return forall(Client, lambda c: implies(s.dead[c], s.disturbed))
+
+    @progress(rule="txn.P10")
+    def ends_in_the_end(s):
+        """Whatever is open or prepared is over in the end."""
+        return leads_to(s.phase != Phase.IDLE, s.phase == Phase.IDLE)
+
+    @progress(rule="txn.P10")
+    def decided_in_the_end(s, t: Txn, p: Partition):
+        """No record stays undecided: the last stable offset moves."""
+        return leads_to(s.fate[t, p] == Fate.OPEN, s.fate[t, p] != Fate.OPEN)
+
+    @progress(rule="txn.P10")
+    def answered_in_the_end(s, t: Txn):
+        """Whoever asks for an end is told of one, or is fenced."""
+        return leads_to((s.choice[t] != Outcome.NONE) & ~s.told[t], s.told[t] | s.dead[s.owner[t]])
+
+    @progress(rule="txn.P10")
+    def initialized_in_the_end(s, c: Client):
+        """Whoever asks for an epoch gets one, or is fenced."""
+        return leads_to(s.asking[c], ~s.asking[c])
+
+    @witness(of="no_epoch_past_the_last")
+    def next_producer_id(s):
+        """The epochs of a producer id are used up."""
+        return s.base > 1
+
+    @witness(of="alone_never_fenced")
+    def somebody_fenced(s):
+        """A producer was told to stop."""
+        return exists(Client, lambda c: s.dead[c])
+
+    @witness(of="ends_in_the_end")
+    def prepared(s):
+        """A transaction is prepared."""
+        return s.phase == Phase.PREPARED
+
+    @witness(of="decided_in_the_end")
+    def undecided(s):
+        """A record is open."""
+        return exists(Txn, Partition, lambda t, p: s.fate[t, p] == Fate.OPEN)
+
+    @witness(of="answered_in_the_end")
+    def waiting(s):
+        """A producer waits for the answer to its EndTxn."""
+        return exists(Txn, lambda t: (s.choice[t] != Outcome.NONE) & ~s.told[t])
+
+    @witness(of="initialized_in_the_end")
+    def waiting_for_an_epoch(s):
+        """A producer waits for its epoch."""
+        return exists(Client, lambda c: s.asking[c])
+
+
+STEPS: dict[str, tuple[str, ...]] = {
+    "mark_unheard": ("mark",),
+    **dict.fromkeys(
+        (
+            "start", "start_again", "come_late", "lose_answer", "take", "ask_for_epoch", "answer_init_again",
+            "refuse_init", "fence_first", "time_out", "ask_to_end", "refuse_end", "append_fails",
+        ),
+        (),
+    ),
+}  # fmt: skip
+"""What each action is to the core; those of the core's name are that action."""
+V1_STEPS = STEPS | {"ask_to_add_partition": (), "refuse_add": ()}
+
+
+class V1Promises(FullPromises, of=V1):
+    """v1."""
+
+    @refinement(of=V1Core, actions=V1_STEPS)
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
+
+
+class VerifiedPromises(FullPromises, of=Verified):
+    """v1 with verification."""
+
+    @refinement(of=VerifiedCore, actions=V1_STEPS)
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
+
+
+class V2Promises(FullPromises, of=V2):
+    """v2."""
+
+    @refinement(of=V2Core, actions=STEPS | {"ask_to_verify": ()})
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
+
+
+class PromptV1Promises(FullPromises, of=PromptV1):
+    """v1 on a prompt network."""
+
+    @refinement(of=PromptV1Core, actions=V1_STEPS)
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
+
+
+class PromptVerifiedPromises(FullPromises, of=PromptVerified):
+    """v1 with verification on a prompt network."""
+
+    @refinement(of=PromptVerifiedCore, actions=V1_STEPS)
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
