@@ -16,8 +16,11 @@ from fencepost.reference_impl.transactions.messages import (
 from fencepost.reference_impl.transactions.producer import Producer, State
 
 ANSWERS = {
-    "init": InitProducerIdResponse, "add": AddPartitionsToTxnResponse, "end": EndTxnResponse, "produce": ProduceResponse,
-}  # fmt: skip
+    "init": InitProducerIdResponse,
+    "add": AddPartitionsToTxnResponse,
+    "end": EndTxnResponse,
+    "produce": ProduceResponse,
+}
 
 
 class Bench:
