@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.model.language.properties import Property
+from fencepost.model.language.refinements import Refinement
 from fencepost.proofs.bounded import check as check_bounded
-from fencepost.proofs.explore import Exploration, Progress, explore
+from fencepost.proofs.explore import Exploration, Progress, coverage, explore
 from fencepost.proofs.induction import Obligation, prove
 from fencepost.proofs.progress import check_progress
+from fencepost.proofs.refinements import explain
 from fencepost.proofs.results import Result, Trace, Verdict
 from fencepost.proofs.solver.solving import RLIMIT
 from fencepost.proofs.words import say_trace
@@ -74,7 +76,9 @@ def run_explore(
     for name, item in asked.items():
         evidence: dict[str, Any] = {"distinct": made.distinct, "generated": made.generated, "depth": made.depth}
         if name in made.traces:
-            evidence |= _told(variant, made.traces[name])
+            evidence |= _told(variant, made.traces[name], item, bound)
+        elif isinstance(item, Refinement):
+            evidence |= _taken(item, coverage(made, name))
         verdict = made.verdicts[name]
         found.append(result(entry, variant, name, item.kind, "explore", verdict, made.seconds, bound, evidence))
     return found, made
@@ -88,7 +92,7 @@ def run_bounded(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]
     found = []
     for name, item in asked.items():
         finding = made.findings[name]
-        evidence = {} if finding.trace is None else _told(variant, finding.trace)
+        evidence = {} if finding.trace is None else _told(variant, finding.trace, item, bound)
         limits = dict(bound) | {"depth": finding.depth}
         spent = made.seconds / len(asked)
         found.append(result(entry, variant, name, item.kind, "bounded", finding.verdict, spent, limits, evidence))
@@ -102,7 +106,8 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
     for bound in variant.progress_bounds:
         start = time.perf_counter()
         for name, item in check_progress(explore(variant.spec, asked, bound)).items():
-            evidence = _told(variant, item.trace) if item.trace is not None else {"waiting": item.waiting}
+            told = None if item.trace is None else _told(variant, item.trace, asked[name], bound)
+            evidence = {"waiting": item.waiting} if told is None else told
             spent = time.perf_counter() - start
             new = result(entry, variant, name, "eventually", "progress", item.verdict, spent, bound, evidence)
             if name not in found or found[name].verdict == "holds":
@@ -110,13 +115,20 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
     return list(found.values())
 
 
-def _told(variant: Variant, trace: Trace) -> dict[str, Any]:
+def _told(variant: Variant, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:
+    why = explain(item, variant.spec, bound, trace) if isinstance(item, Refinement) else ()
     return {
         "steps": len(trace),
         "loop": trace.loop,
         "events": [str(event) for event in trace.events],
-        "words": list(say_trace(variant.spec, trace)),
+        "words": [*say_trace(variant.spec, trace), *why],
     }
+
+
+def _taken(item: Refinement, taken: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Which actions of the core the explored steps were, and which they never were, without those that are dead."""
+    never = [action for action, by in taken.items() if not by and item.core.actions[action].dead is None]
+    return {"core": item.core.name, "taken": {a: list(by) for a, by in taken.items() if by}, "never": never}
 
 
 def contradictions(results: list[Result]) -> list[str]:

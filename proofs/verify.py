@@ -75,6 +75,8 @@ def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _
         if idle:
             proved = "; proved with them" if proofs and all(r.verdict == "holds" for r in proofs) else ""
             made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}{proved}")
+        for never, core in ((r.evidence["never"], r.evidence["core"]) for r in results if r.evidence.get("never")):
+            made.open.append(f"{entry.name}/{variant.name}: no explored step is {core}'s {', '.join(never)}")
         if variant.progress_bounds:
             made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
 

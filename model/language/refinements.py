@@ -11,7 +11,7 @@ What the core promises of variables that the mapping leaves out is not carried o
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .citing import check_rule
@@ -46,8 +46,8 @@ class CoreStep:
 
 @dataclass(frozen=True)
 class Refinement(Property):
-    """``terms`` are (of every step, of the initial state).  ``mapping`` has an entry for each variable of the settled
-    ``core`` but those left out; ``kept`` says of each that it does not change, ``steps`` what each action of the core
+    """``terms`` are (of every step, of the initial state).  ``core`` is settled, without bounds of exploration and the
+    variables left out; ``mapping`` has an entry for each of the others, ``kept`` says of each that it does not change, ``steps`` what each action of the core
     does to them; ``hints`` are the actions of the core that an action is first taken for."""
 
     core: Spec = field(compare=False)
@@ -76,9 +76,10 @@ class RefinementMethod(PropertyMethod):
             raise mistake(
                 f"refinement {name} takes more than the state", f"write def {name}(s): return dict(...)", where
             )
-        core = settle(self.core)
-        check_constants(core, owner, where)
-        mapping = trace_mapping(core, owner, self, self.body(StateProxy(owner, None)))
+        whole = settle(self.core)
+        check_constants(whole, owner, where)
+        mapping = trace_mapping(whole, owner, self, self.body(StateProxy(owner, None)))
+        core = without_bounds(whole, mapping.keys())
         now, later = map_state(mapping, primed=False), map_state(mapping, primed=True)
         kept = {v: is_kept(core, v, now, later) for v in mapping}
         steps = {a.name: _core_step(core, a, mapping) for a in core.actions.values()}
@@ -141,6 +142,17 @@ def trace_mapping(core: Spec, owner: Spec, method: RefinementMethod, given: Any)
             )
     _check_left_out(core, set(left), where)
     return mapping
+
+
+def without_bounds(core: Spec, kept: Iterable[str]) -> Spec:
+    """The core's steps as the mapping shows them: no limits, no budgets, and only the variables that are kept."""
+    types = {name: core.types[name] for name in kept}
+    actions = {
+        name: replace(a, limits=(), budget=None, updates=tuple(u for u in a.updates if u.variable in types))
+        for name, a in core.actions.items()
+    }
+    initial = tuple(u for u in core.initial if u.variable in types)
+    return replace(core, types=types, ghosts=core.ghosts & types.keys(), initial=initial, actions=actions)
 
 
 def _check_left_out(core: Spec, left: set[str], where: Place) -> None:

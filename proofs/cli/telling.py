@@ -64,6 +64,8 @@ def show(
 
         for line in say_trace(spec, trace, ghosts=True) if everything else _brief(spec, trace):
             console.print(line, markup=False)
+        for line in _why(asked, spec, bound, trace):
+            console.print(line, markup=False)
         if trace.loop is None:
             console.print(f"\nIt is {'reached' if witness else 'broken'} after {len(trace)} steps, and not in fewer.")
     if without is not None:
@@ -110,6 +112,16 @@ def _shortest(
         if trace is not None:
             break
     return bound, trace
+
+
+def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> Iterator[str]:
+    """Of a refinement, which step of the core was the nearest."""
+    from fencepost.model.language.refinements import Refinement
+
+    if isinstance(asked, Refinement):
+        from fencepost.proofs.refinements import explain
+
+        yield from explain(asked, spec, bound, trace)
 
 
 def _brief(spec: "Spec", trace: "Trace") -> Iterator[str]:

@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Broken = list[tuple[int, int, int]]
+"""(property, instance, first row) of steps that must not be."""
+Judging = Callable[[int, Words, Rows, Broken], None]
+"""Called with the number of an instance, a block of states and the rows in which the instance is taken."""
 GROUP = 32
 
 
@@ -28,13 +32,13 @@ class Explained:
     packing: Packing
     stutters: Node
     groups: list[list[tuple[str, Node]]]
-    compiled: dict[int, Callable[[Words], list[Mask]]] = field(default_factory=dict)
+    compiled: dict[str | int, Callable[[Words], list[Mask]]] = field(default_factory=dict)
 
     def moving(self, words: Words, rows: Rows) -> Rows:
         """The rows whose steps change the core."""
         if self.stutters.op == "const":
             return rows
-        return rows[~self.columns(-1, [self.stutters], words, rows)[0]]
+        return rows[~self.columns("stutters", [self.stutters], words, rows)[0]]
 
     def unexplained(self, words: Words, rows: Rows, taken: Callable[[str, str], None]) -> Rows:
         """Of these rows, those whose steps are none of the core's; ``taken`` is told which the others are."""
@@ -52,15 +56,16 @@ class Explained:
             left = left[~known]
         return left
 
-    def columns(self, key: int, nodes: list[Node], words: Words, rows: Rows) -> list[Mask]:
+    def columns(self, key: str | int, nodes: list[Node], words: Words, rows: Rows) -> list[Mask]:
+        """Conditions at some rows, compiled once per key."""
         if key not in self.compiled:
             self.compiled[key] = conditions(self.packing, nodes)
         return self.compiled[key](tuple(w.take(rows) for w in words))
 
 
 class Judge:
-    """Called with the number of an instance, a block of states and the rows in which the instance is taken; appends to
-    ``broken`` as the emitted ``expand`` does.  ``taken[refinement][action of the core]``: actions that were it."""
+    """A Judging that holds steps against the core.  ``taken[refinement][action of the core]``: the actions whose steps
+    were explained by it."""
 
     def __init__(self, ground: Ground, packing: Packing) -> None:
         self.ground, self.packing = ground, packing
@@ -68,7 +73,7 @@ class Judge:
         self._numbers = {name: number for number, name in enumerate(ground.steps)}
         self._explained: dict[int, list[tuple[str, Explained]]] = {}
 
-    def __call__(self, number: int, words: Words, rows: Rows, broken: list[tuple[int, int, int]]) -> None:
+    def __call__(self, number: int, words: Words, rows: Rows, broken: Broken) -> None:
         for name, explained in self.explained(number):
             taken = self.taken[name]
             left = explained.unexplained(words, rows, lambda core, full, t=taken: t.setdefault(core, set()).add(full))  # type: ignore[misc]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from fencepost.proofs.explore.emit import compile_source, conditions
-from fencepost.proofs.explore.judging import Judge
+from fencepost.proofs.explore.judging import Broken, Judge, Judging
 from fencepost.proofs.explore.packing import Words, pack_fields
 from fencepost.proofs.explore.successors import emit_check, emit_expand
 from fencepost.proofs.ground import Ground, Instance, Node
@@ -16,14 +16,14 @@ Rows = NDArray[np.int64]
 
 @dataclass
 class Tally:
-    """What the expansion of some blocks counted.  ``broken`` are (property, instance, first row) of steps that must
-    not be; ``judge``, if given, is asked about refinements."""
+    """What the expansion of some blocks counted.  ``judge``, if given, is told of the steps that change a refinement's
+    core."""
 
     taken: list[int]
     cut: list[int]
     stuck: int
-    broken: list[tuple[int, int, int]]
-    judge: Judge | None = None
+    broken: Broken
+    judge: Judging | None = None
 
 
 class Kernels:
@@ -46,7 +46,7 @@ class Kernels:
     def instances(self) -> list[Instance]:
         return self.ground.instances
 
-    def tally(self, judge: Judge | None = None) -> Tally:
+    def tally(self, judge: Judging | None = None) -> Tally:
         return Tally([0] * len(self.instances), [0] * len(self.instances), 0, [], judge)
 
     def stopped(self) -> tuple[list[int], Callable[[Words], list[NDArray[np.bool_]]]]:

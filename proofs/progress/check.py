@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from fencepost.proofs.explore import Exploration, Graph, graph, sets
+from fencepost.proofs.explore.emit import conditions
 from fencepost.proofs.explore.graph import blocks
-from fencepost.proofs.explore.kernels import conditions
 from fencepost.proofs.explore.traces import state_at
 from fencepost.proofs.ground import Promise
 from fencepost.proofs.progress.fairness import Duties, duties, fair_components, resting
