@@ -86,9 +86,9 @@ class Plain:
 
     def holds(self, item: Property | Term, state: State, after: State | None = None, **parameters: int) -> bool:
         """The value of a property, or of any Bool term, in a state; a step property takes the state after as well."""
-        return bool(self.value(item.term if isinstance(item, Property) else item, state, after, **parameters))
+        return bool(self.evaluate(item.term if isinstance(item, Property) else item, state, after, **parameters))
 
-    def value(self, root: Term, state: State, after: State | None = None, **parameters: Any) -> Any:
+    def evaluate(self, root: Term, state: State, after: State | None = None, **parameters: Any) -> Any:
         """The value of a term; ``parameters`` are those of its locals that it does not bind."""
         names = "".join(f", {_name(n)}" for n in parameters)
         return self._cached(root, f"lambda S, T{names}: {{}}")(state, after, *parameters.values())

@@ -45,10 +45,10 @@ class _Told:
     def _variable(self, name: str, state: State) -> object:
         kind, mapped = self.item.core.types[name], self.item.mapping[name]
         if not isinstance(kind, MapType):
-            return self.full.value(mapped.value, state)
+            return self.full.evaluate(mapped.value, state)
         names, entries = [n for n, _ in mapped.bound], {}
         for key in itertools.product(*map(self.full.domain, kind.keys)):
-            value = self.full.value(mapped.value, state, None, **dict(zip(names, key, strict=True)))
+            value = self.full.evaluate(mapped.value, state, None, **dict(zip(names, key, strict=True)))
             if value != zero_value(kind.value):
                 entries[key] = value
         return entries
