@@ -68,7 +68,8 @@ def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _
         for found in proofs:
             yield heading, found
         results, exploration = run_explore(entry, variant, bound)
-        for found in (*results, *run_bounded(entry, variant, bound, DEPTH[profile]), *run_progress(entry, variant)):
+        bounded = run_bounded(entry, variant, bound, _depth(variant, profile))
+        for found in (*results, *bounded, *run_progress(entry, variant)):
             yield heading, found
         spared = {name for name, action in variant.spec.actions.items() if action.dead}
         idle = [name for name, count in exploration.taken.items() if not count and name not in spared]
@@ -81,6 +82,10 @@ def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _
             made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
 
 
+def _depth(variant: Variant, profile: Profile) -> int:
+    return variant.depth.get(profile, DEPTH[profile])
+
+
 def _small(variant: Variant) -> str:
     return " and of ".join(", ".join(f"{k} {v}" for k, v in bound.items() if v) for bound in variant.progress_bounds)
 
@@ -90,7 +95,7 @@ def _other_variants(made: Verification, entry: ProtocolEntry, profile: Profile, 
         heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
         bound = bounds_of(variant, profile)
         results, _exploration = run_explore(entry, variant, bound)
-        for found in (*results, *run_bounded(entry, variant, bound, DEPTH[profile])):
+        for found in (*results, *run_bounded(entry, variant, bound, _depth(variant, profile))):
             # A bounded check that ends before the predicted violation has nothing to say about it.
             if found.engine == "explore" or found.as_expected or found.verdict == "violated":
                 yield heading, found

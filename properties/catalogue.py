@@ -23,7 +23,8 @@ class Variant:
     """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property ->
     verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
     ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
-    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?"""
+    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``: of
+    bounded checks, where a profile's own takes too long."""
 
     name: str
     properties: type[Properties]
@@ -36,6 +37,7 @@ class Variant:
     progress_bounds: tuple[Mapping[str, int], ...] = ()
     for_mutants: type[Properties] | None = None
     proof: bool = True
+    depth: Mapping[Profile, int] = field(default_factory=dict)
 
     @cached_property
     def spec(self) -> Spec:
@@ -73,13 +75,14 @@ class Claim:
 @dataclass(frozen=True)
 class Scenario:
     """A bug that is publicly known: the variant that has it, and the one that has it mended.  ``script``: the same in
-    the reference implementation, a module:function called as function(name, broken), which returns events."""
+    the reference implementation, a module:function called as function(name, broken), which returns events; None where
+    the model alone has it."""
 
     name: str
     says: str
     broken: str
     fixed: str
-    script: str
+    script: str | None = None
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,9 @@ def protocols() -> dict[str, ProtocolEntry]:
     """Every protocol by name.  Imported when asked for, since tracing all of them takes a moment."""
     from .id_blocks.catalogue import ID_BLOCKS
     from .kip618_yardstick import YARDSTICK
+    from .transactions.catalogue_reading import READ_COMMITTED
 
-    return {entry.name: entry for entry in (ID_BLOCKS, YARDSTICK)}
+    return {entry.name: entry for entry in (ID_BLOCKS, READ_COMMITTED, YARDSTICK)}
 
 
 def find(name: str) -> tuple[ProtocolEntry, Variant | None]:
