@@ -105,7 +105,7 @@ class Core(Protocol):
     @action
     def initialize(s, c: Client, to: Epoch):
         """InitProducerId finds no open transaction, bumps the epoch and answers."""
-        require(s.phase == Phase.IDLE, rule="txn.3")
+        require(either("txn.3", s.phase == Phase.IDLE, while_prepared=s.phase != Phase.ONGOING), rule="txn.3")
         require(s.epoch < to, rule="txn.1")
         s.one_step(to)
         s.epoch = to
@@ -229,7 +229,7 @@ class Core(Protocol):
 
     def write(s, t, p):
         """A record is appended, unless it is there already (`sequences.py` says how that is known)."""
-        require(s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & s.record_in_time(t))
+        require(s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT))
         require(s.known[p] <= s.number[t], rule="txn.12")
         s.fate[t, p] = Fate.OPEN
         s.known[p] = s.number[t]
@@ -302,7 +302,9 @@ class Core(Protocol):
 
     def accepts_marker(s, p, e):
         """Strictly newer than what the partition knows, or once more what it did already (KAFKA-19999)."""
-        return (s.known[p] < e) | ((s.known[p] == e) & ~s.something_open(p))
+        newer = s.known[p] < e
+        again = (s.known[p] == e) & ~s.something_open(p)
+        return either("txn.12", newer | again, only_newer=newer, always=s.known[p] <= e)
 
     def marker_in_time(s, p, e, commit, k):
         return k <= s.term

@@ -25,6 +25,7 @@ class V1Core(Core):
 
     @action
     def append(s, t: Txn, p: Partition):
+        require(s.record_in_time(t))
         s.write(t, p)
 
     def has_something(s, t):
@@ -66,8 +67,9 @@ class Asking(Core):
     def append(s, t: Txn, p: Partition):
         """The coordinator said yes, and no marker came since the question (KAFKA-14884)."""
         mine = either("txn.15", s.asked[t, p], any_question=exists(Txn, lambda u: s.asked[u, p]))
-        require(s.belongs(t, p) | s.cleared[t, p], rule="txn.15")
-        require(s.belongs(t, p) | mine, rule="txn.15")
+        joins = s.belongs(t, p) & s.record_in_time(t)
+        require(joins | s.cleared[t, p], rule="txn.15")
+        require(joins | mine, rule="txn.15")
         require(~s.older_open(t, p), rule="txn.16")
         s.write(t, p)
 
@@ -109,7 +111,7 @@ class V2Core(Asking):
 
 
 class Prompt(Core):
-    """No record is under way once its owner has decided, no request once the owner knows how the transaction ended, and
+    """No record arrives once its owner has decided (but a leader may still hold it back), no request once the owner knows how the transaction ended, and
     no marker once the coordinator has recorded that it is complete.  Only the markers that a coordinator leaves behind
     when another takes over may still come, at any time."""
 

@@ -66,20 +66,9 @@ class Common(Promises):
         return s.ended <= s.epoch
 
     @lemma
-    def open_is_taking_part(s):
-        """An open record is of the transaction that the coordinator has open or prepared, where a marker will come."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(s.fate[t, p] == Fate.OPEN, s.takes_part(t, p) & (s.known[p] == s.number[t])),
-        )
-
-    def takes_part(s, t, p):
-        return s.parts[p] & s.is_under_way(t) & ~s.marked[p]
-
-    def is_under_way(s, t):
-        ongoing = (s.phase == Phase.ONGOING) & (s.number[t] == s.epoch)
-        return ongoing | ((s.phase == Phase.PREPARED) & (s.number[t] == s.ended))
+    def open_is_known(s):
+        """Where a record is open, its epoch is the one that the partition knows."""
+        return forall(Txn, Partition, lambda t, p: implies(s.fate[t, p] == Fate.OPEN, s.known[p] == s.number[t]))
 
     @lemma
     def fence_is_past(s):
@@ -162,7 +151,23 @@ class AskingLemmas(Common):
         )
 
 
-class V2Lemmas(Deciding, AskingLemmas, of=V2Core):
+class DecidingAskingLemmas(Deciding, AskingLemmas):
+    """Of leaders that ask, where there is one outcome for one transaction."""
+
+    @lemma
+    def cleared_as_prepared(s):
+        """A record that may still be appended is of no decided transaction, or of the one prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.asked[t, p] & s.cleared[t, p],
+                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
+            ),
+        )
+
+
+class V2Lemmas(DecidingAskingLemmas, of=V2Core):
     """An epoch is a transaction."""
 
     @lemma
@@ -191,18 +196,6 @@ class V2Lemmas(Deciding, AskingLemmas, of=V2Core):
             lambda p, e, commit, k: implies(
                 s.markers[p, e, commit, k],
                 (e <= s.epoch) & implies(s.phase == Phase.PREPARED, (e <= s.ended) | s.is_prepared(e, commit)),
-            ),
-        )
-
-    @lemma
-    def cleared_as_prepared(s):
-        """A record that may still be appended is of no decided transaction, or of the one prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.asked[t, p] & s.cleared[t, p],
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
             ),
         )
 
@@ -325,10 +318,7 @@ class PromptLemmas(V1Lemmas, Deciding):
             Txn,
             Partition,
             lambda t, p: implies(
-                s.added[t, p]
-                & (s.choice[t] == Outcome.NONE)
-                & (s.phase == Phase.PREPARED)
-                & (s.number[t] == s.ended),
+                s.added[t, p] & (s.choice[t] == Outcome.NONE) & (s.phase == Phase.PREPARED) & (s.number[t] == s.ended),
                 s.ended < s.marker_epoch,
             ),
         )
@@ -352,16 +342,14 @@ class PromptLemmas(V1Lemmas, Deciding):
             Txn,
             Partition,
             lambda t, p: implies(
-                s.added[t, p] & (s.number[t] == s.epoch) & (s.result[t] == Outcome.NONE), s.phase == Phase.ONGOING
+                s.added[t, p] & (s.number[t] == s.epoch) & (s.result[t] == Outcome.NONE), s.parts[p] & (s.phase == Phase.ONGOING)
             ),
         )
 
     @lemma
     def decided_on_something(s):
         """An owner that has decided had added a partition."""
-        return forall(
-            Txn, lambda t: implies(s.choice[t] != Outcome.NONE, exists(Partition, lambda p: s.added[t, p]))
-        )
+        return forall(Txn, lambda t: implies(s.choice[t] != Outcome.NONE, exists(Partition, lambda p: s.added[t, p])))
 
     @lemma
     def untold_is_the_latest(s):
@@ -400,8 +388,20 @@ class PromptV1Lemmas(PromptLemmas, of=PromptV1Core):
     """v1 keeps every promise on a prompt network."""
 
 
-class PromptVerifiedLemmas(PromptLemmas, AskingLemmas, of=PromptVerifiedCore):
+class PromptVerifiedLemmas(PromptLemmas, DecidingAskingLemmas, of=PromptVerifiedCore):
     """So does v1 with verification."""
+
+    @lemma
+    def held_back_is_open(s):
+        """What a leader holds back of the present epoch is undecided, or a marker is coming that ends the wait."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.asked[t, p] & (s.number[t] == s.epoch) & (s.result[t] != Outcome.NONE),
+                (s.phase == Phase.PREPARED) & s.parts[p] & ~s.marked[p],
+            ),
+        )
 
 
 class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):

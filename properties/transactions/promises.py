@@ -3,7 +3,7 @@
 txn.P6 is in `sequences.py`, txn.P9 in `recovery.py`; what a reader gets of all this is in `reading.py`.
 """
 
-from fencepost.model.language import Properties, exists, forall, implies, progress, promise, step, witness
+from fencepost.model.language import Properties, exists, forall, implies, promise, step, witness
 from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Partition, Phase, Txn
 
 
@@ -65,6 +65,24 @@ class Promises(Properties):
         """The epoch of the transactional id never goes down."""
         return old.epoch <= new.epoch
 
+    @promise(rule="txn.P10")
+    def nothing_hangs(s):
+        """An open record is of a transaction that the coordinator has open or prepared, in a partition that it will
+        send a marker to: the last stable offset moves again."""
+        return forall(Txn, Partition, lambda t, p: implies(s.fate[t, p] == Fate.OPEN, s.takes_part(t, p)))
+
+    @promise(rule="618.P1")
+    def nothing_open_after_a_fence(s):
+        """Once InitProducerId is answered, nothing of an older epoch is undecided any more."""
+        return forall(Txn, Partition, lambda t, p: implies(s.fate[t, p] == Fate.OPEN, s.fence <= s.number[t]))
+
+    def takes_part(s, t, p):
+        return s.parts[p] & s.is_under_way(t) & ~s.marked[p]
+
+    def is_under_way(s, t):
+        ongoing = (s.phase == Phase.ONGOING) & (s.number[t] == s.epoch)
+        return ongoing | ((s.phase == Phase.PREPARED) & (s.number[t] == s.ended))
+
     def told_committed(s, t):
         return s.told[t] & (s.choice[t] == Outcome.COMMIT)
 
@@ -88,6 +106,19 @@ class Promises(Properties):
             lambda t, u, p: s.begun[t] & (s.number[t] < s.fence) & (s.fate[u, p] == Fate.COMMITTED)
             & (s.number[t] < s.number[u]),
         )  # fmt: skip
+
+    @witness(of="nothing_hangs")
+    def open_while_prepared(s):
+        """A record is open, and its marker under way."""
+        return exists(Txn, Partition, lambda t, p: (s.fate[t, p] == Fate.OPEN) & (s.phase == Phase.PREPARED))
+
+    @witness(of="nothing_open_after_a_fence")
+    def open_after_a_fence(s):
+        """A second owner has a record open."""
+        return exists(Txn, Partition, lambda t, p: (s.fate[t, p] == Fate.OPEN) & s.second_owner(t))
+
+    def second_owner(s, t):
+        return exists(Client, Epoch, lambda c, e: s.given[c, e] & (c != s.owner[t]) & (e < s.number[t]))
 
     @witness(of="one_fate")
     def two_partitions(s):
@@ -131,4 +162,4 @@ class Promises(Properties):
     @witness(of="epochs_go_up")
     def third_epoch(s):
         """The id is in its third epoch."""
-        return s.epoch >= 2  # noqa: PLR2004
+        return s.epoch >= 2
