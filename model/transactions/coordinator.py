@@ -41,6 +41,8 @@ class Coordinator(Producers):
     remembers: Epoch  # the epoch before the last InitProducerId that named one (KIP-360); 0: none
     ahead: Bool  # a fence could not be written: memory is one epoch ahead of the log
     acked: Set[Partition]  # the coordinator knows that the marker is there
+    awaited: Bool  # the transaction's entry among those that wait for markers
+    straggler: Bool  # somebody else who saw the last marker arrive has yet to take the entry out
 
     def live(s):
         """The epoch in memory."""
@@ -81,10 +83,12 @@ class Coordinator(Producers):
     def initialize(s, c: Client, to: Epoch):
         """The record is in the log, and the answer leaves."""
         require((s.pending == Pending.INIT) & (s.of_client == c) & (to == s.after(s.live())))
+        returned = s.returned | s.comes_back(c)
         Core.initialize(s, c, to)
         s.answered[c] = when(s.asking[c], to, 0)
         with rule("txn.2"):
             s.remembers = s.expected(c)
+        s.returned = returned
         s.stray[c] = False
         s.ahead = False
         s.overflow = s.overflow | s.is_last_of_all(to)
@@ -97,6 +101,7 @@ class Coordinator(Producers):
         require(s.is_sent(c))
         require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
         require((s.expected(c) != 0) & (s.expected(c) == s.remembers))
+        s.returned = s.returned | s.comes_back(c)
         s.answered[c] = s.epoch
 
     @action(fair="weak")
@@ -117,7 +122,7 @@ class Coordinator(Producers):
     def time_out(s):
         """The open transaction has taken too long."""
         s.start_fence()
-        s.disturbed = True
+        s.crowded = True
 
     def start_fence(s):
         require((s.pending == Pending.NOTHING) & (s.phase == Phase.ONGOING))
@@ -133,9 +138,10 @@ class Coordinator(Producers):
         require(s.pending == Pending.FENCE)
         require((marker == s.fence_marker(s.fenced())) & (to == s.fence_target(s.fenced())))
         Core.take_over(s, marker, to)
-        s.acked = each(lambda p: False)
+        s.overflow = s.overflow | (s.base + s.last + 1 < marker)
         s.ahead = False
         s.remembers = 0
+        s.prepared()
         s.move_on(to)
         s.clear()
 
@@ -169,7 +175,7 @@ class Coordinator(Producers):
         require((s.pending == Pending.END) & (s.of_txn == t))
         require((marker == s.end_marker()) & (to == s.end_target()))
         Core.end(s, t, marker, to)
-        s.acked = each(lambda p: False)
+        s.prepared()
         s.move_on(to)
         s.clear()
 
@@ -201,10 +207,12 @@ class Coordinator(Producers):
     @fault(budget="fail_overs")
     def fail_over(s):
         """Another coordinator reads the log, and sends the markers of what is prepared again."""
-        s.disturbed = s.disturbed | exists(Client, lambda c: s.asking[c] & s.again[c])
+        s.forgotten = s.forgotten | exists(Client, lambda c: s.asking[c] & s.again[c])
         s.remembers = 0
         s.ahead = False
         s.acked = each(lambda p: False)
+        s.awaited = s.phase == Phase.PREPARED
+        s.straggler = False
         s.clear()
         Core.fail_over(s)
 
@@ -221,11 +229,35 @@ class Coordinator(Producers):
         """A marker arrives, and the answer is lost."""
         Core.mark(s, p, e, commit, k)
 
+    def prepared(s):
+        s.acked = each(lambda p: False)
+        s.awaited = True
+
     @action(fair="weak")
     def complete(s):
-        require(forall(Partition, lambda p: implies(s.parts[p], s.acked[p])), rule="txn.10")
+        """The last marker is acknowledged: the entry is taken out, and the record of the end is written."""
+        require(s.all_acked(), rule="txn.10")
+        require(s.awaited)
         Core.complete(s)
         s.acked = each(lambda p: False)
+        s.awaited = False
+
+    @fault(budget="stragglers")
+    def straggle(s):
+        """Two answers to markers came at once, and both callbacks see that nothing is left to wait for."""
+        require((s.phase == Phase.PREPARED) & ~s.straggler)
+        require(s.all_acked())
+        s.straggler = True
+
+    @action(fair="weak")
+    def take_out_again(s):
+        """The second callback takes out the entry if it is still the one that it saw, and finds it gone."""
+        require(s.straggler & ((s.phase != Phase.PREPARED) | ~s.all_acked()))
+        s.awaited = either("txn.10", s.awaited, by_name_alone=s.awaited & ~s.straggler)
+        s.straggler = False
+
+    def all_acked(s):
+        return forall(Partition, lambda p: implies(s.parts[p], s.acked[p]))
 
     # The epochs of v2
 
@@ -235,10 +267,14 @@ class Coordinator(Producers):
         return (s.number[t] == s.ended) & follows
 
     def fence_marker(s, fenced):
-        return when(s.is_exhausted(fenced), s.base + s.last + 1, fenced + 1)
+        """One more than the fence, as long as there is one more (KAFKA-19367)."""
+        reserved = s.base + s.last + 1
+        return either("txn.4", when(s.is_exhausted(fenced), reserved, fenced + 1), bumps_anyway=fenced + 1)
 
     def fence_target(s, fenced):
-        return s.after(fenced)
+        """A producer id whose epochs are used up is left behind, whatever ended it (KAFKA-20090)."""
+        reserved = s.base + s.last + 1
+        return either("txn.4", s.after(fenced), stays=when(s.is_exhausted(fenced), reserved, fenced + 1))
 
     def end_marker(s):
         return s.epoch + 1

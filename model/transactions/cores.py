@@ -77,9 +77,7 @@ class Asking(Core):
         """The transaction is open in this partition already: nobody needs to be asked (KAFKA-18575)."""
         return exists(
             Txn,
-            lambda u: (
-                (s.fate[u, p] == Fate.OPEN) & either("txn.16", s.number[u] == s.number[t], any_epoch=s.begun[u])
-            ),
+            lambda u: (s.fate[u, p] == Fate.OPEN) & either("txn.16", s.number[u] == s.number[t], any_epoch=s.begun[u]),
         )
 
     def older_open(s, t, p):

@@ -40,8 +40,10 @@ class Producers(Core):
     stray: Set[Client]  # a copy of its first InitProducerId comes late
     dead: Set[Client]  # was told that it is fenced, and stops
 
-    overflow: Ghost[Bool]  # somebody was given the epoch that only a fence may carry
-    disturbed: Ghost[Bool]  # somebody is not alone, or too slow, or his coordinator lost its memory
+    overflow: Ghost[Bool]  # somebody was given the epoch that only a fence may carry, or a fence went past it
+    crowded: Ghost[Bool]  # there were two producers, or one that took too long
+    forgotten: Ghost[Bool]  # a coordinator lost the memory of a retry, or a copy came late of a request without epoch
+    returned: Ghost[Bool]  # a producer that was fenced was given an epoch for naming its old one
 
     def init(s):
         s.base = 1
@@ -50,7 +52,7 @@ class Producers(Core):
     def start(s, c: Client):
         """A producer calls initTransactions; Admin.fenceProducers asks in the same way, and does no more (618.12)."""
         require(~s.asking[c] & ~s.ready[c] & ~s.dead[c])
-        s.disturbed = s.disturbed | exists(Client, lambda d: (d != c) & (s.asking[d] | s.ready[d]))
+        s.crowded = s.crowded | exists(Client, lambda d: (d != c) & (s.asking[d] | s.ready[d]))
         s.asking[c] = True
 
     @fault(budget="reinits")
@@ -68,7 +70,7 @@ class Producers(Core):
         """The network kept a copy of the first request."""
         require(s.ready[c] & ~s.stray[c])
         s.stray[c] = True
-        s.disturbed = True
+        s.forgotten = True
 
     @fault(budget="losses")
     def lose_answer(s, c: Client):
@@ -102,6 +104,11 @@ class Producers(Core):
     def is_last_of_all(s, e):
         """The epoch that no owner may have, of the present id or of the one before."""
         return (e == s.base + s.last + 1) | (e + 1 == s.base)
+
+    def comes_back(s, c):
+        """It names its epoch, and another producer has been given a later one."""
+        later = exists(Client, Epoch, lambda d, e: (d != c) & s.given[d, e] & (s.holds[c] < e))
+        return (s.expected(c) != 0) & later
 
     def is_sent(s, c):
         """An InitProducerId of this producer is under way and not answered."""

@@ -342,7 +342,8 @@ class PromptLemmas(V1Lemmas, Deciding):
             Txn,
             Partition,
             lambda t, p: implies(
-                s.added[t, p] & (s.number[t] == s.epoch) & (s.result[t] == Outcome.NONE), s.parts[p] & (s.phase == Phase.ONGOING)
+                s.added[t, p] & (s.number[t] == s.epoch) & (s.result[t] == Outcome.NONE),
+                s.parts[p] & (s.phase == Phase.ONGOING),
             ),
         )
 

@@ -19,9 +19,13 @@ class FullPromises(Promises):
     @promise(rule="txn.P8")
     def alone_never_fenced(s):
         """A producer that is alone, in time, and whose coordinator remembers, is never told to stop for retrying its
-        own requests.  A fail-over forgets the epoch before (KIP-360), and a late copy of the first request names none:
-        either can fence a lone producer."""
-        return forall(Client, lambda c: implies(s.dead[c], s.disturbed))
+        own requests."""
+        return forall(Client, lambda c: implies(s.dead[c], s.crowded | s.forgotten))
+
+    @promise(rule="txn.P1")
+    def fenced_for_good(s):
+        """A producer that another one has fenced gets no epoch for naming its old one."""
+        return ~s.returned
 
     @progress(rule="txn.P10")
     def ends_in_the_end(s):
@@ -53,6 +57,11 @@ class FullPromises(Promises):
         """A producer was told to stop."""
         return exists(Client, lambda c: s.dead[c])
 
+    @witness(of="fenced_for_good")
+    def refused_to_return(s):
+        """A fenced producer has asked for an epoch by naming its old one."""
+        return exists(Client, lambda c: s.asking[c] & s.comes_back(c))
+
     @witness(of="ends_in_the_end")
     def prepared(s):
         """A transaction is prepared."""
@@ -79,7 +88,8 @@ STEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
             "start", "start_again", "come_late", "lose_answer", "take", "ask_for_epoch", "answer_init_again",
-            "refuse_init", "fence_first", "time_out", "ask_to_end", "refuse_end", "append_fails",
+            "refuse_init", "fence_first", "time_out", "ask_to_end", "refuse_end", "append_fails", "straggle",
+            "take_out_again",
         ),
         (),
     ),

@@ -155,9 +155,7 @@ class Promises(Properties):
     @witness(of="one_owner")
     def two_owners(s):
         """Two owners have been given epochs."""
-        return exists(
-            Client, Client, Epoch, Epoch, lambda c, d, e, f: (c != d) & s.given[c, e] & s.given[d, f]
-        )
+        return exists(Client, Client, Epoch, Epoch, lambda c, d, e, f: (c != d) & s.given[c, e] & s.given[d, f])
 
     @witness(of="epochs_go_up")
     def third_epoch(s):
