@@ -57,6 +57,8 @@ class FenceProducersResult:
 class Admin(Node):
     """One admin instance, with the address `admin-<number>`."""
 
+    retried = RETRIED
+
     def __init__(self, env: Environment, number: int) -> None:
         super().__init__(f"admin-{number}", env.kernel)
         self.env = env
@@ -87,11 +89,11 @@ class Admin(Node):
             return InitProducerIdRequest(transactional_id, env.config.request_timeout_ms)
 
         def told(request: int, answer: InitProducerIdResponse) -> None:
-            if answer.error_code in RETRIED:
+            if answer.error_code in self.retried:
                 call.retry(RETRY_BACKOFF_US)
                 return
             call.finish()
-            fenced = Fenced(answer.error_code, answer.producer_id, answer.producer_epoch)
+            fenced = Fenced(self.final_error(answer.error_code), answer.producer_id, answer.producer_epoch)
             result.settle(transactional_id, fenced)
             env.emit(
                 Kind.FENCE_TOLD, client=client, txn_id=transactional_id, request=request,
@@ -99,6 +101,10 @@ class Admin(Node):
             )  # fmt: skip
 
         return Question("init", ask, told)
+
+    def final_error(self, error: int) -> int:
+        """The error of an answer that is not asked for again: what it is, one id failing does not touch the others."""
+        return error
 
     def receive(self, message: Message) -> None:
         for call in self.calls:

@@ -26,30 +26,33 @@ class Question(NamedTuple):
 
 
 class CoordinatorCall:
-    """The outstanding question. `number` is that of the request whose answer counts, -1 during a back-off."""
+    """The outstanding `question`, None if there is none.
 
-    __slots__ = ("_attempt", "_env", "_node", "_question", "number")
+    `number` is that of the request whose answer counts, -1 during a back-off.
+    """
+
+    __slots__ = ("_attempt", "_env", "_node", "number", "question")
 
     def __init__(self, env: Environment, node: Node) -> None:
         self._env = env
         self._node = node
-        self._question: Question | None = None
+        self.question: Question | None = None
         self._attempt = 0
         self.number = NONE
 
     @property
     def outstanding(self) -> bool:
         """Whether a question waits for its final answer, back-offs included."""
-        return self._question is not None
+        return self.question is not None
 
     def start(self, question: Question) -> None:
         """Ask; the caller has checked that nothing is outstanding."""
-        self._question = question
+        self.question = question
         self._send()
 
     def finish(self) -> None:
         """The question is answered, or given up: no answer counts any more."""
-        self._question = None
+        self.question = None
         self._attempt += 1
         self.number = NONE
 
@@ -61,15 +64,15 @@ class CoordinatorCall:
 
     def answer(self, body: ResponseBody) -> None:
         """Hand the answer to whoever asked, unless it belongs to an older request or is a second copy."""
-        if self._question is not None and self.counts(body.number):
-            self._question.told(body.number, body.data)
+        if self.question is not None and self.counts(body.number):
+            self.question.told(body.number, body.data)
 
     def counts(self, number: int) -> bool:
         """Whether the answer to this request is the one that is waited for."""
         return number == self.number
 
     def _send(self) -> None:
-        question = self._question
+        question = self.question
         assert question is not None, "sent only while there is a question"
         self._attempt += 1
         self.number = number = self._env.next_request()
