@@ -80,7 +80,12 @@ COLUMNS = (
     Column("record", pa.int64(), "a logical send, unique in its history; an offset committed in a transaction is one"),
     Column("partition", pa.int32(), "data partitions first, then the offsets partitions of the groups"),
     Column("offset", pa.int64(), "where a record or marker lies; in fetched: where the fetch starts", "records"),
-    Column("sequence", pa.int32(), "sequence number of a batch, which holds one record", "records"),
+    Column(
+        "sequence",
+        pa.int32(),
+        "sequence number of a batch, which holds one record; committed offsets have none",
+        "records",
+    ),
     Column("request", pa.int64(), "number of a request, unique in its history; a retry is another request"),
     Column("outcome", pa.int8(), "1 commit, 0 abort"),
     Column("state", pa.int8(), "state of the transaction log, in Kafka's numbers"),

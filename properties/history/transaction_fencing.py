@@ -141,8 +141,9 @@ def epochs_in_range(view: TransactionView) -> Rows:
 def lone_client_never_fenced(view: TransactionView) -> Rows:
     """Instances told that they are fenced, in histories in which nobody can have fenced them.
 
-    Another instance, an admin, a time-out or an expiry of the id may; and so may a coordinator that takes over, since
-    it does not remember the epoch before the last bump (as shipped: lastProducerEpoch is in no record).
+    Another instance, an admin, a time-out or an expiry of the id may; so may a late copy of its own InitProducerId,
+    which without a pair looks like that of a successor; and so may a coordinator that takes over, since it does not
+    remember the epoch before the last bump (as shipped: lastProducerEpoch is in no record).
     """
     failed = view.rows_of(Kind.client_failed)
     failed = failed[np.isin(view.columns["error"][failed], FENCED_ERRORS)]
@@ -151,11 +152,20 @@ def lone_client_never_fenced(view: TransactionView) -> Rows:
     known = (own != NEVER) & (txn_ids.of[np.where(own == NEVER, 0, own)] < txn_ids.size)
     failed, own = failed[known], own[known]
     client, first = view.columns["client"], np.minimum(txn_ids.first(asked)[txn_ids.of[asked]], asked)
-    others = asked[client[asked] != client[first]]
-    rivals = np.concatenate([others, view.rows_of(Kind.fence_told, Kind.timed_out, Kind.id_expired)])
+    rivals = [asked[client[asked] != client[first]], view.rows_of(Kind.fence_told, Kind.timed_out, Kind.id_expired)]
     excused = np.zeros(txn_ids.size + 1, bool)
-    excused[txn_ids.of[rivals]] = True
+    excused[txn_ids.of[np.concatenate([*rivals, _repeated_inits(view)])]] = True
     moved = np.zeros(len(view.place) + 1, bool)  # by history
     moved[view.place[view.rows_of(Kind.coordinator_loaded)]] = True
     alone = ~excused[txn_ids.of[own]] & ~moved[view.place[failed]]
     return found(failed, alone, np.full(len(failed), NEVER))
+
+
+def _repeated_inits(view: TransactionView) -> np.ndarray:
+    """Rows at which an InitProducerId without a pair was handled after one for the same id had succeeded."""
+    handled, requests, txn_ids = view.rows_of(Kind.init_handled), view.numbers_of("request"), view.numbers_of("txn_id")
+    sent = requests.first(view.rows_of(Kind.init_sent))[requests.of[handled]]
+    plain = (sent == NEVER) | (view.columns["producer_id"][np.minimum(sent, handled)] < 0)
+    again = handled > txn_ids.first(view.fine(Kind.init_handled))[txn_ids.of[handled]]
+    repeated: np.ndarray = handled[plain & again]
+    return repeated

@@ -25,22 +25,22 @@ def partition_epochs_never_fall(view: TransactionView) -> Rows:
 def sequences_follow_on(view: TransactionView) -> Rows:
     """Batches, against the batch before of the same epoch; the first of an epoch, if the partition knows an older one.
 
-    A partition that does not know the producer id at all takes any sequence number.
+    A partition that does not know the producer id at all takes any sequence number. Offsets that are committed carry
+    none.
     """
     log = view.log
     batch = log.before(~view.log_is_marker)
     epoch, sequence = view.at("epoch", log.rows), view.at("sequence", log.rows)
     goes_on = (batch != NONE) & (epoch[batch] == epoch)
     due = np.where(goes_on, np.where(sequence[batch] == MAX_SEQUENCE, 0, sequence[batch] + 1), 0)
-    known = log.same  # something of the producer id lies before it
-    wrong = ~view.log_is_marker & known & (sequence != due)
-    judged = ~view.log_is_marker
-    return found(log.rows[judged], wrong[judged], _before(log)[judged])
+    judged = ~view.log_is_marker & (sequence >= 0)
+    return found(log.rows[judged], (log.same & (sequence != due))[judged], _before(log)[judged])
 
 
 def appended_once(view: TransactionView) -> Rows:
-    """Batches, against the first with the same record on the partition."""
+    """Batches, against the first with the same record on the partition; without a sequence number none is known."""
     rows = view.rows_of(Kind.batch_appended)
+    rows = rows[view.columns["sequence"][rows] >= 0]
     number, size = numbered(view.place[rows], view.at("record", rows), view.at("partition", rows))
     first = first_rows(number, rows, size)[number]
     return found(rows, first != rows, first)

@@ -32,7 +32,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
     ),
     HistoryProperty(
         "appended_once", "txn.14",
-        "a record is appended to a partition once",
+        "a record that is sent with a sequence number is appended to a partition once",
         ("history", "record", "partition"), logs.appended_once, saying("the same record as"),
         _BATCHES,
     ),

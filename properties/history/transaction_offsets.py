@@ -34,19 +34,19 @@ def group_offsets_forward(view: TransactionView) -> Rows:
 
 
 def _older_offsets(view: TransactionView, known: np.ndarray) -> Rows:
-    """Offsets fetched though one that was sent only after they were acknowledged was `known` before.
+    """Offsets fetched though one of a later transaction was `known` before.
 
-    Of two records sent to an offsets partition while neither was acknowledged, clients cannot know which is the later.
+    Later is a transaction that sent its first record when that of the offset fetched was told committed already. While
+    a transaction runs a late copy of TxnOffsetCommit, which carries no sequence number, may undo what is younger.
     """
-    fetched = _offsets(view)
+    fetched, txns = _offsets(view), view.numbers_of("txn")
     rows = np.concatenate([fetched, known])
     order = np.argsort(rows, kind="stable")  # at one row, what is known there is not yet known to it
     number, _ = numbered(view.place[rows[order]], view.at("partition", rows[order]))
     groups, is_known = Groups(rows[order], number), order >= len(fetched)
     is_known = is_known[groups.order]
-    sent = view.sent_at(groups.rows)
-    newest = groups.greatest(np.where(is_known & (sent != NEVER), sent, NONE))
-    acked = view.acked[view.numbers_of("record").of[groups.rows]]
-    acked = np.where(view.columns["record"][groups.rows] < 0, NONE, acked)
+    start = txns.first(view.rows_of(Kind.record_sent))[view.owner(groups.rows)]
+    newest = groups.greatest(np.where(is_known & (start != NEVER), start, NONE))
+    told = np.where(view.columns["record"][groups.rows] < 0, NONE, view.commit_told[view.owner(groups.rows)])
     judged = ~is_known
-    return found(groups.rows[judged], (acked < newest)[judged], newest[judged])
+    return found(groups.rows[judged], (told < newest)[judged], newest[judged])

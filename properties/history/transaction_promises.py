@@ -17,7 +17,7 @@ _HISTORY = ("history",)
 _READ = frozenset({Kind.record_sent, Kind.record_read})
 _GIVEN = frozenset({Kind.init_taken, Kind.end_told, Kind.fence_told})
 _FENCED = _GIVEN | {Kind.init_sent}
-_GROUP = frozenset({Kind.record_sent, Kind.record_acked, Kind.offset_fetched})
+_GROUP = frozenset({Kind.record_sent, Kind.offset_fetched, Kind.end_told})
 _DECIDED = frozenset({Kind.record_sent, Kind.batch_appended, Kind.marker_appended})
 
 PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
@@ -129,22 +129,22 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
     ),
     HistoryProperty(
         "group_offsets_kept", "txn.P4",
-        "OffsetFetch returns none older than an offset acknowledged before, of a transaction told committed",
-        _HISTORY, offsets.group_offsets_kept, saying("older than the committed"),
-        _GROUP | {Kind.end_told}, needs_order=True,
+        "OffsetFetch returns no offset older than a transaction told committed whose offsets were acknowledged before",
+        _HISTORY, offsets.group_offsets_kept, saying("older than what was committed by the transaction of"),
+        _GROUP | {Kind.record_acked}, needs_order=True,
     ),
     HistoryProperty(
         "group_offsets_forward", "txn.21",
-        "the offset that OffsetFetch returns never goes back",
-        _HISTORY, offsets.group_offsets_forward, saying("older than what was fetched before,"),
+        "the offset that OffsetFetch returns never goes back to an earlier transaction",
+        _HISTORY, offsets.group_offsets_forward, saying("older than what was fetched before, of the transaction of"),
         _GROUP, needs_order=True,
     ),
     HistoryProperty(
         "lone_client_never_fenced", "txn.P8",
         "an instance that nobody can have fenced is never told that it is",
         _HISTORY, fencing.lone_client_never_fenced, saying("nobody fenced it"),
-        frozenset({Kind.client_failed, Kind.init_sent, Kind.fence_told, Kind.timed_out, Kind.id_expired,
-                   Kind.coordinator_loaded}),
+        frozenset({Kind.client_failed, Kind.init_sent, Kind.init_handled, Kind.fence_told, Kind.timed_out,
+                   Kind.id_expired, Kind.coordinator_loaded}),
     ),
     HistoryProperty(
         "markers_as_told", "txn.P5",

@@ -10,6 +10,7 @@ from fencepost.properties.history.grouping import (
     first_equal,
     first_rows,
     joined,
+    last_rows,
     numbered,
 )
 from fencepost.properties.history.transaction_events import COMMIT, Kind
@@ -18,7 +19,7 @@ from fencepost.properties.history.transaction_view import TransactionView
 
 def _left_out(view: TransactionView, acks: np.ndarray) -> Rows:
     """Each of these acknowledged records against each fetch that covers its offset: is the reader given it?"""
-    fetches = view.rows_of(Kind.fetched)
+    fetches = _whole_fetches(view)
     begin, end = view.at("offset", fetches), view.at("upto", fetches)
     rows = np.concatenate([acks, fetches, fetches])
     key = joined(
@@ -37,6 +38,17 @@ def _left_out(view: TransactionView, acks: np.ndarray) -> Rows:
     given = reader[reads] * (numbers.size + 1) + numbers.of[reads]
     out = ~contained(reader[fetch] * (numbers.size + 1) + numbers.of[ack], given)
     return Rows(len(fetch), fetch[out], ack[out])
+
+
+def _whole_fetches(view: TransactionView) -> np.ndarray:
+    """Fetches but the one at the very end of a history, which may be cut short, unless it says that it is complete."""
+    fetches = view.rows_of(Kind.fetched)
+    if view.quiet_end:
+        return fetches
+    others = np.flatnonzero(view.columns["kind"] != Kind.record_read)
+    final = last_rows(view.place[others], others, len(view.place) + 1)
+    whole: np.ndarray = fetches[final[view.place[fetches]] != fetches]
+    return whole
 
 
 def _acks(view: TransactionView) -> np.ndarray:

@@ -45,13 +45,14 @@ class Fences:
 class TransactionView:
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories.
 
-    `config` is that of the manifest: mode (v2 if it does not say) and max_epoch.
+    `config` is that of the manifest: mode (v2 if it does not say), max_epoch, quiet_end.
     """
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         self.columns = columns
         self.is_v2 = config.get("mode", "v2") == "v2"
         self.max_epoch = int(config.get("max_epoch", MAX_EPOCH))
+        self.quiet_end = bool(config.get("quiet_end"))
         self.size = len(columns["history"])
         starts = starts_of(columns["history"])
         self.place = np.repeat(np.arange(len(starts)), np.diff(starts, append=self.size))
