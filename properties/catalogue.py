@@ -135,8 +135,9 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .id_blocks.catalogue import ID_BLOCKS
     from .kip618_yardstick import YARDSTICK
     from .transactions.catalogue_reading import READ_COMMITTED
+    from .transactions.catalogue_sequences import IDEMPOTENCE
 
-    return {entry.name: entry for entry in (ID_BLOCKS, READ_COMMITTED, YARDSTICK)}
+    return {entry.name: entry for entry in (ID_BLOCKS, IDEMPOTENCE, READ_COMMITTED, YARDSTICK)}
 
 
 def find(name: str) -> tuple[ProtocolEntry, Variant | None]:
