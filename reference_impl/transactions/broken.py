@@ -51,12 +51,14 @@ VERIFIED = (("mode", "v1-verified"),)
 V2 = (("mode", "v2"),)
 GROUP = (("groups", 1),)
 SMALL = (("mode", "v2"), ("max_epoch", 3))
+EXPIRING = (("expiration_ms", 20_000), ("expiration_check_ms", 5_000))
 ADDS_LATE = "the fence holds at the coordinator: nothing can be added before the transaction is complete"
 NO_SUCH_EPOCH = "nobody holds an epoch above the coordinator's: what was handed out is durable, and never goes down"
 SKIPS = "an epoch is skipped at every failed attempt; the last one is never handed out all the same"
 REORDERS = "the record that was overtaken fails, and its transaction can only be aborted"
 ASKS_TWICE = "the coordinator says CONCURRENT_TRANSACTIONS as long as the marker is missing: two guards, one is enough"
 ABORTS_MORE = "the transaction of a producer that only repeated itself fails, but as a whole"
+READS_PAST = "what is visible is committed; who starts from it repeats what the pending transaction will commit (447.9)"
 HOLE = "a partition that has not heard of the fence takes the record, and the next marker decides its fate"
 
 _BROKEN = (
@@ -71,11 +73,11 @@ _BROKEN = (
     ),
     Broken("init_retry_is_fenced", "txn.2", PROMISE, Parts(coordinator=coordinator.InitRetryIsFenced), V1),
     Broken("exhausted_one_late", "txn.4", PROMISE, Parts(coordinator=coordinator.ExhaustedOneLate), SMALL),
-    Broken("open_ids_expire", "txn.20", PROGRESS, Parts(coordinator=coordinator.OpenIdsExpire)),
+    Broken("open_ids_expire", "txn.20", PROGRESS, Parts(coordinator=coordinator.OpenIdsExpire), EXPIRING),
     # partitions of a transaction
     Broken("add_overwrites", "txn.10", PROMISE, Parts(coordinator=coordinator.AddOverwrites), V1),
     Broken("add_takes_older_epoch", "txn.6", PROMISE, Parts(coordinator=coordinator.AddTakesOlderEpoch), V1, HOLE),
-    Broken("verifies_any_partition", "txn.15", PROGRESS, Parts(coordinator=coordinator.VerifiesAnyPartition), VERIFIED),
+    Broken("verifies_any_partition", "txn.15", PROMISE, Parts(coordinator=coordinator.VerifiesAnyPartition), VERIFIED),
     # the end of a transaction
     Broken(
         "end_takes_larger_epoch", "txn.7", NOTHING, Parts(coordinator=ending.EndTakesLargerEpoch), why=NO_SUCH_EPOCH
@@ -95,7 +97,7 @@ _BROKEN = (
     # markers, and fail-over
     Broken("fence_markers_keep_epoch", "txn.3", PROMISE, Parts(coordinator=ending.FenceMarkersKeepEpoch), V1),
     Broken("markers_by_key_only", "txn.10", PROMISE, Parts(coordinator=ending.MarkersByKeyOnly), V1),
-    Broken("completes_at_first_marker", "txn.10", PROGRESS, Parts(coordinator=ending.CompletesAtFirstMarker)),
+    Broken("completes_at_first_marker", "txn.10", PROMISE, Parts(coordinator=ending.CompletesAtFirstMarker), V1),
     Broken("markers_not_repeated", "txn.10", PROGRESS, Parts(coordinator=ending.MarkersNotRepeated)),
     Broken("last_partition_forgotten", "txn.10", PROMISE, Parts(coordinator=ending.LastPartitionForgotten), V1),
     Broken("reload_forgets_prepare", "txn.19", PROGRESS, Parts(coordinator=ending.ReloadForgetsPrepare)),
@@ -104,7 +106,7 @@ _BROKEN = (
     # partitions
     Broken("older_epoch_accepted", "txn.12", PROMISE, Parts(log=partition.OlderEpochAccepted), V1),
     Broken("unverified", "txn.15", PROMISE, Parts(log=partition.Unverified), VERIFIED),
-    Broken("not_rechecked", "txn.15", PROGRESS, Parts(log=partition.NotRechecked), VERIFIED),
+    Broken("not_rechecked", "txn.15", PROMISE, Parts(log=partition.NotRechecked), VERIFIED),
     Broken("rechecked_by_state", "txn.15", PROMISE, Parts(log=partition.RecheckedByState), VERIFIED),
     Broken("marker_retry_refused", "txn.10", PROGRESS, Parts(log=partition.MarkerRetryRefused), V2),
     Broken("equal_epoch_marker_accepted", "txn.11", PROMISE, Parts(log=partition.EqualEpochMarkerAccepted), V2),
@@ -130,7 +132,10 @@ _BROKEN = (
         "abort_keeps_pending_offset", "txn.21", PROGRESS, Parts(offsets_log=partition.AbortKeepsPendingOffset), GROUP
     ),
     Broken("abort_commits_offset", "txn.21", PROMISE, Parts(offsets_log=partition.AbortCommitsOffset), GROUP),
-    Broken("pending_offsets_visible", "txn.21", CONFORMANCE, Parts(offsets_log=partition.PendingOffsetsVisible), GROUP),
+    Broken(
+        "pending_offsets_visible", "txn.21", CONFORMANCE, Parts(offsets_log=partition.PendingOffsetsVisible), GROUP,
+        why=READS_PAST,
+    ),
     # clients
     Broken("invalid_mapping_recoverable", "txn.20", PROMISE, Parts(producer=client.InvalidMappingRecoverable)),
     Broken("fenced_continues", "txn.1", PROMISE, Parts(producer=client.FencedContinues)),
@@ -138,7 +143,7 @@ _BROKEN = (
     Broken("retry_numbered_anew", "txn.14", PROMISE, Parts(producer=client.NumbersRetriesAnew)),
     Broken("six_in_flight", "txn.14", CONFORMANCE, Parts(producer=client.SendsSix), why=ABORTS_MORE),
     Broken("commits_early", "txn.8", PROMISE, Parts(producer=client.CommitsEarly)),
-    Broken("produces_before_add", "txn.6", PROGRESS, Parts(producer=client.ProducesBeforeAdd), V1),
+    Broken("produces_before_add", "txn.6", PROMISE, Parts(producer=client.ProducesBeforeAdd), V1),
     Broken("abort_keeps_epoch", "txn.2", PROMISE, Parts(producer=client.AbortKeepsEpoch), VERIFIED),
     Broken("older_answers_taken", "txn.8", PROMISE, Parts(producer=client.BelievesOlderAnswers)),
     Broken("reader_pops_wrong_entry", "txn.17", PROMISE, Parts(reader=client.PopsWrongEntry)),

@@ -14,8 +14,8 @@ from fencepost.reference_impl.transactions.messages import (
     InitProducerIdResponse,
     ResponseBody,
 )
-from fencepost.reference_impl.transactions.producer import COMPLETING, Producer, State
-from fencepost.reference_impl.transactions.sends import Lane, Sends, SentBatch
+from fencepost.reference_impl.transactions.producer import COMPLETING, Producer
+from fencepost.reference_impl.transactions.sends import Lane, Sends
 
 FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 
@@ -35,7 +35,11 @@ class ComesBack(Producer):
         self.to_add.clear()
         self.added.clear()
         self.started = False
+        self.forget_pair()
         self.initialize()
+
+    def forget_pair(self) -> None:
+        """Nothing: go on from the pair at hand."""
 
 
 class InvalidMappingRecoverable(ComesBack):
@@ -49,10 +53,8 @@ class FencedContinues(ComesBack):
 
     forgiven = FENCED
 
-    def initialize(self) -> None:
-        if self.state is not State.UNINITIALIZED and not self.epoch_bump_required:
-            self.producer_id = self.epoch = NONE
-        super().initialize()
+    def forget_pair(self) -> None:
+        self.producer_id = self.epoch = NONE
 
 
 class SequenceReused(Sends):
@@ -75,13 +77,7 @@ class RetryIsNumberedAnew(Sends):
 class SixInFlight(Sends):
     """One batch more in flight than the leader remembers (txn.14)."""
 
-    def move(self, partition: int) -> None:
-        super().move(partition)
-        lane = self.lanes[partition]
-        if lane.unsent and len(lane.in_flight) == 5 and all(batch.request != NONE for batch in lane.in_flight):
-            batch = SentBatch(lane.unsent.popleft(), partition, self.next_sequence(lane))
-            lane.in_flight.append(batch)
-            self.transmit(batch)
+    max_in_flight = 6
 
 
 class ReusesSequence(Producer):

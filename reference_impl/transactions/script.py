@@ -38,6 +38,16 @@ class Script:
         self.held.update(found)
         return found
 
+    def hold_next(self, kind: str, target: str = "") -> list[int]:
+        """Let everything else arrive until messages of a kind are sent, and hold those up. Raises if none ever is."""
+        while not (fresh := [number for number in self.flying(kind, target) if number not in self.held]):
+            if not self.step():
+                raise RuntimeError(
+                    f"no {kind} to {target or 'anybody'} is ever sent: in flight {self.system.messages()}"
+                )
+        self.held.update(fresh)
+        return fresh
+
     def copy(self, kind: str, target: str = "") -> list[int]:
         """Deliver the messages of a kind now, and hold up a second copy of each."""
         found = self.hold(kind, target)
@@ -60,11 +70,16 @@ class Script:
     def deliver(self) -> None:
         """Let what is in flight arrive, and what that sends; appends to the transaction log succeed. No time passes."""
         for _ in range(STEPS_MAX):
-            number = next((m[0] for m in self.system.messages() if m[0] not in self.held), None)
-            if number is not None:
-                self.system.deliver(number)
-            elif not self.system.log_append():
+            if not self.step():
                 return
+
+    def step(self) -> bool:
+        """One message arrives, or one append succeeds; False if there is neither."""
+        number = next((m[0] for m in self.system.messages() if m[0] not in self.held), None)
+        if number is None:
+            return self.system.log_append()
+        self.system.deliver(number)
+        return True
 
     def settle(self, ms: int = PATIENCE_MS) -> None:
         """Let everything arrive, and time pass."""

@@ -1,9 +1,9 @@
 """A producer's records on their way to the partitions: sequence numbers, what is in flight, and what is sent again.
 
 Per partition there is a lane. Records wait in it until the partition is in the transaction, get their sequence number
-when they first leave, and at most five are unanswered at a time (txn.13, txn.14). After a failure the first unanswered
-batch is sent again first, and nothing new leaves as long as any waits for that: so the order is kept. (Sender.java,
-RecordAccumulator.java, TransactionManager.java)
+when they first leave, and none leaves that is five behind an unanswered one (txn.13, txn.14). After a failure the first
+unanswered batch is sent again first, and nothing new leaves as long as any waits for that: so the order is kept.
+(Sender.java, RecordAccumulator.java, TransactionManager.java)
 """
 
 from collections import deque
@@ -24,7 +24,9 @@ from fencepost.reference_impl.transactions.messages import (
     TxnOffsetCommitRequest,
 )
 
-MAX_IN_FLIGHT = 5  # max.in.flight.requests.per.connection of an idempotent producer; the leader remembers as many
+# max.in.flight.requests.per.connection of an idempotent producer: the leader remembers as many batches. On Kafka's
+# connections answers come in order, so that this many unanswered means this many sent since the oldest of them.
+MAX_IN_FLIGHT = 5
 MAX_SEQUENCE = 2**31 - 1
 
 
@@ -70,6 +72,8 @@ class Lane:
 class Sends:
     """All lanes of one producer."""
 
+    max_in_flight = MAX_IN_FLIGHT
+
     def __init__(self, env: Environment, node: Node, sender: Sender) -> None:
         self.env = env
         self.node = node
@@ -98,11 +102,18 @@ class Sends:
             self.transmit(in_flight[0])
         if not lane.unsent or not self.sender.may_send_to(partition):
             return
-        window = MAX_IN_FLIGHT if partition < self.env.config.partitions else 1  # offsets have no order of their own
-        while lane.unsent and len(in_flight) < window and all(batch.request != NONE for batch in in_flight):
+        while lane.unsent and self.has_room(lane) and all(batch.request != NONE for batch in in_flight):
             batch = SentBatch(lane.unsent.popleft(), partition, self.next_sequence(lane))
             in_flight.append(batch)
             self.transmit(batch)
+
+    def has_room(self, lane: Lane) -> bool:
+        """Whether one more batch may leave: the leader must still remember the oldest one when it is sent again."""
+        if not lane.in_flight:
+            return True
+        behind_oldest = (lane.next_sequence - lane.in_flight[0].sequence) % (MAX_SEQUENCE + 1)
+        # Offsets have no order of their own: one after the other.
+        return lane.partition < self.env.config.partitions and behind_oldest < self.max_in_flight
 
     def next_sequence(self, lane: Lane) -> int:
         """The sequence number of a batch that leaves for the first time."""

@@ -1,0 +1,49 @@
+"""Known bugs as scenarios: each shows its symptom with the defect, and not without."""
+
+import pytest
+import txn_symptoms as symptom
+from fencepost.reference_impl.transactions.scenarios import SCENARIOS, scenario
+
+SYMPTOMS = {
+    "KAFKA-17754": symptom.uncommitted_read,
+    "KAFKA-17754-verified": symptom.uncommitted_read,
+    "KAFKA-14402": symptom.unresolved,
+    "KAFKA-14884": symptom.unresolved,
+    "KAFKA-14884-ABA": symptom.uncommitted_read,
+    "KAFKA-6119": symptom.uncommitted_read,
+    "KAFKA-5231": symptom.uncommitted_read,
+    "KAFKA-18575": symptom.unresolved,
+    "KAFKA-18464": symptom.lone_client_fails,
+    "KAFKA-19367": symptom.unresolved,
+    "KAFKA-20090": symptom.epoch_out_of_range,
+    "KAFKA-19999": symptom.unresolved,
+    "KAFKA-18019": symptom.superseded_commits,
+    "Redpanda-3036": symptom.uncommitted_read,
+    "Redpanda-5026": symptom.committed_lost,
+}
+
+
+def test_every_scenario_has_its_symptom():
+    """The table of symptoms covers the scenarios."""
+    assert sorted(SYMPTOMS) == sorted(SCENARIOS)
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_scenario_shows_its_symptom_only_when_broken(name):
+    """Each known bug breaks what it is known for, and its fix does not."""
+    assert SYMPTOMS[name](scenario(name, True))
+    assert not SYMPTOMS[name](scenario(name, False))
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_fixed_scenario_breaks_nothing_else(name):
+    """txn.P2 to txn.P6: with the fix no reader gets what is not committed, or anything twice."""
+    events = scenario(name, False)
+    assert not symptom.uncommitted_read(events)
+    assert not symptom.read_twice(events)
+
+
+def test_unknown_name_is_refused_with_the_known_ones():
+    """A misspelt name is answered with the names that exist."""
+    with pytest.raises(KeyError, match="KAFKA-17754"):
+        scenario("KAFKA-1", True)
