@@ -108,6 +108,7 @@ class Core(Protocol):
         require(either("txn.3", s.phase == Phase.IDLE, while_prepared=s.phase != Phase.ONGOING), rule="txn.3")
         require(s.epoch < to, rule="txn.1")
         s.one_step(to)
+        s.once(c)
         s.epoch = to
         s.outcome = Outcome.NONE
         s.fence = to
@@ -167,7 +168,7 @@ class Core(Protocol):
             )
         )
 
-    @action
+    @action(fair="weak")
     def end(s, t: Txn, marker: Epoch, to: Epoch):
         """EndTxn ends the open transaction.  The epoch after the last one of a producer id is a marker's, and no
         owner's: then the owner goes on with another id."""
@@ -178,7 +179,7 @@ class Core(Protocol):
         s.success[t] = True
         s.follows[t] = to
 
-    @action
+    @action(fair="weak")
     def answer_again(s, t: Txn):
         """EndTxn repeats what was done already."""
         require((s.choice[t] != Outcome.NONE) & (s.phase == Phase.IDLE) & s.in_time(t))
@@ -187,14 +188,14 @@ class Core(Protocol):
         s.success[t] = True
         s.follows[t] = s.epoch
 
-    @action
+    @action(fair="weak")
     def learn(s, t: Txn):
         """The owner gets the answer."""
         require(s.success[t] & ~s.told[t])
         s.told[t] = True
         s.given[s.owner[t], s.follows[t]] = True
 
-    @action
+    @action(fair="weak")
     def take_over(s, marker: Epoch, to: Epoch):
         """Time is up, or somebody else initializes: the open transaction is fenced, then aborted."""
         require(s.phase == Phase.ONGOING)
@@ -206,7 +207,7 @@ class Core(Protocol):
         """The coordinator's open transaction is this one, if it is anybody's."""
         return s.begun[u] & (s.number[u] == s.epoch) & (s.result[u] == Outcome.NONE)
 
-    @action
+    @action(fair="weak")
     def complete(s):
         """Every partition has the marker: the transaction is over, and that is recorded."""
         require(s.phase == Phase.PREPARED)
@@ -224,6 +225,10 @@ class Core(Protocol):
             )
             s.marked = each(lambda p: False)
         s.term = s.term + 1
+        s.leave_behind()
+
+    def leave_behind(s):
+        """What is under way when another coordinator takes over comes like anything else."""
 
     # What a partition does
 
@@ -235,17 +240,27 @@ class Core(Protocol):
         s.known[p] = s.number[t]
         s.late[t, p] = s.number[t] < s.fence
 
-    @action
+    @action(fair="weak")
     def mark(s, p: Partition, e: Epoch, commit: Bool, k: Term):
-        """A marker arrives, perhaps again, perhaps long after: it decides whatever is open."""
-        require(s.markers[p, e, commit, k] & s.marker_in_time(p, e, commit, k))
+        """A marker of the transaction that is prepared arrives, and decides whatever is open."""
+        require(s.is_current(p, e, commit) & (k == s.term))
+        s.take_marker(p, e, commit, k)
+        s.marked[p] = True
+
+    @action
+    def mark_late(s, p: Partition, e: Epoch, commit: Bool, k: Term):
+        """So does one of an earlier transaction, or of an earlier coordinator: nobody owes that."""
+        require(~(s.is_current(p, e, commit) & (k == s.term)) & s.marker_in_time(p, e, commit, k))
+        s.take_marker(p, e, commit, k)
+
+    def take_marker(s, p, e, commit, k):
+        require(s.markers[p, e, commit, k])
         require(s.accepts_marker(p, e), rule="txn.12")
         require(s.known_term[p] <= k, rule="txn.11")
         fate = when(commit, Fate.COMMITTED, Fate.ABORTED)
         s.fate = each(lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN), fate, s.fate[t, q]))
         s.known[p] = e
         s.known_term[p] = k
-        s.marked[p] = s.marked[p] | (s.is_current(p, e, commit) & (k == s.term))
         s.forget_questions(p)
 
     def is_current(s, p, e, commit):
@@ -291,6 +306,10 @@ class Core(Protocol):
         """The epochs after an EndTxn."""
         require((s.epoch < marker) & (marker <= to), rule="txn.9")
         s.one_step(to)
+
+    def once(s, c):
+        """Whoever initializes again might as well be another one."""
+        limit(~exists(Epoch, lambda e: s.given[c, e]))
 
     def one_step(s, to):
         """The proof is of all later epochs; exploration takes the next one."""

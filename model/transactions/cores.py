@@ -8,7 +8,7 @@
 needs, and does not get.
 """
 
-from ..language import Bool, Set, action, each, either, exists, fault, forall, implies, require, rule
+from ..language import Bool, Set, action, each, either, exists, forall, implies, require, rule
 from .core import Core, Epoch, Fate, Outcome, Partition, Phase, Txn
 
 
@@ -23,7 +23,7 @@ class V1Core(Core):
         s.add(t, p)
         s.added[t, p] = True
 
-    @action
+    @action(fair="weak")
     def append(s, t: Txn, p: Partition):
         require(s.record_in_time(t))
         s.write(t, p)
@@ -57,17 +57,18 @@ class Asking(Core):
     asked: Set[Txn, Partition]  # the leader holds this record back until it has an answer, or a marker comes
     cleared: Set[Txn, Partition]  # the coordinator said yes to the leader's last question about this record
 
-    @action
+    @action(fair="weak")
     def ask(s, t: Txn, p: Partition):
         require(s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & s.record_in_time(t))
         s.asked[t, p] = True
         s.cleared[t, p] = False
 
-    @action
+    @action(fair="weak")
     def append(s, t: Txn, p: Partition):
-        """The coordinator said yes, and no marker came since the question (KAFKA-14884)."""
+        """The coordinator said yes, and no marker came since the question (KAFKA-14884); or the producer has something
+        open here already, so that nobody needs to be asked."""
         mine = either("txn.15", s.asked[t, p], any_question=exists(Txn, lambda u: s.asked[u, p]))
-        joins = s.belongs(t, p) & s.record_in_time(t)
+        joins = s.something_open(p) & s.record_in_time(t)
         require(joins | s.cleared[t, p], rule="txn.15")
         require(joins | mine, rule="txn.15")
         require(~s.older_open(t, p), rule="txn.16")
@@ -91,7 +92,7 @@ class Asking(Core):
 class VerifiedCore(Asking, V1Core):
     """The leader asks whether the partition is part of an ongoing transaction with this epoch."""
 
-    @action
+    @action(fair="weak")
     def verify(s, t: Txn, p: Partition):
         require(s.asked[t, p])
         require((s.number[t] == s.epoch) & (s.phase == Phase.ONGOING) & s.parts[p], rule="txn.15")
@@ -101,17 +102,24 @@ class VerifiedCore(Asking, V1Core):
 class V2Core(Asking):
     """The leader's question adds the partition; every end of a transaction bumps the epoch."""
 
-    @action
+    @action(fair="weak")
     def verify(s, t: Txn, p: Partition):
         require(s.asked[t, p])
         s.add(t, p)
         s.cleared[t, p] = True
 
+    @action(fair="weak")
+    def append(s, t: Txn, p: Partition):
+        """What is open here is no older transaction (KAFKA-18575)."""
+        older = exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] < s.number[t]))
+        require(~older, rule="txn.16")
+        Asking.append(s, t, p)
+
 
 class Prompt(Core):
-    """No record arrives once its owner has decided (but a leader may still hold it back), no request once the owner knows how the transaction ended, and
-    no marker once the coordinator has recorded that it is complete.  Only the markers that a coordinator leaves behind
-    when another takes over may still come, at any time."""
+    """No record arrives once its owner has decided (a leader may still hold it back), no request once the owner knows
+    how the transaction ended, no marker once the coordinator has recorded that it is complete.  Only the markers that a
+    coordinator leaves behind when another takes over may still come, at any time."""
 
     left_epoch: Epoch  # in the markers that the coordinator before left behind
     left_commits: Bool
@@ -127,9 +135,7 @@ class Prompt(Core):
         behind = s.left[p] & (e == s.left_epoch) & (commit == s.left_commits) & (k + 1 == s.term)
         return s.is_prepared(e, commit) | behind
 
-    @fault(budget="fail_overs")
-    def fail_over(s):
-        Core.fail_over(s)
+    def leave_behind(s):
         s.left_epoch = s.marker_epoch
         s.left_commits = s.outcome == Outcome.COMMIT
         s.left = each(lambda p: s.parts[p] & (s.phase == Phase.PREPARED))

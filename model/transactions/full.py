@@ -3,7 +3,7 @@
 from ..language import action, require
 from .coordinator import Coordinator, Pending
 from .core import Outcome, Partition, Phase, Txn
-from .cores import Prompt, V1Core, V2Core, VerifiedCore
+from .cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
 
 
 class V1(Coordinator, V1Core):
@@ -64,9 +64,9 @@ class V2(Coordinator, V2Core):
         s.clear()
 
 
-class PromptV1(Prompt, V1):
+class PromptV1(V1, PromptV1Core):
     """v1 on a network that is prompt."""
 
 
-class PromptVerified(Prompt, Verified):
+class PromptVerified(Verified, PromptVerifiedCore):
     """v1 with verification on a network that is prompt."""

@@ -1,7 +1,7 @@
 """What the full model promises beside what its core does: epochs that end, producers on their own, and progress."""
 
 from fencepost.model.language import exists, forall, implies, leads_to, progress, promise, refinement, witness
-from fencepost.model.transactions.core import Client, Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.core import Client, Outcome, Txn
 from fencepost.model.transactions.cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
 from fencepost.model.transactions.full import V1, V2, PromptV1, PromptVerified, Verified
 
@@ -28,16 +28,6 @@ class FullPromises(Promises):
         return ~s.returned
 
     @progress(rule="txn.P10")
-    def ends_in_the_end(s):
-        """Whatever is open or prepared is over in the end."""
-        return leads_to(s.phase != Phase.IDLE, s.phase == Phase.IDLE)
-
-    @progress(rule="txn.P10")
-    def decided_in_the_end(s, t: Txn, p: Partition):
-        """No record stays undecided: the last stable offset moves."""
-        return leads_to(s.fate[t, p] == Fate.OPEN, s.fate[t, p] != Fate.OPEN)
-
-    @progress(rule="txn.P10")
     def answered_in_the_end(s, t: Txn):
         """Whoever asks for an end is told of one, or is fenced."""
         return leads_to((s.choice[t] != Outcome.NONE) & ~s.told[t], s.told[t] | s.dead[s.owner[t]])
@@ -61,16 +51,6 @@ class FullPromises(Promises):
     def refused_to_return(s):
         """A fenced producer has asked for an epoch by naming its old one."""
         return exists(Client, lambda c: s.asking[c] & s.comes_back(c))
-
-    @witness(of="ends_in_the_end")
-    def prepared(s):
-        """A transaction is prepared."""
-        return s.phase == Phase.PREPARED
-
-    @witness(of="decided_in_the_end")
-    def undecided(s):
-        """A record is open."""
-        return exists(Txn, Partition, lambda t, p: s.fate[t, p] == Fate.OPEN)
 
     @witness(of="answered_in_the_end")
     def waiting(s):

@@ -3,7 +3,7 @@
 txn.P6 is in `sequences.py`, txn.P9 in `recovery.py`; what a reader gets of all this is in `reading.py`.
 """
 
-from fencepost.model.language import Properties, exists, forall, implies, promise, step, witness
+from fencepost.model.language import Properties, exists, forall, implies, leads_to, progress, promise, step, witness
 from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Partition, Phase, Txn
 
 
@@ -83,6 +83,16 @@ class Promises(Properties):
         ongoing = (s.phase == Phase.ONGOING) & (s.number[t] == s.epoch)
         return ongoing | ((s.phase == Phase.PREPARED) & (s.number[t] == s.ended))
 
+    @progress(rule="txn.P10")
+    def ends_in_the_end(s):
+        """Whatever is open or prepared is over in the end."""
+        return leads_to(s.phase != Phase.IDLE, s.phase == Phase.IDLE)
+
+    @progress(rule="txn.P10")
+    def decided_in_the_end(s, t: Txn, p: Partition):
+        """No record stays undecided: the last stable offset moves."""
+        return leads_to(s.fate[t, p] == Fate.OPEN, s.fate[t, p] != Fate.OPEN)
+
     def told_committed(s, t):
         return s.told[t] & (s.choice[t] == Outcome.COMMIT)
 
@@ -161,3 +171,13 @@ class Promises(Properties):
     def third_epoch(s):
         """The id is in its third epoch."""
         return s.epoch >= 2
+
+    @witness(of="ends_in_the_end")
+    def prepared(s):
+        """A transaction is prepared."""
+        return s.phase == Phase.PREPARED
+
+    @witness(of="decided_in_the_end")
+    def undecided(s):
+        """A record is open."""
+        return exists(Txn, Partition, lambda t, p: s.fate[t, p] == Fate.OPEN)
