@@ -1,7 +1,8 @@
 """One function per engine: a variant in, one Result per property out, in the same shape from every engine."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fencepost.model.language.properties import Property
@@ -14,7 +15,7 @@ from fencepost.proofs.refinements import explain
 from fencepost.proofs.results import Result, Trace, Verdict
 from fencepost.proofs.solver.solving import RLIMIT
 from fencepost.proofs.words import say_trace
-from fencepost.properties.catalogue import ProtocolEntry, Variant
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of
 
 Told = Callable[[Any], None]
 
@@ -45,9 +46,9 @@ def run_induction(
     told: Callable[[Obligation], None] | None = None,
 ) -> list[Result]:
     """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity."""
-    proof = prove(variant.spec, variant.asked, rlimit=rlimit or RLIMIT, progress=told)
+    proof = prove(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told)
     found = []
-    for name, item in _with(variant.asked, "always", "step").items():
+    for name, item in _with(variant.kept, "always", "step").items():
         mine = [o for o in proof.obligations if o.property == name]
         evidence: dict[str, Any] = {"obligations": len(mine)}
         if failures := [o for o in mine if o.verdict != "holds"]:
@@ -82,6 +83,34 @@ def run_explore(
         verdict = made.verdicts[name]
         found.append(result(entry, variant, name, item.kind, "explore", verdict, made.seconds, bound, evidence))
     return found, made
+
+
+def run_features(
+    entry: ProtocolEntry, variant: Variant, profile: Profile
+) -> tuple[list[Result], dict[str, Exploration]]:
+    """Every reachable state within the variant's bounds, and within those of each feature: one verdict per property,
+    and the explorations by feature.
+
+    What must always hold has to hold in all of them, and a witness has to be reached in one.
+    """
+    explored, found = {}, []
+    for feature, bound in features_of(variant, profile).items():
+        results, explored[feature] = run_explore(entry, variant, bound)
+        found.append([replace(r, evidence=r.evidence | {"feature": feature}) for r in results])
+    return [_together(of_property) for of_property in zip(*found, strict=True)], explored
+
+
+def _together(found: Sequence[Result]) -> Result:
+    """The result that decides: the shortest violation or witness, else the first; with all states and seconds."""
+    decisive = "holds" if found[0].kind == "sometimes" else "violated"
+    deciding = [r for r in found if r.verdict == decisive]
+    chosen = min(deciding, key=lambda r: r.evidence.get("steps", 0)) if deciding else found[0]
+    states = sum(r.evidence["distinct"] for r in found)
+    more: dict[str, Any] = {} if len(found) == 1 else {"explorations": len(found)}
+    if "never" in chosen.evidence:
+        more["never"] = [step for step in found[0].evidence["never"] if all(step in r.evidence["never"] for r in found)]
+    seconds = round(sum(r.seconds for r in found), 4)
+    return replace(chosen, seconds=seconds, evidence=chosen.evidence | {"distinct": states} | more)
 
 
 def run_bounded(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int) -> list[Result]:

@@ -60,8 +60,8 @@ def _proved(entry: ProtocolEntry) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     proved: dict[tuple[str, str], bool] = {}
     for variant in (v for v in entry.variants if v.main and v.proof):
-        verdicts = prove(variant.spec, variant.asked).verdicts
-        for name, item in variant.asked.items():
+        verdicts = prove(variant.spec, variant.kept).verdicts
+        for name, item in variant.kept.items():
             if item.role == "promise" and item.rule is not None:
                 proved[variant.name, name] = verdicts[name] == "holds"
                 found.setdefault(item.rule, []).append(

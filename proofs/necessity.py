@@ -20,7 +20,7 @@ from fencepost.proofs.houdini import Known, redundant
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.results import Trace
 from fencepost.proofs.words import say_trace
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of, features_of
 
 Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "shown", "refuted"]
 
@@ -92,7 +92,8 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
     """The verdict on one mutation of one variant."""
     start = time.perf_counter()
     spec = mutant.apply()
-    bound = bounds_of(variant, profile)
+    explored = features_of(variant, profile)
+    bound = explored[""]
 
     def verdict(judgement: Judgement, engine: str, evidence: list[str], **found: Any) -> Necessity:
         found = {"promise": None, "steps": None, "bound": bound, "trace": None} | found
@@ -102,24 +103,33 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
             evidence, spent, spec, found["trace"],
         )  # fmt: skip
 
-    broken = first_broken(spec, variant.asked, bound)
-    if broken is not None:
-        name, trace = broken
-        return verdict(
-            "necessary", "explore", list(say_trace(spec, trace)), promise=name, steps=len(trace), trace=trace
-        )
+    for bounds in explored.values():
+        broken = first_broken(spec, variant.kept, bounds)
+        if broken is not None:
+            name, trace = broken
+            told = list(say_trace(spec, trace))
+            return verdict("necessary", "explore", told, promise=name, steps=len(trace), trace=trace, bound=bounds)
     stuck = _stuck(spec, variant)
     if stuck is not None:
         name, trace, small = stuck
         told = list(say_trace(spec, trace))
         return verdict("liveness", "progress", told, promise=name, steps=len(trace), trace=trace, bound=small)
-    lemmas = (variant.for_mutants or variant.properties).properties
+    if not variant.proof:
+        return verdict("survives-bounded", "explore", ["no promise fails within the bounds", "there is no proof to ask"])
+    lemmas = _lemmas(variant)
     proof = redundant(spec, lemmas, known=known)
     if proof.verdict == "holds":
         kept = [n for n in proof.inductive.kept if lemmas[n].role == "lemma"]
         return verdict("redundant", "induction", [f"every promise is proved from: {', '.join(kept)}"], bound=None)
     why = [f"{name} is not proved: {action} breaks the attempt" for name, action in proof.open.items()]
     return verdict("survives-bounded", "explore", [*why, "no promise fails within the bound"])
+
+
+def _lemmas(variant: Variant) -> dict[str, Property]:
+    """What a proof may use, and has to prove: nothing that is expected to fail."""
+    every = (variant.for_mutants or variant.properties).properties
+    spared = {n for n, verdict in variant.expected.items() if verdict == "violated"} | set(variant.leaves_out)
+    return {n: p for n, p in every.items() if n not in spared and p.role != "refinement"}
 
 
 def show(variant: Variant, profile: Profile) -> Necessity:

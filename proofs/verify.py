@@ -13,7 +13,7 @@ from typing import Any
 
 from fencepost.proofs.agreement import agree
 from fencepost.proofs.conformance import conformance_of
-from fencepost.proofs.engines import contradictions, result, run_bounded, run_explore, run_induction, run_progress
+from fencepost.proofs.engines import contradictions, result, run_bounded, run_features, run_induction, run_progress
 from fencepost.proofs.generate import generate
 from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict
@@ -67,12 +67,13 @@ def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _
         proofs = run_induction(entry, variant) if variant.proof else []
         for found in proofs:
             yield heading, found
-        results, exploration = run_explore(entry, variant, bound)
+        results, explored = run_features(entry, variant, profile)
         bounded = run_bounded(entry, variant, bound, _depth(variant, profile))
         for found in (*results, *bounded, *run_progress(entry, variant)):
             yield heading, found
         spared = {name for name, action in variant.spec.actions.items() if action.dead}
-        idle = [name for name, count in exploration.taken.items() if not count and name not in spared]
+        taken = {name for made in explored.values() for name, count in made.taken.items() if count}
+        idle = [name for name in variant.spec.actions if name not in taken | spared]
         if idle:
             proved = "; proved with them" if proofs and all(r.verdict == "holds" for r in proofs) else ""
             made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}{proved}")
@@ -94,7 +95,7 @@ def _other_variants(made: Verification, entry: ProtocolEntry, profile: Profile, 
     for variant in (v for v in entry.variants if not v.main):
         heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
         bound = bounds_of(variant, profile)
-        results, _exploration = run_explore(entry, variant, bound)
+        results, _explored = run_features(entry, variant, profile)
         for found in (*results, *run_bounded(entry, variant, bound, _depth(variant, profile))):
             # A bounded check that ends before the predicted violation has nothing to say about it.
             if found.engine == "explore" or found.as_expected or found.verdict == "violated":

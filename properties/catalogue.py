@@ -24,7 +24,8 @@ class Variant:
     verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
     ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
     ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``: of
-    bounded checks, where a profile's own takes too long."""
+    bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time, by
+    name: what it changes of the bounds."""
 
     name: str
     properties: type[Properties]
@@ -38,6 +39,7 @@ class Variant:
     for_mutants: type[Properties] | None = None
     proof: bool = True
     depth: Mapping[Profile, int] = field(default_factory=dict)
+    features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @cached_property
     def spec(self) -> Spec:
@@ -53,6 +55,11 @@ class Variant:
         return {
             n: p for n, p in self.properties.properties.items() if n not in self.leaves_out and p.role not in spared
         }
+
+    @cached_property
+    def kept(self) -> dict[str, Property]:
+        """What is asked, but for what is expected to fail."""
+        return {n: p for n, p in self.asked.items() if self.expected.get(n) != "violated"}
 
     @property
     def main(self) -> bool:
@@ -118,6 +125,13 @@ class CatalogueError(Exception):
 def bounds_of(variant: Variant, profile: Profile, changes: Mapping[str, int] | None = None) -> dict[str, int]:
     """The bounds of a variant in a profile, with some of them changed; CatalogueError for one it does not have."""
     return changed(variant, variant.bounds.get(profile) or variant.bounds["smoke"], changes or {})
+
+
+def features_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:
+    """All the bounds that are explored in a profile: the variant's own under the empty name, then one feature at a
+    time."""
+    own = bounds_of(variant, profile)
+    return {"": own} | {name: changed(variant, own, changes) for name, changes in variant.features.items()}
 
 
 def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:

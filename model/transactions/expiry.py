@@ -1,0 +1,63 @@
+"""Transactional ids that nobody used for a week are forgotten (v2), and what a fenced producer can make of that.
+
+A forgotten id has no epoch: whoever names one is told INVALID_PRODUCER_ID_MAPPING, but InitProducerId is answered
+whatever epoch it names, with a new producer id.
+"""
+
+from ..language import Bool, action, each, fault, require, when
+from .coordinator import Pending
+from .core import Client, Epoch, Outcome, Phase
+from .full import V2
+
+
+class Expiring(V2):
+    """The producer stops when it is told so: nothing is known of its epoch any more."""
+
+    unknown: Bool  # the transactional id is forgotten
+
+    @fault(budget="expiries")
+    def expire(s):
+        require((s.pending == Pending.NOTHING) & ~s.unknown & (s.epoch != 0))
+        require(s.phase == Phase.IDLE, rule="txn.20")
+        s.unknown = True
+        s.phase = Phase.IDLE
+        s.outcome = Outcome.NONE
+        s.parts = each(lambda p: False)
+        s.remembers = 0
+        s.ahead = False
+
+    def live(s):
+        return when(s.unknown, 0, V2.live(s))
+
+    def after(s, e):
+        return when(s.unknown, s.base + s.last + 2, V2.after(s, e))
+
+    @action(fair="weak")
+    def ask_for_epoch(s, c: Client):
+        require(s.is_sent(c))
+        require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
+        require((s.expected(c) == 0) | (s.expected(c) == s.live()) | s.unknown)
+        s.pending = Pending.INIT
+        s.of_client = c
+
+    @action(fair="weak")
+    def refuse_init(s, c: Client):
+        require(~s.unknown)
+        V2.refuse_init(s, c)
+
+    @action(fair="weak")
+    def initialize(s, c: Client, to: Epoch):
+        V2.initialize(s, c, to)
+        s.unknown = False
+
+
+class Recovering(Expiring):
+    """The producer takes INVALID_PRODUCER_ID_MAPPING for an error to recover from, and asks again with its old epoch
+    (KAFKA-18019)."""
+
+    @action
+    def recover(s, c: Client):
+        require(s.ready[c] & s.unknown)
+        s.ready[c] = False
+        s.asking[c] = True
+        s.again[c] = True
