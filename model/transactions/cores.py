@@ -94,17 +94,18 @@ class VerifiedCore(Asking, V1Core):
 
     @action(fair="weak")
     def verify(s, t: Txn, p: Partition):
-        require(s.asked[t, p])
+        require(s.sent[t, p])
         require((s.number[t] == s.epoch) & (s.phase == Phase.ONGOING) & s.parts[p], rule="txn.15")
         s.cleared[t, p] = True
 
 
 class V2Core(Asking):
-    """The leader's question adds the partition; every end of a transaction bumps the epoch."""
+    """The leader's question adds the partition; every end of a transaction bumps the epoch.  A question may be on its
+    way for long, and its answer find that the leader asks no more."""
 
     @action(fair="weak")
     def verify(s, t: Txn, p: Partition):
-        require(s.asked[t, p])
+        require(s.sent[t, p])
         s.add(t, p)
         s.cleared[t, p] = True
 
