@@ -132,8 +132,10 @@ def init_bumps_epoch(view: TransactionView) -> Rows:
 
 
 def epochs_in_range(view: TransactionView) -> Rows:
-    """Epochs told."""
-    rows = given(view)
+    """Epochs told; an initialisation or a fence that succeeded must tell one."""
+    rows = view.fine(Kind.init_taken, Kind.fence_told, Kind.end_told)
+    ends = view.columns["kind"][rows] == Kind.end_told
+    rows = rows[~ends | (view.columns["producer_id"][rows] >= 0)]
     epoch = view.columns["epoch"][rows]
     return found(rows, (epoch < 0) | (epoch >= view.max_epoch), np.full(len(rows), NEVER))
 

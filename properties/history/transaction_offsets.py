@@ -34,19 +34,29 @@ def group_offsets_forward(view: TransactionView) -> Rows:
 
 
 def _older_offsets(view: TransactionView, known: np.ndarray) -> Rows:
-    """Offsets fetched though one of a later transaction was `known` before.
+    """Offsets fetched though one of a later transaction was `known` before; none at all is the oldest.
 
-    Later is a transaction that sent its first record when that of the offset fetched was told committed already. While
-    a transaction runs a late copy of TxnOffsetCommit, which carries no sequence number, may undo what is younger.
+    Later is a transaction of the same transactional id that sent its first record when the one before was told
+    committed already. Otherwise clients cannot tell: until the marker is written, a late copy of TxnOffsetCommit, which
+    carries no sequence number, may undo what is younger.
     """
-    fetched, txns = _offsets(view), view.numbers_of("txn")
+    fetched, records = _offsets(view), view.columns["record"]
+    none = fetched[records[fetched] < 0]
+    some = _against(view, fetched[records[fetched] >= 0], known, of_one_id=True)
+    rest = _against(view, none, known, of_one_id=False)
+    return Rows(len(fetched), np.concatenate([some.at, rest.at]), np.concatenate([some.other, rest.other]))
+
+
+def _against(view: TransactionView, fetched: np.ndarray, known: np.ndarray, of_one_id: bool) -> Rows:
+    txns = view.numbers_of("txn")
     rows = np.concatenate([fetched, known])
     order = np.argsort(rows, kind="stable")  # at one row, what is known there is not yet known to it
-    number, _ = numbered(view.place[rows[order]], view.at("partition", rows[order]))
-    groups, is_known = Groups(rows[order], number), order >= len(fetched)
+    rows, is_known = rows[order], order >= len(fetched)
+    sent = view.sent_at(rows)
+    ids = np.where(sent == NEVER, NONE, view.columns["txn_id"][np.where(sent == NEVER, 0, sent)]) * of_one_id
+    groups = Groups(rows, numbered(view.place[rows], view.at("partition", rows), ids)[0])
     is_known = is_known[groups.order]
     start = txns.first(view.rows_of(Kind.record_sent))[view.owner(groups.rows)]
     newest = groups.greatest(np.where(is_known & (start != NEVER), start, NONE))
     told = np.where(view.columns["record"][groups.rows] < 0, NONE, view.commit_told[view.owner(groups.rows)])
-    judged = ~is_known
-    return found(groups.rows[judged], (told < newest)[judged], newest[judged])
+    return found(groups.rows[~is_known], (told < newest)[~is_known], newest[~is_known])

@@ -28,6 +28,13 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         _READ | {Kind.record_acked, Kind.end_told, Kind.fetched},
     ),
     HistoryProperty(
+        "commits_acknowledged", "txn.P4",
+        "when a transaction is told committed, each of its records was acknowledged before the commit was asked for",
+        _HISTORY, reading.commits_acknowledged,
+        saying("told committed without having been acknowledged, by"),
+        frozenset({Kind.record_sent, Kind.record_acked, Kind.end_sent, Kind.end_told}),
+    ),
+    HistoryProperty(
         "transactions_whole", "txn.P2",
         "if a reader is given one record of a transaction, every acknowledged one is returned to every reader whose "
         "fetch covers it",
@@ -129,13 +136,13 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
     ),
     HistoryProperty(
         "group_offsets_kept", "txn.P4",
-        "OffsetFetch returns no offset older than a transaction told committed whose offsets were acknowledged before",
+        "OffsetFetch returns none older than one acknowledged in a later transaction of the id that is told committed",
         _HISTORY, offsets.group_offsets_kept, saying("older than what was committed by the transaction of"),
         _GROUP | {Kind.record_acked}, needs_order=True,
     ),
     HistoryProperty(
         "group_offsets_forward", "txn.21",
-        "the offset that OffsetFetch returns never goes back to an earlier transaction",
+        "the offset that OffsetFetch returns never goes back to an earlier transaction of the id",
         _HISTORY, offsets.group_offsets_forward, saying("older than what was fetched before, of the transaction of"),
         _GROUP, needs_order=True,
     ),

@@ -64,6 +64,15 @@ def commits_kept(view: TransactionView) -> Rows:
     return _left_out(view, acks[view.commit_told[view.owner(acks)] != NEVER])
 
 
+def commits_acknowledged(view: TransactionView) -> Rows:
+    """Records of transactions told committed, by when they were first sent and acknowledged."""
+    sent, records = view.rows_of(Kind.record_sent), view.numbers_of("record")
+    sent = sent[view.sent[records.of[sent]] == sent]
+    told = view.commit_told[view.owner(sent)]
+    sent, told = sent[told != NEVER], told[told != NEVER]
+    return found(sent, view.acked[records.of[sent]] > view.commit_asked[view.owner(sent)], told)
+
+
 def transactions_whole(view: TransactionView) -> Rows:
     """Acknowledged records of transactions of which some reader was given a record."""
     reads, acks = view.rows_of(Kind.record_read), _acks(view)
