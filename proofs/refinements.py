@@ -32,14 +32,13 @@ def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trac
     yield from (f"       {line}" for line in wrong)
 
 
-class _Told:
-    def __init__(self, item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> None:
-        self.item = item
-        self.full = Plain(spec, {n: bounds[n] for n in spec.constants}, bounds)
-        self.core = Plain(item.core, {n: bounds[n] for n in item.core.constants}, bounds)
+class MappedState:
+    """The core's state in a state of the larger protocol, as plain data."""
 
-    def mapped(self, state: State) -> State:
-        """The core's state."""
+    def __init__(self, item: Refinement, full: Plain) -> None:
+        self.item, self.full = item, full
+
+    def of(self, state: State) -> State:
         return {name: self._variable(name, state) for name in self.item.mapping}
 
     def _variable(self, name: str, state: State) -> object:
@@ -52,6 +51,14 @@ class _Told:
             if value != zero_value(kind.value):
                 entries[key] = value
         return entries
+
+
+class _Told:
+    def __init__(self, item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> None:
+        self.item = item
+        self.full = Plain(spec, {n: bounds[n] for n in spec.constants}, bounds)
+        self.core = Plain(item.core, {n: bounds[n] for n in item.core.constants}, bounds)
+        self.mapped = MappedState(item, self.full).of
 
     def start(self, state: State) -> Iterator[str]:
         yield f"the initial state is none of {self.item.core.name}"

@@ -40,6 +40,8 @@ def mapped_variable(name: str, kind: Type, given: Any, where: Place) -> Mapped:
         return Mapped((), given.term)
     try:
         if not isinstance(kind, MapType):
+            if isinstance(given, Each):
+                raise mistake(f"{name} is {kind}, not a map", "give it a single value", where)
             bound: Bound = ()
             value = coerce(given, kind, role)
         elif isinstance(given, Each):
@@ -121,17 +123,14 @@ def parameter(name: str) -> str:
 
 
 def steps_of_action(
-    core: Spec, action: Action, mapping: dict[str, Mapped]
+    core: Spec, action: Action, now: Read, later: Read
 ) -> tuple[Bound, tuple[Term, ...], dict[str, Term]]:
     """An action of the core between two states of the larger protocol: its parameters as locals, its guards, and for
     each variable mapped, that it holds afterwards what the action makes of it."""
-    now, later = map_state(mapping, primed=False), map_state(mapping, primed=True)
     parameters = tuple((parameter(n), kind) for n, kind in action.parameters)
     guards = tuple(in_core(g.condition, now) for g in action.guards)
     written = {u.variable for u in action.updates}
-    effects = {
-        v: _becomes(core, v, action, now, later) if v in written else is_kept(core, v, now, later) for v in mapping
-    }
+    effects = {v: _becomes(core, v, action, now, later) if v in written else is_kept(core, v, now, later) for v in now}
     return parameters, guards, effects
 
 

@@ -47,8 +47,8 @@ class CoreStep:
 @dataclass(frozen=True)
 class Refinement(Property):
     """``terms`` are (of every step, of the initial state).  ``core`` is settled, without bounds of exploration and the
-    variables left out; ``mapping`` has an entry for each of the others, ``kept`` says of each that it does not change, ``steps`` what each action of the core
-    does to them; ``hints`` are the actions of the core that an action is first taken for."""
+    variables left out; ``mapping`` has an entry for each of the others, and ``kept`` says of each that it does not
+    change; ``steps`` are the core's; ``hints``: for an action, the actions of the core that it is first taken for."""
 
     core: Spec = field(compare=False)
     mapping: dict[str, Mapped] = field(compare=False)
@@ -76,20 +76,25 @@ class RefinementMethod(PropertyMethod):
             raise mistake(
                 f"refinement {name} takes more than the state", f"write def {name}(s): return dict(...)", where
             )
-        whole = settle(self.core)
-        check_constants(whole, owner, where)
-        mapping = trace_mapping(whole, owner, self, self.body(StateProxy(owner, None)))
-        core = without_bounds(whole, mapping.keys())
-        now, later = map_state(mapping, primed=False), map_state(mapping, primed=True)
-        kept = {v: is_kept(core, v, now, later) for v in mapping}
-        steps = {a.name: _core_step(core, a, mapping) for a in core.actions.values()}
-        stutters = both(*kept.values())
-        every = boolean("or", stutters, *(s.term for s in steps.values())) if steps else stutters
-        first = both(*(initially(core, v, now) for v in mapping), *(in_core(axiom, now) for axiom in core.axioms))
+        core = settle(self.core)
+        check_constants(core, owner, where)
+        mapping = trace_mapping(core, owner, self, self.body(StateProxy(owner, None)))
         hints = check_hints(name, core, owner, self.actions, where)
-        return Refinement(
-            name, "refinement", self.rule, (every, first), (), None, doc, core, mapping, kept, steps, hints
-        )
+        return refine(name, core, mapping, self.rule, doc, hints)
+
+
+def refine(
+    name: str, settled: Spec, mapping: dict[str, Mapped], rule: str | None, doc: str, hints: dict[str, tuple[str, ...]]
+) -> Refinement:
+    """The property that each step is, under the mapping, one of the core's or none at all, and that the core starts so
+    and its axioms hold."""
+    core = without_bounds(settled, mapping.keys())
+    now, later = map_state(mapping, primed=False), map_state(mapping, primed=True)
+    kept = {v: is_kept(core, v, now, later) for v in mapping}
+    steps = {a.name: CoreStep(a, *steps_of_action(core, a, now, later)) for a in core.actions.values()}
+    step = boolean("or", both(*kept.values()), *(s.term for s in steps.values()))
+    start = both(*(initially(core, v, now) for v in mapping), *(in_core(axiom, now) for axiom in core.axioms))
+    return Refinement(name, "refinement", rule, (step, start), (), None, doc, core, mapping, kept, steps, hints)
 
 
 def refinement(
@@ -140,6 +145,8 @@ def trace_mapping(core: Spec, owner: Spec, method: RefinementMethod, given: Any)
                 f"add {name}=..., or leaves_out=({name!r},) if nothing kept depends on it",
                 where,
             )
+    if not mapping:
+        raise mistake(f"the mapping to {core.name} leaves out all its variables", "map those that matter", where)
     _check_left_out(core, set(left), where)
     return mapping
 
@@ -199,7 +206,3 @@ def check_hints(
                 )
         found[action] = named
     return found
-
-
-def _core_step(core: Spec, action: Action, mapping: dict[str, Mapped]) -> CoreStep:
-    return CoreStep(action, *steps_of_action(core, action, mapping))
