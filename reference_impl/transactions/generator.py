@@ -21,7 +21,7 @@ from fencepost.reference_impl.transactions.system import Parts, System
 from fencepost.reference_impl.transactions.workload import Habits, Workload
 
 MESSAGE_FAULTS = ("drop", "duplicate", "delay")
-NODE_FAULTS = ("restart", "pause", "fail_over", "leader_change", "fence")
+NODE_FAULTS = ("restart", "pause", "fail_over", "new_leader", "fence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Run(Habits):
     restart: float = 0.008  # per step: a producer crashes, and its successor is there after `down_us`
     pause: float = 0.02  # per step: a producer stands still for `pause_us`, and may be a zombie when it goes on
     fail_over: float = 0.012  # per step: another coordinator takes over
-    leader_change: float = 0.012  # per step: another leader for some partition
+    new_leader: float = 0.012  # per step: another leader for some partition
     fence: float = 0.006  # per step: an administrator fences some transactional id
     schedule: list[tuple[int, str, int]] = field(default_factory=list)  # for certain: (time_us, node fault, number)
     latency_us: int = 1_000
@@ -153,7 +153,7 @@ class FreeRun:
         self.system.fail_over(durable=bool(number & 1))
         return True
 
-    def leader_change(self, number: int) -> bool:
+    def new_leader(self, number: int) -> bool:
         self.system.change_leader(number % self.env.config.all_partitions)
         return True
 
