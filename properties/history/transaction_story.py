@@ -81,8 +81,10 @@ class Story:
         pair, record = self._pairs[client], self._next("record")
         if self.mode != "v2" and partition not in self.added:
             self._add(client, partition)
-        sequence = self._sequences[partition, pair]
-        self._sequences[partition, pair] += 1
+        sequence = -1  # TxnOffsetCommit carries none
+        if partition != self.offsets_partition:
+            sequence = self._sequences[partition, pair]
+            self._sequences[partition, pair] += 1
         request = self._next("request")
         batch = {"partition": partition, "record": record, "sequence": sequence, "request": request, **_columns(pair)}
         self.emit(Kind.record_sent, client=client, txn_id=0, txn=self._txns[client], **batch)
@@ -97,6 +99,11 @@ class Story:
             told = {"partition": partition, "record": record, "request": request, "offset": offset}
             self.emit(Kind.record_acked, client=client, txn=self._txns[client], **told)
         return record
+
+    def repeat(self, record: int) -> None:
+        """A late copy of the produce request of a record arrives, and is answered as a duplicate."""
+        batch = next(row for row in self.rows if row["kind"] == Kind.batch_appended and row["record"] == record)
+        self.emit(Kind.batch_duplicate, **{name: value for name, value in batch.items() if name != "kind"})
 
     def _add(self, client: int, partition: int) -> None:
         request = self._next("request")
