@@ -6,6 +6,7 @@ arithmetic, without a sort; where the numbers of a history lie far apart they ar
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from fencepost.properties.history.packing import BITS, bits_for, narrowed, sorted_stably
@@ -24,6 +25,22 @@ def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
     """
     if not len(place):
         return np.zeros(0, np.int64), 0
+    limit = 4 * len(place) + 1024
+    lows = [int(value.min()) for value in values]
+    spans = [int(value.max()) - low + 1 for value, low in zip(values, lows, strict=True)]
+    size = (int(place[-1]) + 1) * prod(spans)
+    if size > limit:
+        return _numbered_apart(place, values, limit)
+    number = place.astype(np.int64)
+    for value, low, span in zip(values, lows, spans, strict=True):
+        number *= span
+        number += value
+        number -= low
+    return number, size
+
+
+def _numbered_apart(place: np.ndarray, values: Sequence[np.ndarray], limit: int) -> tuple[np.ndarray, int]:
+    """The same where every history has ranges of its own."""
     starts = starts_of(place)
     lengths = np.diff(starts, append=len(place))
     capacity = np.ones(len(starts))  # in floating point, which does not wrap; exact where it is used
@@ -31,14 +48,14 @@ def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
     for value in values:
         low, high = np.minimum.reduceat(value, starts), np.maximum.reduceat(value, starts)
         capacity *= high.astype(float) - low.astype(float) + 1
-        lows.append(low)
-        spans.append(high.astype(np.int64) - low)
-    if capacity.sum() > 4 * len(place) + 1024:
+        lows.append(low.astype(np.int64))
+        spans.append(high.astype(np.int64) - low + 1)
+    if capacity.sum() > limit:
         return _ranked(place, values)
     number = np.zeros(len(place), np.int64)
     for value, low, span in zip(values, lows, spans, strict=True):
-        number *= np.repeat(span + 1, lengths)
-        number += value - np.repeat(low.astype(np.int64), lengths)
+        number *= np.repeat(span, lengths)
+        number += value - np.repeat(low, lengths)
     sizes = capacity.astype(np.int64)
     number += np.repeat(np.cumsum(sizes) - sizes, lengths)
     return number, int(sizes.sum())

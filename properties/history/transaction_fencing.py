@@ -149,6 +149,8 @@ def lone_client_never_fenced(view: TransactionView) -> Rows:
     """
     failed = view.rows_of(Kind.client_failed)
     failed = failed[np.isin(view.columns["error"][failed], FENCED_ERRORS)]
+    if not len(failed):
+        return Rows(0, failed, failed)
     clients, txn_ids, asked = view.numbers_of("client"), view.numbers_of("txn_id"), view.rows_of(Kind.init_sent)
     own = clients.first(asked)[clients.of[failed]]
     known = (own != NEVER) & (txn_ids.of[np.where(own == NEVER, 0, own)] < txn_ids.size)

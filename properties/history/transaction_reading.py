@@ -10,7 +10,6 @@ from fencepost.properties.history.grouping import (
     first_equal,
     first_rows,
     joined,
-    last_rows,
     numbered,
 )
 from fencepost.properties.history.transaction_events import COMMIT, Kind
@@ -45,9 +44,13 @@ def _whole_fetches(view: TransactionView) -> np.ndarray:
     fetches = view.rows_of(Kind.fetched)
     if view.quiet_end:
         return fetches
-    others = np.flatnonzero(view.columns["kind"] != Kind.record_read)
-    final = last_rows(view.place[others], others, len(view.place) + 1)
-    whole: np.ndarray = fetches[final[view.place[fetches]] != fetches]
+    reads = view.rows_of(Kind.record_read)
+    final = np.append(view.place[fetches][1:] != view.place[fetches][:-1], True)[: len(fetches)]
+    end = np.searchsorted(view.place, view.place[fetches[final]], side="right")
+    after = np.searchsorted(reads, end) - np.searchsorted(reads, fetches[final])
+    cut = np.zeros(len(fetches), bool)
+    cut[final] = after == end - fetches[final] - 1  # nothing but records read comes after it
+    whole: np.ndarray = fetches[~cut]
     return whole
 
 

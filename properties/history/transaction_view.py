@@ -62,12 +62,17 @@ class TransactionView:
     def rows_of(self, *kinds: Kind) -> np.ndarray:
         """Rows of these kinds, ascending."""
         if kinds not in self._rows:
-            kind = self.columns["kind"]
-            chosen = kind == kinds[0]
-            for other in kinds[1:]:
-                chosen |= kind == other
-            self._rows[kinds] = np.flatnonzero(chosen)
+            order, starts = self._by_kind
+            chosen = [order[starts[kind] : starts[kind + 1]] for kind in kinds]
+            self._rows[kinds] = chosen[0] if len(chosen) == 1 else np.sort(np.concatenate(chosen))
         return self._rows[kinds]
+
+    @cached_property
+    def _by_kind(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows by kind, and for each code the place at which its rows start."""
+        order = np.argsort(self.columns["kind"], kind="stable")
+        codes = np.arange(max(Kind) + 2, dtype=np.int16)
+        return order, np.searchsorted(self.columns["kind"][order], codes)
 
     def at(self, column: str, rows: np.ndarray) -> np.ndarray:
         """The values of a column at `rows`, as int64."""
