@@ -8,7 +8,7 @@ from typing import Any
 from fencepost.model.language.properties import Property
 from fencepost.model.language.refinements import Refinement
 from fencepost.proofs.bounded import check as check_bounded
-from fencepost.proofs.explore import Exploration, Progress, coverage, explore
+from fencepost.proofs.explore import Exploration, Progress, coverage, explore, unsaid
 from fencepost.proofs.induction import Obligation, prove
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.refinements import explain
@@ -79,7 +79,7 @@ def run_explore(
         if name in made.traces:
             evidence |= _told(variant, made.traces[name], item, bound)
         elif isinstance(item, Refinement):
-            evidence |= _taken(item, coverage(made, name))
+            evidence |= _taken(item, made)
         verdict = made.verdicts[name]
         found.append(result(entry, variant, name, item.kind, "explore", verdict, made.seconds, bound, evidence))
     return found, made
@@ -109,6 +109,7 @@ def _together(found: Sequence[Result]) -> Result:
     more: dict[str, Any] = {} if len(found) == 1 else {"explorations": len(found)}
     if "never" in chosen.evidence:
         more["never"] = [step for step in found[0].evidence["never"] if all(step in r.evidence["never"] for r in found)]
+        more["unsaid"] = list(dict.fromkeys(words for r in found for words in r.evidence["unsaid"]))
     seconds = round(sum(r.seconds for r in found), 4)
     return replace(chosen, seconds=seconds, evidence=chosen.evidence | {"distinct": states} | more)
 
@@ -154,10 +155,18 @@ def _told(variant: Variant, trace: Trace, item: Property, bound: Mapping[str, in
     }
 
 
-def _taken(item: Refinement, taken: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Which actions of the core the explored steps were, and which they never were, without those that are dead."""
+def _taken(item: Refinement, made: Exploration) -> dict[str, Any]:
+    """Which actions of the core the explored steps were, which they never were, without those that are dead, and which
+    they were although the refinement says otherwise."""
+    taken = coverage(made, item.name)
     never = [action for action, by in taken.items() if not by and item.core.actions[action].dead is None]
-    return {"core": item.core.name, "taken": {a: list(by) for a, by in taken.items() if by}, "never": never}
+    wrong = [f"{action} is {step}" for action, step in unsaid(made, item.name)]
+    return {
+        "core": item.core.name,
+        "taken": {a: list(by) for a, by in taken.items() if by},
+        "never": never,
+        "unsaid": wrong,
+    }
 
 
 def contradictions(results: list[Result]) -> list[str]:

@@ -22,7 +22,7 @@ def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trac
     name = item.core.name
     yield f"{trace.events[-1]} is no step of {name}, of which it changes"
     yield from (f"       {line}" for line in told.changes(before, after))
-    found = told.nearest(before, after, item.hints.get(trace.events[-1].action, ()))
+    found = told.nearest(before, after, item.hints.get(trace.events[-1].action, (trace.events[-1].action,)))
     if found is None:
         yield f"{name} has no actions"
         return

@@ -77,10 +77,18 @@ def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _
         if idle:
             proved = "; proved with them" if proofs and all(r.verdict == "holds" for r in proofs) else ""
             made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}{proved}")
-        for never, core in ((r.evidence["never"], r.evidence["core"]) for r in results if r.evidence.get("never")):
-            made.open.append(f"{entry.name}/{variant.name}: no explored step is {core}'s {', '.join(never)}")
+        made.open += [f"{entry.name}/{variant.name}: {words}" for r in results for words in _of_core(r)]
         if variant.progress_bounds:
             made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
+
+
+def _of_core(found: Result) -> Iterator[str]:
+    """What a refinement that holds leaves open: the steps of the core that nothing is, and those that something is
+    although the refinement names others."""
+    if never := found.evidence.get("never"):
+        yield f"no explored step is {found.evidence['core']}'s {', '.join(never)}"
+    for words in found.evidence.get("unsaid", ()):
+        yield f"{words} of {found.evidence['core']} as well, which {found.property} does not say"
 
 
 def _depth(variant: Variant, profile: Profile) -> int:
@@ -96,9 +104,10 @@ def _other_variants(made: Verification, entry: ProtocolEntry, profile: Profile, 
         heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
         bound = bounds_of(variant, profile)
         results, _explored = run_features(entry, variant, profile)
-        for found in (*results, *run_bounded(entry, variant, bound, _depth(variant, profile))):
+        bounded = run_bounded(entry, variant, bound, _depth(variant, profile))
+        for found in (*results, *bounded, *run_progress(entry, variant)):
             # A bounded check that ends before the predicted violation has nothing to say about it.
-            if found.engine == "explore" or found.as_expected or found.verdict == "violated":
+            if found.engine != "bounded" or found.as_expected or found.verdict == "violated":
                 yield heading, found
 
 

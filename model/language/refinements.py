@@ -110,8 +110,8 @@ def refinement(
     An entry is a value, or for a map ``each(lambda key: ...)`` or a map of the same type; for a sequence, one of the
     same type.  Variables that both protocols have under one name and type are mapped to themselves unless the dict
     says otherwise; constants are shared by name.  ``leaves_out``: variables, such as ghosts, that nothing kept depends
-    on.  ``actions``: for actions of the larger protocol, the actions of the core that each is for, none where it must
-    leave the mapped state alone; this makes checks faster, and no verdict depends on it.
+    on.  ``actions``: for actions of the larger protocol, the actions of the core that each is for, none where it only
+    leaves the mapped state alone; no verdict depends on it, but `verify` says which explored steps were something else.
     """
     if not (isinstance(of, type) and issubclass(of, Protocol) and of is not Protocol):
         raise mistake(f"refinement of {of!r}, which is no protocol", "name the core's class: refinement(of=Core)")

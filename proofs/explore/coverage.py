@@ -28,6 +28,15 @@ def coverage(exploration: Exploration, name: str) -> dict[str, tuple[str, ...]]:
     return {action: tuple(sorted(found, key=order.index)) for action, found in taken.items()}
 
 
+def unsaid(exploration: Exploration, name: str) -> list[tuple[str, str]]:
+    """(action, action of the core): explored steps that are no other step of the core, although the refinement names
+    the steps of the core that the action is for, and not this one."""
+    item, spec = exploration.kernels.ground.refinements[name], exploration.kernels.ground.spec
+    taken = exploration.kernels.judge.taken[name]
+    pairs = ((action, core) for action in spec.actions for core in item.actions if action in taken.get(core, ()))
+    return [(action, core) for action, core in pairs if core not in item.hints.get(action, (core,))]
+
+
 class _Search:
     """Looks through all explored steps for those that some actions of the core are, until each is found."""
 

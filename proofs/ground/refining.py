@@ -50,9 +50,9 @@ class GroundRefinement:
         return table.both(map(primed, self.kept))
 
     def candidates(self, table: Table, primed: Primed, action: str) -> list[tuple[str, Node]]:
-        """The steps of the core that an instance of ``action`` may be, by action, the likeliest first: hinted, and with
-        the fewest conditions left."""
-        hints, found = self.hints.get(action, ()), []
+        """The steps of the core that an instance of ``action`` may be, by action, the likeliest first: as hinted, or of
+        its name, and with the fewest conditions left."""
+        hints, found = self.hints.get(action, (action,)), []
         for place, step in enumerate(self.steps):
             taken = step.taken(table, primed)
             if taken is not None:
