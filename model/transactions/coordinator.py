@@ -88,7 +88,7 @@ class Coordinator(Producers):
         require((s.pending == Pending.INIT) & (s.of_client == c) & (to == s.after(s.live())))
         returned = s.returned | s.comes_back(c)
         Core.initialize(s, c, to)
-        s.answered[c] = when(s.asking[c], to, 0)
+        s.answered[c] = when(s.stray[c], s.answered[c], to)
         with rule("txn.2"):
             s.remembers = s.expected(c)
         s.returned = returned
@@ -120,6 +120,7 @@ class Coordinator(Producers):
         """A transaction is open: it is aborted, and who asked is told to ask again."""
         require(s.is_sent(c))
         s.start_fence()
+        s.stray[c] = False
 
     @action(fair="weak")
     def time_out(s):
