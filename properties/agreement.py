@@ -73,6 +73,10 @@ class Contradiction(Exception):
         self.conjunct, self.kind = conjunct, kind
 
 
+class Beyond(Exception):
+    """From here on the model cannot follow: it leaves out what happens.  The text says what that is."""
+
+
 @dataclass(frozen=True)
 class Allowed:
     """What a call lets happen, seen or unseen: one of the event kinds ``once`` (``must``: certainly, else perhaps), and
@@ -98,8 +102,8 @@ class Interpreter(Protocol):
     """Reads the calls and events of one system as rows of the model.  Knows what the driver did: the time, who was
     elected, which requests are under way, and under which number the model knows them."""
 
-    def called(self, made: Made) -> None:
-        """Take note of what a call does by itself."""
+    def called(self, made: Made, messages: Sequence[Message]) -> None:
+        """Take note of what a call does by itself; ``messages`` are in flight after it.  Raises `Beyond`."""
 
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """What was shown, each with what it says; a result may say as much as an event.  Raises `Contradiction`."""
@@ -108,7 +112,7 @@ class Interpreter(Protocol):
         """What is known of an event that nobody showed."""
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """What an event says.  ``states``: those that the model may be in.  Raises `Contradiction`."""
+        """What an event says.  ``states``: those that the model may be in.  Raises `Contradiction` or `Beyond`."""
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
         """The row with everything that is a matter of choice chosen, in every way."""
@@ -119,9 +123,9 @@ class Interpreter(Protocol):
     def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
         """Why a step of the model that needs a reason from outside has none."""
 
-    def remember(self, memory: Any, before: State, state: State) -> Hashable:
-        """What to keep with a state, such as since when somebody waits; ``memory`` is what was kept with the one
-        before, and () at first."""
+    def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Hashable:
+        """What to keep with a state after an event, such as since when somebody waits; ``memory`` is what was kept with
+        the one before, and () at first."""
 
     def asked(self, made: Made) -> str:
         """Which of the checks ``afterwards`` to make when this call returns."""
@@ -191,8 +195,8 @@ class Monitor(Protocol):
     @property
     def predicted(self) -> Sequence[Broken]: ...
 
-    def watch(self, made: Made) -> None:
-        """Take note of a call with its result and events."""
+    def watch(self, made: Made, messages: Sequence[Message]) -> None:
+        """Take note of a call with its result and events; ``messages``: what is in flight after it."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,7 @@ class Agreeing:
     configuration on which everything can be tried, as ``tour`` does, to find out what an implementation shows;
     ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
-    parameters.
+    parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not.
     """
 
     protocol: str
@@ -222,6 +226,7 @@ class Agreeing:
     ways: Mapping[str, Callable[[Run], Iterable[None]]]
     follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
+    composite: frozenset[str] = frozenset()
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property

@@ -34,6 +34,7 @@ class Coverage:
     errors: Counter[int] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
+    beyond: Counter[str] = field(default_factory=Counter)  # why systems were not followed to their end
     true: set[Conjunct] = field(default_factory=set)
     false: set[Conjunct] = field(default_factory=set)
     decisive: set[Conjunct] = field(default_factory=set)
@@ -47,6 +48,10 @@ class Coverage:
 
     def called(self, name: str) -> None:
         self.calls[name] += 1
+
+    def left(self, reason: str) -> None:
+        """A system is not followed any further."""
+        self.beyond[reason] += 1
 
     def watched(self, made: Made) -> None:
         """A call of which there is no model: what it showed."""
@@ -111,7 +116,8 @@ class Coverage:
         return Coverage(
             self.actions + other.actions, self.rules + other.rules, self.errors + other.errors,
             self.kinds + other.kinds,
-            self.calls + other.calls, self.true | other.true, self.false | other.false, self.decisive | other.decisive,
+            self.calls + other.calls, self.beyond + other.beyond,
+            self.true | other.true, self.false | other.false, self.decisive | other.decisive,
             self.spec or other.spec, self.states + other.states,
         )  # fmt: skip
 

@@ -96,7 +96,7 @@ class Stepper:
             actions.append(action)
         if false := self._false(seen, seen.after, state, row):
             return Obstacle(passed + 1, false)
-        memory = self.interpreter.remember(candidate.memory, candidate.state, state)
+        memory = self.interpreter.remember(candidate.memory, seen.kind, row, candidate.state, state)
         return Applied(Candidate(state, memory, candidate.done), tuple(actions))
 
     @staticmethod

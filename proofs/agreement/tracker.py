@@ -8,7 +8,7 @@ candidate left: implementation and model disagree.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fencepost.properties.agreement import Allowed, Contradiction, FalseConjunct, Row
+from fencepost.properties.agreement import Allowed, Beyond, Contradiction, FalseConjunct, Row
 from fencepost.properties.driving import Event, Made, Message, read
 
 from .. import results
@@ -22,17 +22,30 @@ MOST_CANDIDATES = 2_000
 
 
 class Tracker:
-    """Follows one system.  ``observed``: the event kinds that this implementation shows whenever they happen."""
+    """Follows one system.  ``observed``: the event kinds that this implementation shows whenever they happen.
+
+    ``beyond``: why the model cannot follow it any more, if so; nothing is held against it from there on."""
 
     def __init__(self, reading: Reading, observed: frozenset[str], coverage: Coverage) -> None:
         self.observed, self.coverage = observed, coverage
         self.reading, self.followed, self.interpreter = reading, reading.followed, reading.followed.interpreter()
         self.stepper = Stepper(reading, self.interpreter)
         self.candidates = [Candidate(reading.plain.initial(), (), False)]
+        self.beyond = ""
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Hold one call against the model.  Raises `Disagreed`.  ``messages``: what is in flight after the call."""
-        self.interpreter.called(made)
+        if self.beyond:
+            self.coverage.called(made.call.table_name)
+            return
+        try:
+            self._follow(made, messages)
+        except Beyond as reason:
+            self.beyond = str(reason)
+            self.coverage.left(self.beyond)
+
+    def _follow(self, made: Made, messages: Sequence[Message]) -> None:
+        self.interpreter.called(made, messages)
         self.candidates = [c._replace(done=False) for c in self.candidates]
         allowed = Allowed() if made.result is False else self.followed.calls[made.call.table_name]
         base = self.interpreter.row_of_call(made)

@@ -38,7 +38,7 @@ class BlocksInterpreter:
         self.numbers: dict[int, int] = {}  # of requests: the implementation's to the model's
         self.held: Counter[int] = Counter()  # requests and copies that reached a controller and are not answered
 
-    def called(self, made: Made) -> None:
+    def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself."""
         call = made.call
         if call.name == "advance":
@@ -153,7 +153,7 @@ class BlocksInterpreter:
             return ()
         return (FalseConjunct(action, "730.5", f"there is a reason for error {row['error']}: nothing called for it"),)
 
-    def remember(self, memory: Memory, before: State, state: State) -> Memory:
+    def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
         """Since when back-offs and requests last."""
         if "backing_off" not in state:
             return ()
