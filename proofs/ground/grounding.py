@@ -69,13 +69,17 @@ class Ground:
     initially: dict[str, Node] = field(default_factory=dict)
     refinements: dict[str, GroundRefinement] = field(default_factory=dict)
     progress: list[Promise] = field(default_factory=list)
+    _after: dict[tuple[str, str], Node] = field(default_factory=dict, repr=False)
 
     def decode(self, values: tuple[int, ...]) -> State:
         return self.layout.decode(values)
 
     def after(self, name: str, instance: Instance) -> Node:
         """A step property as a condition on the state before, for the steps of one instance."""
-        return self.primed(instance)(self.steps[name])
+        key = name, str(instance.event)
+        if key not in self._after:
+            self._after[key] = self.primed(instance)(self.steps[name])
+        return self._after[key]
 
     def primed(self, instance: Instance) -> Callable[[Node], Node]:
         """Conditions on the states before and after its steps as conditions on the state before."""
