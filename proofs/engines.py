@@ -115,7 +115,9 @@ def _together(found: Sequence[Result]) -> Result:
 
 
 def run_bounded(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int) -> list[Result]:
-    """The promises and steps to a depth, by Z3 from the initial state."""
+    """The promises and steps to a depth, by Z3 from the initial state; nothing at depth 0."""
+    if not depth:
+        return []
     asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step", "refinement")}
     # Lemmas come along unreported: what holds at one depth makes the search at the next one shorter.
     made = check_bounded(variant.spec, _with(variant.asked, "always", "step"), bound, depth)

@@ -66,10 +66,22 @@ def necessity(
 def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None) -> Iterator[Necessity]:
     known: dict[str, Known] = {}
     for variant, mutant in sorted(_mechanisms(entry, rule), key=lambda pair: _order(pair[1].rule)):
-        yield judge(variant, mutant, profile, known.setdefault(variant.name, Known()))
+        verdict = judge(variant, mutant, profile, known.setdefault(variant.name, Known()))
+        if verdict.verdict == "survives-bounded" and variant.full is not None:
+            verdict = _judge_in_full(entry.variant(variant.full), mutant, profile) or verdict
+        yield verdict
     for variant in entry.variants:
         if "violated" in variant.expected.values() and variant.rule is not None and rule in (None, variant.rule):
             yield show(variant, profile)
+
+
+def _judge_in_full(full: Variant, mutant: Mutation, profile: Profile) -> Necessity | None:
+    """The verdict on the same mutation of the richer variant, if it has it and harm comes of it there."""
+    for same in mutations(full.properties.protocol.spec):
+        if (same.rule, same.name) == (mutant.rule, mutant.name):
+            verdict = judge(full, same, profile)
+            return verdict if verdict.verdict in ("necessary", "liveness") else None
+    return None
 
 
 def _order(rule: str) -> int:
@@ -78,12 +90,13 @@ def _order(rule: str) -> int:
 
 def _mechanisms(entry: ProtocolEntry, rule: str | None) -> Iterator[tuple[Variant, Mutation]]:
     """Each mutation of each main variant; of a variant built from others, only what they do not have."""
-    main = sorted((v for v in entry.variants if v.main), key=lambda v: len(v.spec.actions))
+    main = sorted((v for v in entry.variants if v.main and v.judged != ()), key=lambda v: len(v.spec.actions))
     for variant in main:
         parts = [v for v in main if v is not variant and issubclass(variant.properties.protocol, v.properties.protocol)]
         inherited = {(m.rule, m.name) for v in parts for m in mutations(v.properties.protocol.spec)}
         for mutant in mutations(variant.properties.protocol.spec):
             asked = RULES[mutant.rule].kind == "mechanism" and rule in (None, mutant.rule)
+            asked = asked and (variant.judged is None or mutant.rule in variant.judged)
             if asked and (mutant.rule, mutant.name) not in inherited:
                 yield variant, mutant
 
@@ -115,7 +128,7 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
         told = list(say_trace(spec, trace))
         return verdict("liveness", "progress", told, promise=name, steps=len(trace), trace=trace, bound=small)
     if not variant.proof:
-        return verdict("survives-bounded", "explore", ["no promise fails within the bounds", "there is no proof to ask"])
+        return verdict("survives-bounded", "explore", _why_it_survives(spec, variant, explored))
     lemmas = _lemmas(variant)
     proof = redundant(spec, lemmas, known=known)
     if proof.verdict == "holds":
@@ -123,6 +136,14 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
         return verdict("redundant", "induction", [f"every promise is proved from: {', '.join(kept)}"], bound=None)
     why = [f"{name} is not proved: {action} breaks the attempt" for name, action in proof.open.items()]
     return verdict("survives-bounded", "explore", [*why, "no promise fails within the bound"])
+
+
+def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Whether the mutant still does as the core, whose promises are proved."""
+    refinements = {n: p for n, p in variant.asked.items() if p.role == "refinement"}
+    refines = refinements and not any(explore(spec, refinements, bounds).violated for bounds in explored.values())
+    told = ["no promise fails within the bounds"]
+    return [*told, "every step explored is one of the core's, whose safety is proved"] if refines else told
 
 
 def _lemmas(variant: Variant) -> dict[str, Property]:

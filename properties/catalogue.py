@@ -25,7 +25,8 @@ class Variant:
     ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
     ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``: of
     bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time, by
-    name: what it changes of the bounds."""
+    name: what it changes of the bounds; ``judged``: the rules that mutations of it are to judge, where other variants judge the rest.
+    ``full``: the richer variant that is asked where a mutation does no harm to this one."""
 
     name: str
     properties: type[Properties]
@@ -40,6 +41,8 @@ class Variant:
     proof: bool = True
     depth: Mapping[Profile, int] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    judged: tuple[str, ...] | None = None
+    full: str | None = None
 
     @cached_property
     def spec(self) -> Spec:

@@ -71,18 +71,7 @@ class Asking(Core):
         joins = s.something_open(p) & s.record_in_time(t)
         require(joins | s.cleared[t, p], rule="txn.15")
         require(joins | mine, rule="txn.15")
-        require(~s.older_open(t, p), rule="txn.16")
         s.write(t, p)
-
-    def belongs(s, t, p):
-        """The transaction is open in this partition already: nobody needs to be asked (KAFKA-18575)."""
-        return exists(
-            Txn,
-            lambda u: (s.fate[u, p] == Fate.OPEN) & either("txn.16", s.number[u] == s.number[t], any_epoch=s.begun[u]),
-        )
-
-    def older_open(s, t, p):
-        return exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] < s.number[t]))
 
     def forget_questions(s, p):
         with rule("txn.15"):

@@ -20,6 +20,7 @@ class Expiring(V2):
         require((s.pending == Pending.NOTHING) & ~s.unknown & (s.epoch != 0))
         require(s.phase == Phase.IDLE, rule="txn.20")
         s.unknown = True
+        s.forgotten = True
         s.phase = Phase.IDLE
         s.outcome = Outcome.NONE
         s.parts = each(lambda p: False)

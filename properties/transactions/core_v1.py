@@ -19,6 +19,15 @@ class V1Lemmas(Common):
         )
 
     @lemma
+    def added_is_not_ahead(s):
+        """Nothing was added to a transaction later than the one that is prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(s.added[t, p] & (s.phase == Phase.PREPARED), s.number[t] <= s.ended),
+        )
+
+    @lemma
     def follows_itself(s):
         """The owner goes on with the same epoch."""
         return forall(Txn, lambda t: implies(s.success[t], s.follows[t] == s.number[t]))

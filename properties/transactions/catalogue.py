@@ -1,0 +1,198 @@
+"""Transactions in the catalogue: v1, v1 with verification, v2; each as a core that is proved and in full.
+
+What v1 keeps on a network that is prompt, and what it loses on any other, are variants of their own; so is every bug
+that is publicly known, as a rule misread.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
+from .boundaries import ExpiringPromises, LoneProducer, RecoveringPromises
+from .bounds import (
+    CORE,
+    CORE_PROGRESS,
+    EXPIRING,
+    FEATURES,
+    FULL,
+    HANGING,
+    LATE,
+    NOT_BOUNDED,
+    OF_V1,
+    PROGRESS,
+    REASONS,
+    SHALLOW,
+    TO_A_LATE_END,
+    TWO_PARTITIONS,
+)  # fmt: skip
+from .core import V2Lemmas
+from .core_v1 import PromptV1Lemmas, PromptVerifiedLemmas, V1CorePromises, VerifiedLemmas
+from .full import PromptV1Promises, PromptVerifiedPromises, V1Promises, V2Promises, VerifiedPromises
+
+Bounds = Mapping[Profile, Mapping[str, int]]
+
+_LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
+_HANGS = ("nothing_hangs", "nothing_open_after_a_fence")
+_ESCAPES = (*_HANGS, "no_zombie_write", "nothing_committed_unasked", "as_told")
+_LONE = ("alone_never_fenced",)
+_LIVENESS = ("ends_in_the_end", "decided_in_the_end", "answered_in_the_end", "initialized_in_the_end")
+_WAITING = ("prepared", "undecided", "waiting", "waiting_for_an_epoch")
+_RARE = (
+    "next_producer_id", "refused_to_return", "two_partitions", "two_owners", "fenced_while_open", "both_ends",
+    "open_after_a_fence", "somebody_fenced", "third_epoch", "told_aborted", "told_before_the_marker",
+    "open_while_prepared", *_WAITING,
+)  # fmt: skip
+
+
+def _violated(*names: str) -> dict[str, str]:
+    return dict.fromkeys(names, "violated")
+
+
+def _bounds(smoke: Mapping[str, int], **nightly: int) -> Bounds:
+    return {"smoke": smoke, "nightly": {**smoke, **nightly}}
+
+
+def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
+    settings: dict[str, Any] = dict(
+        bounds=_bounds(CORE, epochs=4), features={"two partitions": TWO_PARTITIONS}, depth=SHALLOW,
+        progress_bounds=CORE_PROGRESS,
+    )  # fmt: skip
+    return Variant(name, properties, says, **(settings | more))
+
+
+def _full(name: str, properties: Any, says: str, *features: str, **more: Any) -> Variant:
+    known = {**FEATURES, **OF_V1}
+    chosen = {feature: known[feature] for feature in features if feature} if features else FEATURES
+    settings: dict[str, Any] = dict(
+        bounds=_bounds(FULL, epochs=5), features=chosen, proof=False, depth=NOT_BOUNDED, judged=()
+    )
+    return Variant(name, properties, says, **(settings | more))
+
+
+def _bug(
+    name: str, properties: Any, says: str, rule: str, mutation: str, breaks: str | tuple[str, ...], bounds: Mapping[str, int]
+) -> Variant:  # fmt: skip
+    """A rule misread, within the bounds in which that shows."""
+    broken = (breaks,) if isinstance(breaks, str) else breaks
+    leaves = tuple(n for n in (*_LIVENESS, *_RARE) if n in properties.properties and n not in broken)
+    progress = (bounds,) if set(broken) & set(_LIVENESS) else ()
+    return Variant(
+        name, properties, says, rule, (rule, mutation), _violated(*broken), {"smoke": bounds}, leaves, progress,
+        depth=NOT_BOUNDED,
+    )  # fmt: skip
+
+
+def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
+    return Scenario(name, says, broken, fixed, "fencepost.reference_impl.transactions.scenarios:scenario")
+
+
+TRANSACTIONS = ProtocolEntry(
+    "transactions",
+    "Transactions of one transactional id: fenced owners, one outcome, nothing lost.",
+    (
+        _core("core-v2", V2Lemmas, "the core of v2: every transaction has an epoch of its own", full="v2"),
+        _core(
+            "core-v1-verified", VerifiedLemmas, "the core of v1 with verification: nothing hangs, no zombie writes",
+            expected=_violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED,
+            bounds=_bounds(dict(CORE, epochs=2, fail_overs=0)),
+        ),
+        _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt"),
+        _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=()),
+        _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
+              judged=None, progress_bounds=PROGRESS),
+        _full(
+            "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "fail-over", "the last epoch of v1",
+            judged=("txn.18",), leaves_out=("two_partitions", "refused_to_return"), progress_bounds=PROGRESS[3:],
+        ),
+        _full(
+            "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "fail-over",
+            leaves_out=("two_partitions", "next_producer_id", "refused_to_return"),
+        ),
+        _full(
+            "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
+            "two partitions", rule="txn.9", expected=_violated(*_LATE, *_HANGS, "no_zombie_write", *_LONE), bounds=_bounds(LATE), depth=TO_A_LATE_END,
+            leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return"),
+        ),
+        _full(
+            "v1-verified", VerifiedPromises, "verification keeps records from hanging, and lets a late EndTxn decide",
+            "two owners", "two partitions", rule="txn.9", expected=_violated(*_LATE, *_LONE), bounds=_bounds(LATE),
+            depth=TO_A_LATE_END, leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return"),
+        ),
+        Variant(
+            "v1-hanging", V1CorePromises, "a record that comes after its transaction is over opens another, for ever",
+            "txn.15", None, _violated("decided_in_the_end", "nothing_hangs"), {"smoke": HANGING},
+            ("two_partitions", "two_owners", "fenced_while_open", "both_ends", "open_after_a_fence", "third_epoch"),
+            (HANGING,), depth=NOT_BOUNDED,
+        ),
+        _full(
+            "v2-fail-over-forgets", LoneProducer, "a retry that names its epoch meets a coordinator that remembers none",
+            "", rule="txn.2", expected=_violated(*_LONE), leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
+            bounds=_bounds(dict(FULL, clients=1, transactions=1, reinits=1, losses=1, fail_overs=1)),
+        ),
+        _full(
+            "v2-late-first-request", LoneProducer, "a late copy of the first InitProducerId fences its own sender",
+            "", rule="txn.2", expected=_violated(*_LONE), leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
+            bounds=_bounds(dict(FULL, clients=1, copies=1)),
+        ),
+        _full(
+            "v2-expiring", ExpiringPromises, "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
+            leaves_out=(*_LIVENESS, *_WAITING, *_RARE), bounds=_bounds(EXPIRING),
+        ),
+        _full(
+            "v2-expiring-recovered", RecoveringPromises, "the same, and who was fenced comes back (KAFKA-18019)", "",
+            rule="txn.20", expected=_violated("fenced_for_good"), leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
+            bounds=_bounds(EXPIRING),
+        ),
+        _bug(
+            "v1-verified-without-recheck", PromptVerifiedLemmas, "a marker comes between the answer and the append", "txn.15",
+            "append: guard 2 dropped", _ESCAPES, CORE,
+        ),
+        _bug(
+            "v1-verified-any-question", PromptVerifiedLemmas, "an answer is taken for the answer to a later question",
+            "txn.15", "any_question", _ESCAPES, CORE,
+        ),
+        _bug(
+            "v1-time-out-without-bump", PromptV1Lemmas, "a transaction that took too long is aborted, and its owner not fenced",
+            "txn.18", "take_over: guard 1 looser", (*_ESCAPES, "nothing_lost"), CORE,
+        ),
+        _bug(
+            "v1-marker-of-old-epoch", PromptV1Lemmas, "the abort markers of InitProducerId carry the epoch before the bump",
+            "txn.3", "old_epoch", tuple(n for n in _ESCAPES if n != "as_told"), CORE,
+        ),
+        _bug(
+            "v2-any-open-transaction", V2Lemmas, "what is open in the partition is taken for this transaction", "txn.16",
+            "append: guard 1 dropped", "nothing_hangs", CORE,
+        ),
+        _bug(
+            "v2-epoch-before-pending", V2Promises, "the epoch is looked at before what is pending", "txn.5",
+            "refuse_end: guard 1 dropped", "alone_never_fenced", FULL,
+        ),
+        _bug(
+            "v2-bumps-past-the-last", V2Promises, "the abort bumps once more after a fence to the last epoch", "txn.4",
+            "bumps_anyway", "no_epoch_past_the_last", FULL | FEATURES["the last epoch"],
+        ),
+        _bug(
+            "v2-no-next-id", V2Promises, "a fence to the last epoch does not go on to the next producer id", "txn.4", "stays",
+            "no_epoch_past_the_last", FULL | FEATURES["the last epoch"],
+        ),
+        _bug(
+            "v2-marker-once-only", V2Promises, "a marker whose answer was lost is refused when it comes again", "txn.12",
+            "only_newer", "ends_in_the_end", dict(FULL, clients=1, transactions=1, epochs=6, losses=1),
+        ),
+    ),
+    REASONS,
+    scenarios=(
+        _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1-verified", "v2"),
+        _scenario("KAFKA-14402", "a late record opens a transaction that nobody will end", "v1", "v1-verified-prompt"),
+        _scenario("KAFKA-14884", "verification and append are two steps", "v1-verified-without-recheck", "core-v1-verified-prompt"),
+        _scenario("KAFKA-14884-ABA", "one question is taken for another", "v1-verified-any-question", "core-v1-verified-prompt"),
+        _scenario("KAFKA-6119", "a time-out aborts without a fence", "v1-time-out-without-bump", "core-v1-prompt"),
+        _scenario("KAFKA-5231", "InitProducerId aborts with the old epoch", "v1-marker-of-old-epoch", "core-v1-prompt"),
+        _scenario("KAFKA-18575", "the first record races the markers of the transaction before", "v2-any-open-transaction", "core-v2"),
+        _scenario("KAFKA-18464", "an empty abort right after a commit fences its own producer", "v2-epoch-before-pending", "v2"),
+        _scenario("KAFKA-19367", "two bumps in one abort go past the last epoch", "v2-bumps-past-the-last", "v2"),
+        _scenario("KAFKA-20090", "a time-out at the last epoch leaves nowhere to go", "v2-no-next-id", "v2"),
+        _scenario("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
+        _scenario("KAFKA-18019", "a fenced producer comes back when its id is forgotten", "v2-expiring-recovered", "v2-expiring"),
+    ),
+)  # fmt: skip
