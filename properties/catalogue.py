@@ -152,9 +152,10 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .id_blocks.catalogue import ID_BLOCKS
     from .kip618_yardstick import YARDSTICK
     from .transactions.catalogue_reading import READ_COMMITTED
+    from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
-    return {entry.name: entry for entry in (ID_BLOCKS, IDEMPOTENCE, READ_COMMITTED, YARDSTICK)}
+    return {entry.name: entry for entry in (ID_BLOCKS, IDEMPOTENCE, TRANSACTIONAL_OFFSETS, READ_COMMITTED, YARDSTICK)}
 
 
 def find(name: str) -> tuple[ProtocolEntry, Variant | None]:

@@ -1,0 +1,68 @@
+"""Offsets in transactions in the catalogue, with what happens where they count too early, too late, or after all."""
+
+from collections.abc import Mapping
+
+from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
+from .offsets import TransactionalOffsetsProperties
+
+_SMALL = dict(records=3, producers=2, log=5, fail_overs=1)
+_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
+    "smoke": _SMALL,
+    "ci": dict(_SMALL, log=6),
+    "nightly": dict(_SMALL, records=4, log=6),
+}
+_PROPERTIES = TransactionalOffsetsProperties.properties
+
+
+def _wrong(name: str, says: str, alternative: str, breaks: str) -> Variant:
+    """A known mistake, asked for no more than what it breaks."""
+    others = tuple(n for n, p in _PROPERTIES.items() if p.role != "lemma" and n != breaks)
+    return Variant(
+        name, TransactionalOffsetsProperties, says, "txn.21", ("txn.21", alternative), {breaks: "violated"},
+        {"smoke": dict(_SMALL, fail_overs=0)}, others,
+    )  # fmt: skip
+
+
+TRANSACTIONAL_OFFSETS = ProtocolEntry(
+    "transactional-offsets",
+    "Offsets committed in transactions: pending until the marker, in the order of the log, the same when read again.",
+    (
+        Variant(
+            "transactional-offsets",
+            TransactionalOffsetsProperties,
+            "a group's memory of one key, and its log",
+            bounds=_BOUNDS,
+            progress_bounds=(
+                dict(records=2, producers=1, log=4, fail_overs=1),
+                dict(records=2, producers=2, log=4, fail_overs=1),
+            ),
+            depth={"smoke": 5},
+        ),
+        _wrong(
+            "offsets-fetched-early",
+            "a fetch does not wait for pending commits",
+            "fetch: guard 1 dropped",
+            "not_before_it_is_decided",
+        ),
+        _wrong(
+            "offsets-by-completion",
+            "the transaction that ends last wins",
+            "in_order_of_completion",
+            "memory_is_what_the_log_says",
+        ),
+    ),
+    {
+        "records": "two that compete, and one that replaces either, or takes it away",
+        "producers": "two transactions that end in another order than they committed in",
+        "log": "two commits, two markers, and one place more for what comes after them",
+        "fail_overs": "each reads the log from its beginning; a second one does the same",
+    },
+    scenarios=(
+        Scenario(
+            "KAFKA-9346",
+            "the next owner of a partition fetches an offset that a pending commit is about to change",
+            "offsets-fetched-early",
+            "transactional-offsets",
+        ),
+    ),
+)
