@@ -169,7 +169,7 @@ def _repeated_inits(view: TransactionView) -> np.ndarray:
     """Rows at which an InitProducerId without a pair was handled after one for the same id had succeeded."""
     handled, requests, txn_ids = view.rows_of(Kind.init_handled), view.numbers_of("request"), view.numbers_of("txn_id")
     sent = requests.first(view.rows_of(Kind.init_sent))[requests.of[handled]]
-    plain = (sent == NEVER) | (view.columns["producer_id"][np.minimum(sent, handled)] < 0)
+    plain = (sent == NEVER) | (view.columns["producer_id"][np.where(sent == NEVER, handled, sent)] < 0)
     again = handled > txn_ids.first(view.fine(Kind.init_handled))[txn_ids.of[handled]]
     repeated: np.ndarray = handled[plain & again]
     return repeated

@@ -1,0 +1,230 @@
+"""The history properties of transactions in SQL: an implementation that shares nothing with the kernels but the table.
+
+One text for DuckDB and Spark. Columns whose names are reserved words somewhere are renamed. `PARTS` are the tables that
+the properties speak of: what owners sent, asked and were told, and the logs of partitions and of the coordinator.
+"""
+
+import duckdb
+import pyarrow as pa
+from id_block_sql import told
+from transaction_sql_logs import LOG_PARTS, LOG_VIOLATIONS
+
+RENAMED = {"offset": "spot", "partition": "part", "record": "rec"}
+
+PARTS = {
+    "own": """
+      SELECT e.history, e.rec, e.step, CASE WHEN e.txn >= 0 THEN e.txn END AS txn, e.txn_id, e.producer_id, e.epoch
+      FROM events e JOIN (SELECT history, rec, min(step) AS step FROM events WHERE kind = 8 AND rec >= 0
+                          GROUP BY history, rec) f
+        ON f.history = e.history AND f.step = e.step""",
+    "asked": """
+      SELECT history, txn, outcome, min(step) AS step FROM events WHERE kind = 11 AND txn >= 0
+      GROUP BY history, txn, outcome""",
+    "told": """
+      SELECT history, txn, outcome, min(step) AS step FROM events WHERE kind = 12 AND txn >= 0 AND error = 0
+      GROUP BY history, txn, outcome""",
+    "begun": "SELECT history, txn, min(step) AS step FROM events WHERE kind = 8 AND txn >= 0 GROUP BY history, txn",
+    "acks": "SELECT history, rec, min(step) AS step FROM events WHERE kind = 9 AND rec >= 0 GROUP BY history, rec",
+    "reads": """
+      SELECT e.history, e.step, e.client, e.part, e.spot, e.rec, o.txn, o.step AS sent,
+        c.step AS asked_commit, a.step AS asked_abort, t.step AS told_abort
+      FROM events e LEFT JOIN own o ON o.history = e.history AND o.rec = e.rec
+        LEFT JOIN asked c ON c.history = o.history AND c.txn = o.txn AND c.outcome = 1
+        LEFT JOIN (SELECT history, txn, min(step) AS step FROM asked GROUP BY history, txn) a
+          ON a.history = o.history AND a.txn = o.txn
+        LEFT JOIN told t ON t.history = o.history AND t.txn = o.txn AND t.outcome = 0
+      WHERE e.kind IN (51, 53) AND (e.kind = 51 OR e.error = 0)""",
+    "data_reads": "SELECT r.* FROM reads r JOIN events e ON e.history = r.history AND e.step = r.step AND e.kind = 51",
+    "offset_reads": "SELECT r.* FROM reads r JOIN events e ON e.history = r.history AND e.step = r.step AND e.kind = 53",
+    "whole_fetches": """
+      SELECT f.history, f.step, f.client, f.part, f.spot, f.upto FROM events f
+        JOIN (SELECT history, max(step) AS final FROM events WHERE kind <> 51 GROUP BY history) e
+          ON e.history = f.history
+      WHERE f.kind = 50 AND ({quiet_end} OR f.step < e.final)""",
+    "left_out": """
+      SELECT f.history, f.step, a.txn FROM whole_fetches f
+        JOIN (SELECT e.history, e.part, e.spot, e.rec, o.txn FROM events e
+                JOIN own o ON o.history = e.history AND o.rec = e.rec WHERE e.kind = 9 AND e.spot >= 0) a
+          ON a.history = f.history AND a.part = f.part AND a.spot >= f.spot AND a.spot < f.upto
+        LEFT JOIN (SELECT DISTINCT history, client, rec FROM events WHERE kind = 51) r
+          ON r.history = f.history AND r.client = f.client AND r.rec = a.rec
+      WHERE r.rec IS NULL""",
+    "given": """
+      SELECT history, step, kind, client, producer_id, epoch FROM events
+      WHERE kind IN (4, 12, 14) AND error = 0 AND producer_id >= 0""",
+    "fences": """
+      SELECT e.history, e.step, e.producer_id, e.epoch, coalesce(s.step, -1) AS asked,
+        coalesce(s.txn_id, e.txn_id) AS txn_id
+      FROM events e LEFT JOIN (
+          SELECT i.history, i.request, i.step, i.txn_id FROM events i
+            JOIN (SELECT history, min(step) AS step FROM events WHERE kind = 3 AND request >= 0
+                  GROUP BY history, request) f ON f.history = i.history AND f.step = i.step) s
+        ON s.history = e.history AND s.request = e.request
+      WHERE e.kind IN (4, 14) AND e.error = 0 AND e.producer_id >= 0""",
+    "writes": """
+      SELECT 'sent' AS what, r.history, r.step, o.step AS done, o.producer_id, o.epoch, o.txn_id
+      FROM data_reads r JOIN own o ON o.history = r.history AND o.rec = r.rec
+      UNION ALL
+      SELECT 'appended', r.history, r.step, b.step, o.producer_id, o.epoch, o.txn_id
+      FROM data_reads r JOIN own o ON o.history = r.history AND o.rec = r.rec
+        JOIN (SELECT history, rec, min(step) AS step FROM events WHERE kind = 40 AND rec >= 0 GROUP BY history, rec) b
+          ON b.history = r.history AND b.rec = r.rec
+      UNION ALL
+      SELECT 'committed', t.history, t.step, a.step, s.producer_id, s.epoch, s.txn_id
+      FROM events t JOIN asked a ON a.history = t.history AND a.txn = t.txn AND a.outcome = 1
+        JOIN events s ON s.history = a.history AND s.step = a.step
+      WHERE t.kind = 12 AND t.error = 0 AND t.outcome = 1""",
+    "latest_fences": """
+      SELECT * FROM (
+        SELECT w.what, w.history, w.step, w.done, w.producer_id AS own_id, f.producer_id, f.asked,
+          row_number() OVER (PARTITION BY w.what, w.history, w.step ORDER BY f.asked DESC, f.step) AS nth
+        FROM writes w JOIN fences f
+          ON f.history = w.history AND f.txn_id = w.txn_id AND f.txn_id >= 0 AND f.step < w.done) n
+      WHERE nth = 1""",
+    "fenced": """
+      SELECT DISTINCT w.what, w.history, w.step FROM writes w JOIN fences f
+        ON f.history = w.history AND f.producer_id = w.producer_id AND f.step < w.done AND f.epoch > w.epoch
+      UNION
+      SELECT l.what, l.history, l.step FROM latest_fences l
+        JOIN (SELECT history, producer_id, min(step) AS step FROM given GROUP BY history, producer_id) g
+          ON g.history = l.history AND g.producer_id = l.own_id
+      WHERE l.producer_id <> l.own_id AND l.asked > g.step""",
+    "later_offsets": """
+      SELECT 'kept' AS what, a.history, a.part, a.step, o.txn_id, b.step AS begun FROM events a
+        JOIN own o ON o.history = a.history AND o.rec = a.rec
+        JOIN told t ON t.history = o.history AND t.txn = o.txn AND t.outcome = 1
+        JOIN begun b ON b.history = o.history AND b.txn = o.txn
+      WHERE a.kind = 9
+      UNION ALL
+      SELECT 'forward', r.history, r.part, r.step, o.txn_id, b.step FROM offset_reads r
+        JOIN own o ON o.history = r.history AND o.rec = r.rec
+        JOIN begun b ON b.history = o.history AND b.txn = o.txn""",
+    "older_offsets": """
+      SELECT DISTINCT l.what, r.history, r.step FROM offset_reads r
+        LEFT JOIN own o ON o.history = r.history AND o.rec = r.rec
+        LEFT JOIN told t ON t.history = o.history AND t.txn = o.txn AND t.outcome = 1
+        JOIN later_offsets l ON l.history = r.history AND l.part = r.part AND l.step < r.step
+      WHERE r.rec < 0 OR (t.step < l.begun AND l.txn_id = o.txn_id)""",
+    "first_inits": """
+      SELECT e.history, e.client, e.txn_id FROM events e
+        JOIN (SELECT history, min(step) AS step FROM events WHERE kind = 3 AND client >= 0 GROUP BY history, client) f
+          ON f.history = e.history AND f.step = e.step
+      WHERE e.txn_id >= 0""",
+    "rivals": """
+      SELECT history, txn_id FROM events WHERE kind IN (14, 25, 29)
+      UNION
+      SELECT history, txn_id FROM events WHERE kind = 3 GROUP BY history, txn_id HAVING count(DISTINCT client) > 1
+      UNION
+      SELECT h.history, h.txn_id FROM events h
+        JOIN (SELECT history, txn_id, min(step) AS step FROM events WHERE kind = 20 AND error = 0
+              GROUP BY history, txn_id) o ON o.history = h.history AND o.txn_id = h.txn_id AND h.step > o.step
+        LEFT JOIN (SELECT e.history, e.request, e.producer_id FROM events e
+                     JOIN (SELECT history, min(step) AS step FROM events WHERE kind = 3 AND request >= 0
+                           GROUP BY history, request) f ON f.history = e.history AND f.step = e.step) s
+          ON s.history = h.history AND s.request = h.request
+      WHERE h.kind = 20 AND (s.producer_id IS NULL OR s.producer_id < 0)""",
+    **LOG_PARTS,
+}
+
+
+def _again(kinds: str, keys: str, differs: str, where: str = "true") -> str:
+    """Events that differ in a column from the first with the same keys."""
+    return f"""
+      SELECT history, step FROM (
+        SELECT history, step, {differs}, first_value({differs}) OVER (
+          PARTITION BY history, {keys} ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest
+        FROM events WHERE kind IN ({kinds}) AND {where}) n
+      WHERE {differs} <> earliest"""
+
+
+PAIR = "error = 0 AND producer_id >= 0"
+CLIENT_VIOLATIONS = {
+    "commits_kept": """
+      SELECT l.history, l.step FROM left_out l JOIN told t ON t.history = l.history AND t.txn = l.txn AND t.outcome = 1
+    """,
+    "transactions_whole": """
+      SELECT l.history, l.step FROM left_out l
+        JOIN (SELECT DISTINCT history, txn FROM data_reads) r ON r.history = l.history AND r.txn = l.txn""",
+    "commits_acknowledged": """
+      SELECT o.history, o.step FROM own o JOIN told t ON t.history = o.history AND t.txn = o.txn AND t.outcome = 1
+        JOIN asked a ON a.history = o.history AND a.txn = o.txn AND a.outcome = 1
+        LEFT JOIN acks k ON k.history = o.history AND k.rec = o.rec
+      WHERE k.step IS NULL OR k.step > a.step""",
+    "aborts_unread": "SELECT history, step FROM data_reads WHERE told_abort IS NOT NULL",
+    "open_unread": """
+      SELECT history, step FROM data_reads WHERE txn IS NOT NULL AND (asked_abort IS NULL OR asked_abort > step)""",
+    "reads_as_decided": """
+      SELECT history, step FROM data_reads WHERE asked_abort < step AND (asked_commit IS NULL OR asked_commit > step)
+    """,
+    "read_once": _again("51, 52", "rec, part", "spot"),
+    "offsets_hold_one_record": _again("9, 51, 52", "part, spot", "rec", "spot >= 0"),
+    "reads_in_order": """
+      SELECT history, step FROM (
+        SELECT history, step, spot, lag(spot) OVER (PARTITION BY history, client, part ORDER BY step) AS before
+        FROM events WHERE kind = 51) n
+      WHERE spot <= before""",
+    "reads_within_bound": """
+      SELECT r.history, r.step FROM (
+        SELECT history, step, kind, spot, max(CASE WHEN kind = 50 THEN step END)
+            OVER (PARTITION BY history, client, part ORDER BY step) AS fetch
+        FROM events WHERE kind IN (50, 51)) r
+        LEFT JOIN events f ON f.history = r.history AND f.step = r.fetch
+      WHERE r.kind = 51 AND (f.step IS NULL OR r.spot < f.spot OR r.spot >= f.upto)""",
+    "fenced_unread": "SELECT history, step FROM fenced WHERE what = 'sent'",
+    "fenced_appends_unread": "SELECT history, step FROM fenced WHERE what = 'appended'",
+    "fenced_never_commit": "SELECT history, step FROM fenced WHERE what = 'committed'",
+    "pairs_have_one_owner": _again("4, 12, 14", "producer_id, epoch", "client", PAIR),
+    "epochs_never_fall": """
+      SELECT history, step FROM (
+        SELECT history, step, epoch, lag(epoch) OVER (PARTITION BY history, client, producer_id ORDER BY step) AS before
+        FROM given) n
+      WHERE epoch < before""",
+    "epochs_in_range": """
+      SELECT history, step FROM events
+      WHERE error = 0 AND (kind IN (4, 14) OR (kind = 12 AND producer_id >= 0))
+        AND (epoch < 0 OR epoch >= {max_epoch})""",
+    "init_bumps_epoch": """
+      SELECT f.history, f.step FROM fences f WHERE f.asked >= 0 AND EXISTS (
+        SELECT 1 FROM given g WHERE g.history = f.history AND g.producer_id = f.producer_id
+          AND g.step < f.asked AND g.epoch >= f.epoch)""",
+    "lone_client_never_fenced": """
+      SELECT f.history, f.step FROM events f JOIN first_inits i ON i.history = f.history AND i.client = f.client
+        LEFT JOIN rivals r ON r.history = i.history AND r.txn_id = i.txn_id
+        LEFT JOIN (SELECT DISTINCT history FROM events WHERE kind = 26) m ON m.history = f.history
+      WHERE f.kind = 13 AND f.error IN (47, 90) AND r.history IS NULL AND m.history IS NULL""",
+    "group_offsets_stable": """
+      SELECT history, step FROM offset_reads
+      WHERE txn IS NOT NULL AND (told_abort IS NOT NULL OR asked_commit IS NULL OR asked_commit > step)""",
+    "group_offsets_kept": "SELECT history, step FROM older_offsets WHERE what = 'kept'",
+    "group_offsets_forward": "SELECT history, step FROM older_offsets WHERE what = 'forward'",
+}
+
+VIOLATIONS = CLIENT_VIOLATIONS | LOG_VIOLATIONS
+
+
+def query(mode: str = "v2", max_epoch: int = 32767, quiet_end: bool = False) -> str:
+    """One statement that returns (property, history, step) of every violation."""
+    values = {"max_epoch": str(max_epoch), "quiet_end": "1 = 1" if quiet_end else "1 = 0"}
+    values |= {"bump": "1" if mode == "v2" else "0", "idle_aborts": "1 = 1" if mode == "v2" else "1 = 0"}
+    parts = ", ".join(f"{name} AS ({text})" for name, text in PARTS.items())
+    rows = " UNION ALL ".join(
+        f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in VIOLATIONS.items()
+    )
+    text = f"WITH {parts} {rows}"
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def in_duckdb(
+    events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None, text: str | None = None
+) -> dict[str, tuple[int, tuple[int, int]]]:
+    """The verdict of DuckDB on an Arrow table, or on the Parquet files that a glob names."""
+    duck = connection or duckdb.connect()
+    source = f"read_parquet('{events}')" if isinstance(events, str) else "events_table"
+    if not isinstance(events, str):
+        duck.register("events_table", events)
+    renamed = ", ".join(f'"{old}" AS {new}' for old, new in RENAMED.items())
+    dropped = ", ".join(f'"{old}"' for old in RENAMED)
+    duck.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
+    return told(duck.execute(text or query()).fetchall())

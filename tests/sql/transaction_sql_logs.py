@@ -1,0 +1,170 @@
+"""The properties of transactions that speak of logs, in SQL: the second half of `transaction_sql`."""
+
+LOG_PARTS = {
+    "log": """
+      SELECT history, step, kind, part, producer_id, spot, epoch, sequence, rec, outcome, coordinator_epoch,
+        row_number() OVER (PARTITION BY history, part, producer_id ORDER BY spot, step) AS nth
+      FROM events WHERE kind IN (40, 43)""",
+    "marked": """
+      SELECT l.*, lag(l.step) OVER w AS before, lag(l.kind) OVER w AS kind_before, lag(l.epoch) OVER w AS epoch_before,
+        max(CASE WHEN l.kind = 43 THEN l.nth END) OVER (PARTITION BY l.history, l.part, l.producer_id ORDER BY l.nth
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS last_marker,
+        max(CASE WHEN l.kind = 40 THEN l.nth END) OVER (PARTITION BY l.history, l.part, l.producer_id ORDER BY l.nth
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS last_batch,
+        min(CASE WHEN l.kind = 43 THEN l.nth END) OVER (PARTITION BY l.history, l.part, l.producer_id ORDER BY l.nth
+          ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS next_marker,
+        max(l.nth) OVER (PARTITION BY l.history, l.part, l.producer_id) AS length
+      FROM log l WINDOW w AS (PARTITION BY l.history, l.part, l.producer_id ORDER BY l.nth)""",
+    "batches": """
+      SELECT b.history, b.step, b.part, b.producer_id, b.epoch, b.spot, b.rec, m.step AS marker, m.outcome AS fate
+      FROM marked b LEFT JOIN log m ON m.history = b.history AND m.part = b.part AND m.producer_id = b.producer_id
+        AND m.nth = b.next_marker
+      WHERE b.kind = 40""",
+    "decisions": """
+      SELECT b.history, b.marker, b.fate, o.txn FROM batches b
+        LEFT JOIN own o ON o.history = b.history AND o.rec = b.rec
+      WHERE b.marker IS NOT NULL""",
+    "first_at": """
+      SELECT e.history, e.part, e.spot, e.rec, e.step FROM events e
+        JOIN (SELECT history, part, spot, min(step) AS step FROM events WHERE kind = 40 GROUP BY history, part, spot) f
+          ON f.history = e.history AND f.step = e.step""",
+    "logged": """
+      SELECT history, step, txn_id, state, producer_id, epoch, lag(step) OVER w AS before,
+        lag(producer_id) OVER w AS id_before, lag(epoch) OVER w AS epoch_before,
+        lead(step) OVER w AS next_step, lead(state) OVER w AS next_state
+      FROM events WHERE kind = 23 WINDOW w AS (PARTITION BY history, txn_id ORDER BY step)""",
+    "prepared": """
+      SELECT history, producer_id, epoch, CASE WHEN state = 2 THEN 1 ELSE 0 END AS outcome, min(step) AS step
+      FROM logged WHERE state IN (2, 3) GROUP BY history, producer_id, epoch, CASE WHEN state = 2 THEN 1 ELSE 0 END""",
+    "states": """
+      SELECT history, step, kind, CASE WHEN kind = 23 THEN state ELSE 6 END AS state,
+        lag(CASE WHEN kind = 23 THEN state ELSE 6 END) OVER (PARTITION BY history, txn_id ORDER BY step) AS came_from
+      FROM events WHERE kind IN (23, 29)""",
+}
+
+LOG_VIOLATIONS = {
+    "markers_as_told": """
+      SELECT d.history, d.marker AS step FROM decisions d
+        JOIN told t ON t.history = d.history AND t.txn = d.txn
+          AND t.outcome = CASE WHEN d.fate = 1 THEN 0 ELSE 1 END""",
+    "markers_as_decided": """
+      SELECT d.history, d.marker AS step FROM decisions d
+        LEFT JOIN asked a ON a.history = d.history AND a.txn = d.txn AND a.outcome = 1
+      WHERE d.txn IS NOT NULL AND d.fate = 1 AND (a.step IS NULL OR a.step > d.marker)""",
+    "transactions_share_fate": """
+      SELECT history, marker AS step FROM (
+        SELECT history, marker, fate, first_value(fate) OVER (PARTITION BY history, txn ORDER BY marker
+          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest FROM decisions WHERE txn IS NOT NULL) n
+      WHERE fate <> earliest""",
+    "partition_epochs_never_fall": "SELECT history, step FROM marked WHERE epoch < epoch_before",
+    "sequences_follow_on": """
+      SELECT m.history, m.step FROM marked m LEFT JOIN log b ON b.history = m.history AND b.part = m.part
+        AND b.producer_id = m.producer_id AND b.nth = m.last_batch
+      WHERE m.kind = 40 AND m.sequence >= 0 AND m.before IS NOT NULL AND m.sequence <>
+        CASE WHEN b.epoch = m.epoch AND b.sequence < 2147483647 THEN b.sequence + 1 ELSE 0 END""",
+    "appended_once": """
+      SELECT history, step FROM (
+        SELECT history, step, row_number() OVER (PARTITION BY history, rec, part ORDER BY step) AS nth
+        FROM events WHERE kind = 40 AND sequence >= 0) n
+      WHERE nth > 1""",
+    "duplicates_answered_rightly": """
+      SELECT d.history, d.step FROM events d LEFT JOIN first_at b
+        ON b.history = d.history AND b.part = d.part AND b.spot = d.spot
+      WHERE d.kind = 41 AND (b.rec IS NULL OR b.rec <> d.rec)""",
+    "one_epoch_while_open": """
+      SELECT history, step FROM marked WHERE kind = 40 AND kind_before = 40 AND epoch <> epoch_before""",
+    "appended_while_added": """
+      SELECT b.history, b.step FROM marked b LEFT JOIN log m ON m.history = b.history AND m.part = b.part
+        AND m.producer_id = b.producer_id AND m.nth = b.last_marker
+      WHERE b.kind = 40 AND NOT EXISTS (
+        SELECT 1 FROM events c WHERE c.kind = 27 AND c.error = 0 AND c.history = b.history AND c.part = b.part
+          AND c.producer_id = b.producer_id AND c.epoch = b.epoch AND c.step < b.step
+          AND c.step > coalesce(m.step, -1))""",
+    "markers_as_prepared": """
+      SELECT m.history, m.step FROM events m LEFT JOIN prepared p ON p.history = m.history
+        AND p.producer_id = m.producer_id AND p.epoch = m.epoch AND p.outcome = m.outcome
+      WHERE m.kind = 43 AND p.step IS NULL""",
+    "markers_after_prepare": """
+      SELECT m.history, m.step FROM events m JOIN prepared p ON p.history = m.history
+        AND p.producer_id = m.producer_id AND p.epoch = m.epoch AND p.outcome = m.outcome
+      WHERE m.kind = 43 AND p.step > m.step""",
+    "markers_agree": """
+      SELECT history, step FROM (
+        SELECT history, step, outcome, first_value(outcome) OVER (PARTITION BY history, producer_id, epoch ORDER BY step
+          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest FROM events WHERE kind = 43) n
+      WHERE outcome <> earliest""",
+    "markers_of_newest_coordinator": """
+      SELECT history, step FROM (
+        SELECT history, step, coordinator_epoch, lag(coordinator_epoch)
+          OVER (PARTITION BY history, part, producer_id ORDER BY nth) AS before FROM log WHERE kind = 43) n
+      WHERE coordinator_epoch < before""",
+    "reads_as_marked": """
+      SELECT r.history, r.step FROM events r LEFT JOIN first_at f
+          ON f.history = r.history AND f.part = r.part AND f.spot = r.spot AND f.rec = r.rec
+        LEFT JOIN batches b ON b.history = f.history AND b.step = f.step
+      WHERE r.kind = 51 AND (b.fate IS NULL OR b.fate <> 1)""",
+    "fetches_stop_at_stable": """
+      SELECT f.history, f.step FROM (
+        SELECT history, step, kind, upto, max(CASE WHEN kind = 47 THEN step END)
+            OVER (PARTITION BY history, part ORDER BY step) AS moved
+        FROM events WHERE kind IN (47, 50)) f
+        LEFT JOIN events s ON s.history = f.history AND s.step = f.moved
+      WHERE f.kind = 50 AND f.upto > coalesce(s.upto, 0)""",
+    "stable_never_falls": """
+      SELECT history, step FROM (
+        SELECT history, step, upto, lag(upto) OVER (PARTITION BY history, part ORDER BY step) AS before
+        FROM events WHERE kind = 47) n
+      WHERE upto < before""",
+    "stable_below_open": """
+      SELECT s.history, s.step FROM events s WHERE s.kind = 47 AND EXISTS (
+        SELECT 1 FROM batches b WHERE b.history = s.history AND b.part = s.part AND b.spot < s.upto
+          AND (b.marker IS NULL OR b.marker > s.step))""",
+    "none_hanging": """
+      SELECT m.history, m.step FROM marked m LEFT JOIN (
+          SELECT l.history, l.producer_id, l.state FROM logged l
+            JOIN (SELECT history, max(step) AS step FROM logged WHERE producer_id >= 0 GROUP BY history, producer_id) f
+              ON f.history = l.history AND f.step = l.step) c
+        ON c.history = m.history AND c.producer_id = m.producer_id
+      WHERE {quiet_end} AND m.nth = m.length AND m.kind = 40 AND (c.state IS NULL OR c.state <> 1)""",
+    "states_follow_on": """
+      SELECT history, step FROM states WHERE kind = 23 AND came_from IS NOT NULL AND NOT (
+        (state = 0 AND came_from IN (0, 4, 5, 6)) OR (state = 1 AND came_from IN (0, 1, 4, 5))
+        OR (state IN (2, 3) AND came_from = 1) OR (state = 3 AND came_from IN (0, 4, 5) AND {idle_aborts})
+        OR (state = 4 AND came_from = 2) OR (state = 5 AND came_from = 3))""",
+    "logged_epochs_never_fall": """
+      SELECT history, step FROM logged WHERE before IS NOT NULL
+        AND CASE WHEN producer_id = id_before THEN epoch < epoch_before ELSE epoch <> 0 END""",
+    "ends_bump_epoch": """
+      SELECT history, step FROM logged WHERE state IN (2, 3) AND producer_id = id_before AND epoch <= epoch_before""",
+    "prepared_as_asked": """
+      SELECT p.history, p.step FROM logged p WHERE p.state IN (2, 3) AND p.before IS NOT NULL
+        AND NOT (p.state = 3 AND (p.producer_id <> p.id_before OR p.epoch > p.epoch_before + {bump}
+          OR p.epoch >= {max_epoch}))
+        AND NOT EXISTS (SELECT 1 FROM events s WHERE s.kind = 11 AND s.history = p.history AND s.step < p.step
+          AND s.producer_id = p.producer_id AND s.epoch = p.epoch - {bump}
+          AND s.outcome = CASE WHEN p.state = 2 THEN 1 ELSE 0 END)""",
+    "ends_answered_as_logged": """
+      SELECT h.history, h.step FROM events h JOIN (
+          SELECT e.history, e.request, e.producer_id, e.epoch, e.outcome FROM events e
+            JOIN (SELECT history, min(step) AS step FROM events WHERE kind = 11 AND request >= 0
+                  GROUP BY history, request) f ON f.history = e.history AND f.step = e.step) s
+          ON s.history = h.history AND s.request = h.request
+        LEFT JOIN prepared p ON p.history = s.history AND p.producer_id = s.producer_id
+          AND p.epoch = s.epoch + {bump} AND p.outcome = s.outcome
+      WHERE h.kind = 22 AND h.error = 0 AND (p.step IS NULL OR p.step > h.step)""",
+    "init_answered_when_idle": """
+      SELECT h.history, h.step FROM (
+        SELECT history, step, kind, producer_id, epoch, error, max(CASE WHEN kind = 23 THEN step END)
+            OVER (PARTITION BY history, txn_id ORDER BY step) AS latest
+        FROM events WHERE kind = 23 OR (kind = 20 AND error = 0)) h
+        LEFT JOIN events l ON l.history = h.history AND l.step = h.latest
+      WHERE h.kind = 20 AND (l.step IS NULL OR l.state <> 0 OR l.producer_id <> h.producer_id OR l.epoch <> h.epoch)""",
+    "completed_after_markers": """
+      SELECT p.history, p.next_step AS step FROM (
+        SELECT b.history, b.step, b.marker, min(p.step) AS prepare FROM batches b
+          JOIN logged p ON p.history = b.history AND p.producer_id = b.producer_id AND p.state IN (2, 3)
+            AND p.step > b.step
+        WHERE b.producer_id >= 0 GROUP BY b.history, b.step, b.marker) b
+        JOIN logged p ON p.history = b.history AND p.step = b.prepare
+      WHERE p.next_state >= 4 AND (b.marker IS NULL OR b.marker > p.next_step)""",
+}
