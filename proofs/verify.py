@@ -13,16 +13,15 @@ from typing import Any
 
 from fencepost.proofs.agreement import agree
 from fencepost.proofs.conformance import conformance_of
-from fencepost.proofs.engines import contradictions, result, run_bounded, run_features, run_induction, run_progress
+from fencepost.proofs.engines import contradictions, result
 from fencepost.proofs.generate import generate
 from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
+from fencepost.proofs.variants import judge_all
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.location import Location
 
-DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
-"""Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
 EXAMPLES = {"smoke": 40, "ci": 150, "nightly": 2000}
 """Programs that agreement tries on the reference implementation."""
 HISTORIES = {"smoke": 200, "ci": 5000, "nightly": 500_000}
@@ -61,54 +60,14 @@ def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Callable[[st
 
 
 def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _: int) -> Iterator[tuple[str, Result]]:
-    for variant in (v for v in entry.variants if v.main):
-        heading = f"{entry.name}/{variant.name}: {variant.says}"
-        bound = bounds_of(variant, profile)
-        proofs = run_induction(entry, variant) if variant.proof else []
-        for found in proofs:
-            yield heading, found
-        results, explored = run_features(entry, variant, profile)
-        bounded = run_bounded(entry, variant, bound, _depth(variant, profile))
-        for found in (*results, *bounded, *run_progress(entry, variant)):
-            yield heading, found
-        spared = {name for name, action in variant.spec.actions.items() if action.dead}
-        taken = {name for made in explored.values() for name, count in made.taken.items() if count}
-        idle = [name for name in variant.spec.actions if name not in taken | spared]
-        if idle:
-            proved = "; proved with them" if proofs and all(r.verdict == "holds" for r in proofs) else ""
-            made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}{proved}")
-        made.open += [f"{entry.name}/{variant.name}: {words}" for r in results for words in _of_core(r)]
-        if variant.progress_bounds:
-            made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
-
-
-def _of_core(found: Result) -> Iterator[str]:
-    """What a refinement that holds leaves open: the steps of the core that nothing is, and those that something is
-    although the refinement names others."""
-    if never := found.evidence.get("never"):
-        yield f"no explored step is {found.evidence['core']}'s {', '.join(never)}"
-    for words in found.evidence.get("unsaid", ()):
-        yield f"{words} of {found.evidence['core']} as well, which {found.property} does not say"
-
-
-def _depth(variant: Variant, profile: Profile) -> int:
-    return variant.depth.get(profile, DEPTH[profile])
-
-
-def _small(variant: Variant) -> str:
-    return " and of ".join(", ".join(f"{k} {v}" for k, v in bound.items() if v) for bound in variant.progress_bounds)
+    for judged in judge_all(entry, [v for v in entry.variants if v.main], profile):
+        made.open += judged.open
+        yield from judged.results
 
 
 def _other_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _: int) -> Iterator[tuple[str, Result]]:
-    for variant in (v for v in entry.variants if not v.main):
-        heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
-        bound = bounds_of(variant, profile)
-        results, _explored = run_features(entry, variant, profile)
-        bounded = run_bounded(entry, variant, bound, _depth(variant, profile))
-        for found in (*results, *bounded, *run_progress(entry, variant)):
-            # A bounded check that ends before the predicted violation has nothing to say about it.
-            if found.engine != "bounded" or found.as_expected or found.verdict == "violated":
-                yield heading, found
+    for judged in judge_all(entry, [v for v in entry.variants if not v.main], profile):
+        yield from judged.results
 
 
 def _claims(made: Verification, entry: ProtocolEntry, _profile: Profile, _seed: int) -> Iterator[tuple[str, Result]]:

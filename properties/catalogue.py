@@ -151,11 +151,12 @@ def protocols() -> dict[str, ProtocolEntry]:
     """Every protocol by name.  Imported when asked for, since tracing all of them takes a moment."""
     from .id_blocks.catalogue import ID_BLOCKS
     from .kip618_yardstick import YARDSTICK
-    from .transactions.catalogue_reading import READ_COMMITTED
+    from .transactions.catalogue import TRANSACTIONS
     from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
+    from .transactions.catalogue_reading import READ_COMMITTED
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
-    return {entry.name: entry for entry in (ID_BLOCKS, IDEMPOTENCE, TRANSACTIONAL_OFFSETS, READ_COMMITTED, YARDSTICK)}
+    return {entry.name: entry for entry in (ID_BLOCKS, TRANSACTIONS, IDEMPOTENCE, TRANSACTIONAL_OFFSETS, READ_COMMITTED, YARDSTICK)}
 
 
 def find(name: str) -> tuple[ProtocolEntry, Variant | None]:

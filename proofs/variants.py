@@ -1,0 +1,102 @@
+"""Every engine on one variant; and on many, as many at a time as there are cores.
+
+Variants do not need one another, so that each may be judged in a process of its own; the results come in the order of
+the catalogue whoever is done first.
+"""
+
+import multiprocessing
+import os
+import pickle
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from fencepost.proofs.engines import run_bounded, run_features, run_induction, run_progress
+from fencepost.proofs.results import Result
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
+
+DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
+"""Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
+
+
+@dataclass
+class Judged:
+    """The verdicts on one variant, each with the heading it belongs under; ``open``: what the bounds leave unchecked."""
+
+    results: list[tuple[str, Result]] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+
+def judge_all(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile) -> Iterator[Judged]:
+    """What each variant's engines say, in the order given."""
+    # Copies, without what was computed of them: terms are equal only within one process.
+    bare = replace(entry, variants=(), claims=(), scenarios=())
+    jobs = [(bare, replace(variant), profile) for variant in variants]
+    workers = min(len(os.sched_getaffinity(0)), len(jobs))
+    if workers < 2 or not _travels(jobs):
+        yield from map(_judge, jobs)
+        return
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+        yield from pool.imap(_judge, jobs)
+
+
+def _travels(jobs: Sequence[tuple[ProtocolEntry, Variant, Profile]]) -> bool:
+    """A protocol that was written into a running program cannot be imported by another process."""
+    try:
+        pickle.dumps(jobs)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return all(job[1].properties.__module__ != "__main__" for job in jobs)
+
+
+def _judge(job: tuple[ProtocolEntry, Variant, Profile]) -> Judged:
+    entry, variant, profile = job
+    return judge_main(entry, variant, profile) if variant.main else judge_other(entry, variant, profile)
+
+
+def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
+    """A protocol as it should be: proof, complete search, bounded check, progress."""
+    heading = f"{entry.name}/{variant.name}: {variant.says}"
+    proofs = run_induction(entry, variant) if variant.proof else []
+    results, explored = run_features(entry, variant, profile)
+    bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth(variant, profile))
+    found = [*proofs, *results, *bounded, *run_progress(entry, variant)]
+    made = Judged([(heading, result) for result in found])
+    spared = {name for name, action in variant.spec.actions.items() if action.dead}
+    taken = {name for exploration in explored.values() for name, count in exploration.taken.items() if count}
+    idle = [name for name in variant.spec.actions if name not in taken | spared]
+    if idle:
+        proved = "; proved with them" if proofs and all(r.verdict == "holds" for r in proofs) else ""
+        made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}{proved}")
+    made.open += [f"{entry.name}/{variant.name}: {words}" for r in results for words in _of_core(r)]
+    if variant.progress_bounds:
+        made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
+    return made
+
+
+def judge_other(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
+    """A mistake, or a rejected alternative: no proof is asked for."""
+    heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
+    results, _ = run_features(entry, variant, profile)
+    bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth(variant, profile))
+    # A bounded check that ends before the predicted violation has nothing to say about it.
+    telling = [r for r in bounded if r.as_expected or r.verdict == "violated"]
+    return Judged([(heading, result) for result in (*results, *telling, *run_progress(entry, variant))])
+
+
+def _of_core(found: Result) -> Iterator[str]:
+    """What a refinement that holds leaves open: the steps of the core that nothing is, and those that something is
+    although the refinement names others."""
+    if never := found.evidence.get("never"):
+        yield f"no explored step is {found.evidence['core']}'s {', '.join(never)}"
+    for words in found.evidence.get("unsaid", ()):
+        yield f"{words} of {found.evidence['core']} as well, which {found.property} does not say"
+
+
+def _depth(variant: Variant, profile: Profile) -> int:
+    return variant.depth.get(profile, DEPTH[profile])
+
+
+def _small(variant: Variant) -> str:
+    return " and of ".join(", ".join(f"{k} {v}" for k, v in bound.items() if v) for bound in variant.progress_bounds)
