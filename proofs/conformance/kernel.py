@@ -26,10 +26,11 @@ from fencepost.proofs.conformance.lockstep import Misfit, misfits
 from fencepost.proofs.conformance.observed import Check, Phase, phases_by_kind
 from fencepost.proofs.conformance.plainly import PlainReplay
 from fencepost.proofs.replay import Undecided
-from fencepost.properties.history import HistoryError, Kind, Manifest
+from fencepost.properties.history import ID_BLOCKS, HistoryError, Kind, Manifest
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.id_blocks.observations import BY_VARIANT, COLUMNS
 
+OBSERVED = {ID_BLOCKS.protocol: BY_VARIANT}  # by protocol: what events mean to its model
 VARIANTS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
 MODEL_OF_MODE = {"kraft": "kraft", "zookeeper": "bridge", "bridge": "bridge"}
 NO_SUCH_KIND = Check("kind", "the protocol has such an event")
@@ -131,6 +132,8 @@ def conformance_kernel(variant: str, config: Mapping[str, Any]) -> ConformanceKe
 
 def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
     """The kernel for the histories of a directory, or why the model cannot be held against them."""
+    if manifest.protocol not in OBSERVED:
+        return Undecided(f"the model of {manifest.protocol} does not say what the events of a history mean to it")
     mode = str(manifest.config.get("mode", "kraft"))
     if mode not in MODEL_OF_MODE:
         return Undecided(f"no model for mode {mode!r}")

@@ -61,7 +61,7 @@ def markers_agree(view: TransactionView) -> Rows:
     return found(rows, view.columns["outcome"][rows] != view.columns["outcome"][first], first)
 
 
-def markers_of_newest_coordinator(view: TransactionView) -> Rows:
+def coordinators_never_older(view: TransactionView) -> Rows:
     """Markers of one producer id on one partition, by offset, against the one before."""
     log = view.log
     marker = log.before(view.log_is_marker)

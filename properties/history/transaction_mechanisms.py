@@ -75,9 +75,9 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         _MARKERS, modes=("v2",),
     ),
     HistoryProperty(
-        "markers_of_newest_coordinator", "txn.11",
+        "coordinators_never_older", "txn.11",
         "the coordinator epochs of a producer id's markers on a partition never go down",
-        _OF_ID, logs.markers_of_newest_coordinator, saying("from an older coordinator than"),
+        _OF_ID, logs.coordinators_never_older, saying("from an older coordinator than"),
         _MARKERS,
     ),
     HistoryProperty(

@@ -135,7 +135,7 @@ PLANTS: Mapping[str, Plant] = {
         {"markers_agree": 1, "markers_as_prepared": 1},
     ),
     "marker of an older coordinator": Plant(
-        (change(Kind.marker_appended, 12, coordinator_epoch=3),), {"markers_of_newest_coordinator": 1},
+        (change(Kind.marker_appended, 12, coordinator_epoch=3),), {"coordinators_never_older": 1},
     ),
     "read where nothing lies": Plant(
         (change(Kind.record_read, 7, offset=7),), {"reads_as_marked": 1},

@@ -181,6 +181,7 @@ TRANSACTIONS = ProtocolEntry(
         ),
     ),
     REASONS,
+    simulators=(("v2", "fencepost.reference_impl.transactions:simulate_with_stats", {"mode": "v2", "events": 300}),),
     scenarios=(
         _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1-verified", "v2"),
         _scenario("KAFKA-14402", "a late record opens a transaction that nobody will end", "v1", "v1-verified-prompt"),

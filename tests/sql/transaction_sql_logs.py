@@ -93,7 +93,7 @@ LOG_VIOLATIONS = {
         SELECT history, step, outcome, first_value(outcome) OVER (PARTITION BY history, producer_id, epoch ORDER BY step
           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest FROM events WHERE kind = 43) n
       WHERE outcome <> earliest""",
-    "markers_of_newest_coordinator": """
+    "coordinators_never_older": """
       SELECT history, step FROM (
         SELECT history, step, coordinator_epoch, lag(coordinator_epoch)
           OVER (PARTITION BY history, part, producer_id ORDER BY nth) AS before FROM log WHERE kind = 43) n
