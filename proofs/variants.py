@@ -21,7 +21,7 @@ DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
 
 @dataclass
 class Judged:
-    """The verdicts on one variant, each with the heading it belongs under; ``open``: what the bounds leave unchecked."""
+    """The verdicts on a variant, each with the heading it belongs under; ``open``: what the bounds leave unchecked."""
 
     results: list[tuple[str, Result]] = field(default_factory=list)
     open: list[str] = field(default_factory=list)

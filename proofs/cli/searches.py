@@ -1,5 +1,6 @@
 """``prove``, ``explore`` and ``necessity``: one engine each, on one protocol or variant."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
