@@ -1,5 +1,21 @@
 """The plug: a whole cluster with its clients behind the few operations by which a driver moves it, step by step.
 
+>>> system = reference({"seed": 1, "mode": "v2", "clients": 1, "partitions": 1})
+>>> system.init(0)  # initTransactions(): a request leaves
+True
+>>> system.messages()
+[(0, 'init', 'client-0', 'coordinator', 0)]
+>>> system.deliver(0)
+>>> system.log_append()  # the new epoch is recorded, and answered
+True
+>>> system.messages()
+[(1, 'init_answer', 'coordinator', 'client-0', 0)]
+>>> system.deliver(1)
+>>> system.begin(0) and system.send(0, 0)
+True
+>>> system.read(reader=0, partition=0)  # nothing is committed, nothing even appended
+[]
+
 Nothing happens between two calls: deliveries, appends to the transaction log and time are the driver's. `Parts` are
 the pieces that a broken implementation replaces.
 """

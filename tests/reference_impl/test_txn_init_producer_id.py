@@ -72,6 +72,19 @@ def test_foreign_producer_id_is_fenced():
     assert bench.init(9, 0)[0] == E.PRODUCER_FENCED
 
 
+def test_foreign_producer_id_cannot_end_a_transaction():
+    """txn.2: a foreign producer id leaves the open transaction alone; an older epoch of the same id ends it."""
+    bench = Bench()
+    bench.init()
+    bench.init()
+    bench.add(0, 1)
+    assert bench.init(9, 1)[0] == E.PRODUCER_FENCED
+    assert bench.state == S.ONGOING
+    assert bench.init(0, 0)[0] == E.CONCURRENT_TRANSACTIONS
+    assert bench.state == S.COMPLETE_ABORT
+    assert bench.init(0, 0)[0] == E.PRODUCER_FENCED
+
+
 def test_id_without_epoch_takes_any_pair():
     """txn.20: after its id has expired a producer's old pair is as good as none (the hole of KAFKA-18019)."""
     assert Bench().init(9, 4) == (0, 0, 0)

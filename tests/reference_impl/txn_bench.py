@@ -90,7 +90,8 @@ class Bench:
     def flow(self, *kinds):
         """Deliver everything (of these kinds), oldest first, and what that sends; appends stay unfinished."""
         while flying := [m for m in self.system.messages() if not kinds or m[1] in kinds]:
-            self.system.deliver(flying[0][0])
+            for number, *_ in flying:
+                self.system.deliver(number)
 
     def flying(self, kind):
         """The numbers of the messages of one kind in flight."""
