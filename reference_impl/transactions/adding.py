@@ -26,21 +26,19 @@ class PartitionAdding(TransactionTiming):
     def receive_add(self, message: Message) -> None:
         """A client adds a partition, or the offsets partition of a group (txn.6)."""
         request: AddPartitionsToTxnRequest | AddOffsetsToTxnRequest = message.body.data
-        if isinstance(request, AddOffsetsToTxnRequest):
-            partition, first, end = (
-                self.env.config.partitions + request.group_id,
-                self.env.config.partitions,
-                self.env.config.all_partitions,
-            )
-        else:
-            partition, first, end = request.partition, 0, self.env.config.all_partitions
-        asked = AddPartitionsToTxnRequest(
-            request.transactional_id, request.producer_id, request.producer_epoch, partition
-        )
-        if first <= partition < end:
+        partition = self.partition_of(request)
+        producer = request.transactional_id, request.producer_id, request.producer_epoch
+        asked = AddPartitionsToTxnRequest(*producer, partition)
+        if 0 <= partition < self.env.config.all_partitions:
             self.add(asked, partial(self.answer_add, message, asked))
         else:
             self.answer_add(message, asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def partition_of(self, request: AddPartitionsToTxnRequest | AddOffsetsToTxnRequest) -> int:
+        """The partition meant; offsets partitions are numbered behind the data partitions, one per group."""
+        if isinstance(request, AddPartitionsToTxnRequest):
+            return request.partition
+        return self.env.config.partitions + request.group_id
 
     def receive_check(self, message: Message) -> None:
         """A leader asks whether a producer may write: v1-verified only looks, v2 adds the partition (txn.15)."""
