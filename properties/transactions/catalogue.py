@@ -183,8 +183,9 @@ TRANSACTIONS = ProtocolEntry(
     REASONS,
     simulators=(("v2", "fencepost.reference_impl.transactions:simulate_with_stats", {"mode": "v2", "events": 300}),),
     scenarios=(
-        _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1-verified", "v2"),
-        _scenario("KAFKA-14402", "a late record opens a transaction that nobody will end", "v1", "v1-verified-prompt"),
+        _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1", "v2"),
+        _scenario("KAFKA-17754-verified", "verification does not help against that", "v1-verified", "v2"),
+        _scenario("KAFKA-14402", "a late record opens a transaction that nobody will end", "v1", "v1-verified"),
         _scenario("KAFKA-14884", "verification and append are two steps", "v1-verified-without-recheck", "core-v1-verified-prompt"),
         _scenario("KAFKA-14884-ABA", "one question is taken for another", "v1-verified-any-question", "core-v1-verified-prompt"),
         _scenario("KAFKA-6119", "a time-out aborts without a fence", "v1-time-out-without-bump", "core-v1-prompt"),
