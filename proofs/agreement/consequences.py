@@ -14,7 +14,7 @@ class _Monitoring:
         self.monitor = monitor
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        self.monitor.watch(made)
+        self.monitor.watch(made, messages)
 
 
 def going_on(agreeing: Agreeing, factory: Factory, program: Program, expecting: frozenset[str]) -> str:

@@ -149,11 +149,20 @@ def _shortest(search: Search, name: str, failing: Sequence[Program], wanted: str
     """The failure with the shortest program, of those that look shortest; each is shrunk.  ``wanted``: it breaks this
     promise, as predicted."""
 
+    composite = search.agreeing.composite
+
+    def opaque(program: Program) -> bool:
+        """Does it fail in a call of which one can't see what it does?"""
+        return program.calls[-1].name in composite
+
+    programs = sorted(failing, key=lambda program: (opaque(program), len(program.calls)))[:SHRUNK]
+    all_opaque = opaque(programs[0])
+    programs = [program for program in programs if opaque(program) == all_opaque]
+
     def fails(program: Program) -> Program | None:
         again = search.replay(program, wanted)
-        return None if again is None else again.program
+        return None if again is None or opaque(again.program) > all_opaque else again.program
 
-    programs = sorted(failing, key=lambda program: len(program.calls))[:SHRUNK]
     if any(fails(program) is None for program in programs):
         raise ImplementationError(_not_deterministic(name or repr(search.factory)))
     shrunk = [shrink(search.agreeing, program, fails) for program in programs]

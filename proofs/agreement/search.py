@@ -42,7 +42,7 @@ class Watch:
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         if made.error is not None:
             raise Disagreed(Evidence(made, None, ()), (FalseConjunct("plug", "", f"the call raised {made.error!r}"),))
-        self.monitor.watch(made)
+        self.monitor.watch(made, messages)
         if self.tracker is not None:
             self.tracker.watch(made, messages)
         else:

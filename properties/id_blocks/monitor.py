@@ -3,11 +3,11 @@
 What the model disagrees with may be harmless; an id handed out twice is not.  This tells the two apart.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..agreement import Broken
-from ..driving import Made, read
+from ..driving import Made, Message, read
 
 
 class Monitor:
@@ -26,7 +26,7 @@ class Monitor:
         """The first promise broken, in words; empty if none is."""
         return str(self.found or "")
 
-    def watch(self, made: Made) -> None:
+    def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of a call: a client was given an id, even if no event says so."""
         self.feed(made.events)
         if made.call.name == "init_producer_id" and not any(read(e, "kind") == "id_handed_out" for e in made.events):
