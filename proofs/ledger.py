@@ -14,24 +14,25 @@ from fencepost.proofs.induction import prove
 from fencepost.proofs.necessity import Necessity
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import ProtocolEntry, Variant
+from fencepost.properties.catalogue import ProtocolEntry, Variant, features_of
 
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 
 
-def ledger(entry: ProtocolEntry, judged: Sequence[Necessity], tests: Path | None = None) -> str:
-    """The table of a protocol.  ``tests``: the folder in which interface rules are looked for, if there is one."""
+def ledger(entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None = None) -> str:
+    """The table of a protocol and its parts.  ``tests``: the folder in which interface rules are looked for, if there
+    is one."""
     prefixes = {n.rule.split(".")[0] for n in judged}
     rules = [rule for number, rule in RULES.items() if number.split(".")[0] in prefixes]
-    proofs = _proved(entry)
-    return HEAD + "".join(
-        f"| {r.number} | {r.kind} | {r.says} | {_verdict(r, entry, judged, proofs, tests)} |\n" for r in rules
-    )
+    proofs: dict[str, str] = {}
+    for entry in entries:
+        for rule, words in _proved(entry).items():
+            proofs[rule] = f"{proofs[rule]}, {words}" if rule in proofs else words
+    rows = ((r, _verdict(r, judged, proofs, tests)) for r in rules)
+    return HEAD + "".join(f"| {r.number} | {r.kind} | {r.says} | {verdict} |\n" for r, verdict in rows)
 
 
-def _verdict(
-    rule: Rule, entry: ProtocolEntry, judged: Sequence[Necessity], proofs: dict[str, str], tests: Path | None
-) -> str:
+def _verdict(rule: Rule, judged: Sequence[Necessity], proofs: dict[str, str], tests: Path | None) -> str:
     if rule.kind == "interface":
         return _tested(rule.number, tests)
     if rule.number in proofs:
@@ -57,22 +58,32 @@ def _sentences(mine: Iterable[Necessity]) -> Iterable[str]:
 
 def _proved(entry: ProtocolEntry) -> dict[str, str]:
     """Promises and claims: in which variants they are proved, and progress within which bounds it holds."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     proved: dict[tuple[str, str], bool] = {}
-    for variant in (v for v in entry.variants if v.main and v.proof):
-        verdicts = prove(variant.spec, variant.kept).verdicts
+    for variant in (v for v in entry.variants if v.main):
+        verdicts = prove(variant.spec, variant.kept).verdicts if variant.proof else {}
         for name, item in variant.kept.items():
-            if item.role == "promise" and item.rule is not None:
+            if item.rule is None or RULES[item.rule].kind != "promise":
+                continue
+            words = found.setdefault(item.rule, {})
+            if item.role == "promise" and variant.proof:
                 proved[variant.name, name] = verdicts[name] == "holds"
-                found.setdefault(item.rule, []).append(
-                    f"{variant.name} {'**proved**' if verdicts[name] == 'holds' else verdicts[name]}"
-                )
-            if item.role == "progress" and item.rule is not None and RULES[item.rule].kind == "promise":
-                found.setdefault(item.rule, []).append(f"{variant.name} {_progress(variant, name)}")
+                words[f"{variant.name} {'**proved**' if verdicts[name] == 'holds' else verdicts[name]}"] = None
+            elif item.role == "promise" and not words:
+                words[f"{variant.name} {_explored(variant, name)}"] = None
+            elif item.role == "progress" and variant.progress_bounds:
+                words[f"{variant.name} {_progress(variant, name)}"] = None
     for claim in entry.claims:
         holds = all(proved.get((claim.variant, name), False) for name in claim.properties)
-        found[claim.rule] = [f"**proved** in {claim.variant}" if holds else "not proved"]
+        found[claim.rule] = {f"**proved** in {claim.variant}" if holds else "not proved": None}
     return {rule: ", ".join(words) for rule, words in found.items()}
+
+
+def _explored(variant: Variant, name: str) -> str:
+    """Of a promise that no core has: every reachable state within bounds, one feature at a time."""
+    asked = {name: variant.asked[name]}
+    bounds = features_of(variant, "smoke").values()
+    return "violated" if any(explore(variant.spec, asked, b).violated for b in bounds) else "**holds-bounded**"
 
 
 def _progress(variant: Variant, name: str) -> str:

@@ -101,7 +101,8 @@ class ProtocolEntry:
 
     ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant,
     module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.
-    ``verified``: does ``fencepost verify`` include it when no protocol is named?"""
+    ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
+    hold the rest of its rules, where it has been cut into several."""
 
     name: str
     says: str
@@ -112,6 +113,7 @@ class ProtocolEntry:
     claims: tuple[Claim, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     verified: bool = True
+    parts: tuple[str, ...] = ()
 
     def variant(self, name: str) -> Variant:
         for candidate in self.variants:
@@ -154,9 +156,16 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .transactions.catalogue import TRANSACTIONS
     from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
     from .transactions.catalogue_reading import READ_COMMITTED
+    from .transactions.catalogue_recovery import TRANSACTION_LOG
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
-    return {entry.name: entry for entry in (ID_BLOCKS, TRANSACTIONS, IDEMPOTENCE, TRANSACTIONAL_OFFSETS, READ_COMMITTED, YARDSTICK)}
+    return {entry.name: entry for entry in (ID_BLOCKS, TRANSACTIONS, IDEMPOTENCE, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG, READ_COMMITTED, YARDSTICK)}
+
+
+def whole_of(entry: ProtocolEntry) -> list[ProtocolEntry]:
+    """A protocol with the parts that it has been cut into."""
+    known = protocols()
+    return [entry, *(known[part] for part in entry.parts)]
 
 
 def find(name: str) -> tuple[ProtocolEntry, Variant | None]:

@@ -9,7 +9,7 @@ from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chose
 from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, errors, spinner, verdict_sign
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, features_of
+from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, features_of, whole_of
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.explore import Exploration
@@ -171,8 +171,9 @@ def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | N
         what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
         console.print(f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}", markup=False)
 
-    with spinner(f"necessity of {entry.name}"):
-        every = run(entry, profile, rule=rule, told=told)
+    entries = whole_of(entry)
+    with spinner(f"necessity of {', '.join(e.name for e in entries)}"):
+        every = [found for e in entries for found in run(e, profile, rule=rule, told=told)]
     if rule is not None and not every:
         raise CatalogueError(_nothing_to_judge(entry, rule))
     if json_file is not None:
@@ -181,7 +182,7 @@ def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | N
         from fencepost.proofs.ledger import ledger
 
         tests = Path("tests")
-        table.write_text(ledger(entry, every, tests if tests.is_dir() else None), encoding="utf-8")
+        table.write_text(ledger(entries, every, tests if tests.is_dir() else None), encoding="utf-8")
     return 1 if any(found.verdict in ("survives-bounded", "refuted") for found in every) else 0
 
 
