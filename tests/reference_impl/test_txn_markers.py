@@ -2,7 +2,13 @@
 
 import pytest
 from fencepost.reference_impl.transactions.errors import ErrorCode as E
-from fencepost.reference_impl.transactions.messages import AddPartitionsToTxnRequest, Batch, EndTxnRequest
+from fencepost.reference_impl.transactions.messages import (
+    AddPartitionsToTxnRequest,
+    Batch,
+    EndTxnRequest,
+    ProduceRequest,
+    WriteTxnMarkersRequest,
+)
 from fencepost.reference_impl.transactions.states import TransactionState as S
 from txn_bench import V1, V2, VERIFIED, Bench
 
@@ -191,3 +197,20 @@ def test_second_copy_of_a_v1_marker_ends_the_next_transaction():
 def newer_marker(bench, epoch, coordinator_epoch):
     """What another coordinator has written to partition 0."""
     return Batch(len(bench.log().batches), 0, epoch, -1, -1, True, 0, 0, 0, coordinator_epoch)
+
+
+def test_second_copy_of_a_v2_marker_voids_the_next_question():
+    """txn.15: a marker's late copy is accepted as a retry, and takes the guard of the transaction that has just begun.
+
+    As shipped: its producer, though nobody else uses its id, is told INVALID_TXN_STATE.
+    """
+    bench = Bench(V2)
+    bench.init()
+    bench.produce(0, 0)
+    bench.end(0, 0)
+    number = bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 1, 0, 1))
+    bench.flow("produce")
+    bench.send("marker", "partition-0", WriteTxnMarkersRequest(0, 1, True, 0, 0, 2))
+    bench.settle()
+    assert not bench.events("marker_refused")
+    assert bench.answers[number].error_code == E.INVALID_TXN_STATE
