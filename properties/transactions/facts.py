@@ -1,5 +1,5 @@
-"""What everybody could know of a history so far: who holds which pair, whose transaction a record is, what was asked for
-and told, which fences were acknowledged, how late it is, and which copies came late.
+"""What everybody could know of a history so far: who holds which pair, whose transaction a record is, what was asked
+for and told, which fences were acknowledged, how late it is, and which copies came late.
 
 The views of the monitor (`monitor_clients`, `monitor_coordinator`, `monitor_partitions`, `monitor_quiet`) judge by it.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from ..agreement import Broken
 from ..driving import Event, Made, read
 from .plug import Message
+from .programs import EXPIRY_MS
 
 ABORT, COMMIT = 0, 1
 WORDS = {ABORT: "abort", COMMIT: "commit"}
@@ -18,7 +19,6 @@ WORDS = {ABORT: "abort", COMMIT: "commit"}
 Pair = tuple[int, int]
 """(producer id, epoch)."""
 NOBODY: Pair = (-1, -1)
-DAY_MS = 24 * 3_600_000
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Facts:
         name = made.call.name
         if name == "advance":
             self.now_ms += made.call.value
-            self.doubtful_init |= made.call.value >= DAY_MS  # the id may be forgotten
+            self.doubtful_init |= made.call.value >= EXPIRY_MS  # the id may be forgotten
         elif name == "fail_over":
             self.doubtful_init |= bool(self._awaiting)
         elif name == "settle":

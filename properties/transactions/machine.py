@@ -132,6 +132,12 @@ class Bursts(Steps):
         """A copy arrives when the next transaction has begun."""
         self.copy_in_next(slot, partition, kind, commits, moment)
 
+    @precondition(lambda self: self.late)
+    @rule(slot=slots, partition=partitions, commits=st.tuples(st.booleans(), st.booleans()), moment=st.integers(1, 3))
+    def late_end(self, slot: int, partition: int, commits: tuple[bool, bool], moment: int) -> None:
+        """The end of one transaction decides the next (KAFKA-17754)."""
+        self.copy_in_next(slot, partition, "end", commits, moment)
+
     @rule(slot=slots, partition=partitions, order=st.integers(0, 3))
     def commit_races_time_out(self, slot: int, partition: int, order: int) -> None:
         self.race_time_out(slot, partition, order)

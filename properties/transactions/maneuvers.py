@@ -11,10 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from ..driving import Made, Run, Session
 from .plug import Message
-from .programs import Call, delivery
+from .programs import EXPIRY_MS, Call, delivery
 
 BURST = 60  # deliveries in a burst at most
-TIME_OUT_MS, CHECK_MS, BACKOFF_MS, EXPIRY_MS = 60_000, 10_000, 100, 8 * 24 * 3_600_000
+TIME_OUT_MS, CHECK_MS, BACKOFF_MS = 60_000, 10_000, 100
 READERS = 2  # that read on and on; those of the end read everything from the start
 FIRST_READER_AT_THE_END = 100
 
@@ -157,8 +157,8 @@ class Maneuvers(Driver):
             self.go_on()
 
     def copy_in_next(self, slot: int, partition: int, kind: str, commits: tuple[bool, bool], moment: int) -> None:
-        """``moment``: the copy comes when the next transaction is begun, has a record, has two, is about to be ended, or
-        is being ended."""
+        """``moment``: the copy comes when the next transaction is begun, has a record, has two, is about to end, or is
+        being ended."""
         if kind == "init":
             slot = self.slot(slot)
             self.call("init", slot=slot)

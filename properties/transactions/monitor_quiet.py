@@ -74,7 +74,9 @@ class Quiet:
                 )
                 yield verdict("txn.P4", words, None, pair, check=check)
             else:
-                words = f"record {record} is not to be read on partition {partition}, and others of transaction {number} are"
+                words = (
+                    f"record {record} of transaction {number} is not to be read on partition {partition}; others are"
+                )
                 yield verdict("txn.P2", words, None, pair, check=check)
 
     def _alike(self, result: Settled) -> Iterator[Verdict]:

@@ -11,6 +11,7 @@ from ..driving import Program, Spelled
 from .plug import COLUMNS, Message, System
 
 SETTLING = "fencepost.properties.transactions.settling"
+EXPIRY_MS = 8 * 24 * 3_600_000  # an implementation that is busy would send thousands of requests in the time
 SLOTTED = frozenset({"init", "begin", "commit", "abort", "restart_client"})
 
 
@@ -19,7 +20,8 @@ class Call:
     """One call.  ``deliver`` and ``drop`` say which message by ``kind``, ``source``, ``target`` and ``nth``.
 
     ``slot``: of a producer, or the number of a reader.  ``value``: milliseconds; or 1 and 0 for success and failure of
-    ``log_append``, a durable ``fail_over`` or not, read_committed or not.  ``settle`` and ``probe`` see `settling`.
+    ``log_append``, a durable ``fail_over`` or not, read_committed or not.  For ``settle``, ``probe``, and to ``advance``
+    by a week and more see `settling`.
     """
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
@@ -62,6 +64,8 @@ class Call:
                 return Spelled(keywords={} if self.value else {"durable": False})
             case "change_leader":
                 return Spelled((self.partition,))
+            case "advance" if self.value >= EXPIRY_MS:
+                return Spelled(helper=f"{SETTLING}:expire")
             case "advance":
                 return Spelled((self.value,))
             case "read":

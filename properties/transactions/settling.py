@@ -16,6 +16,7 @@ RETRY_MS, WAIT_MS, WAITS = 100, 30_000, 4
 as quiet: transactions time out within 70 s."""
 ROUNDS, DELIVERIES, STORMS = 150, 300, 2
 """More waits, more deliveries without one, or more often as many, and it counts as going on for ever."""
+HOUR_MS, EXPIRY_HOURS = 3_600_000, 8 * 24
 PROBE_READER = 500
 
 
@@ -69,6 +70,15 @@ def probe(system: System, partitions: int, groups: int = 0) -> Probed:
     new = _new_to_read(system, partitions, groups)
     unread = tuple(p for p in range(partitions + groups) if not new[p] or new[p] == old[p])
     return Probed(ready, committed, unread, waited_ms)
+
+
+def expire(system: System) -> int:
+    """Time passes until transactional ids are forgotten, as long as nobody does anything; how much (ms)?"""
+    for hours in range(EXPIRY_HOURS):
+        if system.messages():
+            return hours * HOUR_MS
+        system.advance(HOUR_MS)
+    return EXPIRY_HOURS * HOUR_MS
 
 
 def _new_to_read(system: System, partitions: int, groups: int) -> list[Sequence[Any]]:
