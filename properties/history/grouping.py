@@ -46,10 +46,10 @@ def _numbered_apart(place: np.ndarray, values: Sequence[np.ndarray], limit: int)
     capacity = np.ones(len(starts))  # in floating point, which does not wrap; exact where it is used
     lows, spans = [], []
     for value in values:
-        low, high = np.minimum.reduceat(value, starts), np.maximum.reduceat(value, starts)
-        capacity *= high.astype(float) - low.astype(float) + 1
-        lows.append(low.astype(np.int64))
-        spans.append(high.astype(np.int64) - low + 1)
+        low, high = (ends.reduceat(value, starts).astype(np.int64) for ends in (np.minimum, np.maximum))
+        capacity *= (high - low).view(np.uint64).astype(float) + 1  # unsigned, a difference of int64 never wraps
+        lows.append(low)
+        spans.append(high - low + 1)
     if capacity.sum() > limit:
         return _ranked(place, values)
     number = np.zeros(len(place), np.int64)

@@ -26,7 +26,7 @@ PARTS = {
     "begun": "SELECT history, txn, min(step) AS step FROM events WHERE kind = 8 AND txn >= 0 GROUP BY history, txn",
     "acks": "SELECT history, rec, min(step) AS step FROM events WHERE kind = 9 AND rec >= 0 GROUP BY history, rec",
     "reads": """
-      SELECT e.history, e.step, e.client, e.part, e.spot, e.rec, o.txn, o.step AS sent,
+      SELECT e.history, e.step, e.kind, e.client, e.part, e.spot, e.rec, o.txn, o.step AS sent,
         c.step AS asked_commit, a.step AS asked_abort, t.step AS told_abort
       FROM events e LEFT JOIN own o ON o.history = e.history AND o.rec = e.rec
         LEFT JOIN asked c ON c.history = o.history AND c.txn = o.txn AND c.outcome = 1
@@ -34,8 +34,8 @@ PARTS = {
           ON a.history = o.history AND a.txn = o.txn
         LEFT JOIN told t ON t.history = o.history AND t.txn = o.txn AND t.outcome = 0
       WHERE e.kind IN (51, 53) AND (e.kind = 51 OR e.error = 0)""",
-    "data_reads": "SELECT r.* FROM reads r JOIN events e ON e.history = r.history AND e.step = r.step AND e.kind = 51",
-    "offset_reads": "SELECT r.* FROM reads r JOIN events e ON e.history = r.history AND e.step = r.step AND e.kind = 53",
+    "data_reads": "SELECT * FROM reads WHERE kind = 51",
+    "offset_reads": "SELECT * FROM reads WHERE kind = 53",
     "whole_fetches": """
       SELECT f.history, f.step, f.client, f.part, f.spot, f.upto FROM events f
         JOIN (SELECT history, max(step) AS final FROM events WHERE kind <> 51 GROUP BY history) e
