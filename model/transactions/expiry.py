@@ -5,12 +5,12 @@ whatever epoch it names, with a new producer id.
 """
 
 from ..language import Bool, action, each, fault, require, when
-from .coordinator import Pending
+from .coordinator import Coordinator, Pending
 from .core import Client, Epoch, Outcome, Phase
-from .full import V2
+from .full import V1, V2, Verified
 
 
-class Expiring(V2):
+class Forgetting(Coordinator):
     """The producer stops when it is told so: nothing is known of its epoch any more."""
 
     unknown: Bool  # the transactional id is forgotten
@@ -28,10 +28,10 @@ class Expiring(V2):
         s.ahead = False
 
     def live(s):
-        return when(s.unknown, 0, V2.live(s))
+        return when(s.unknown, 0, Coordinator.live(s))
 
     def after(s, e):
-        return when(s.unknown, s.base + s.last + 2, V2.after(s, e))
+        return when(s.unknown, s.base + s.last + 2, Coordinator.after(s, e))
 
     @action(fair="weak")
     def ask_for_epoch(s, c: Client):
@@ -44,12 +44,24 @@ class Expiring(V2):
     @action(fair="weak")
     def refuse_init(s, c: Client):
         require(~s.unknown)
-        V2.refuse_init(s, c)
+        Coordinator.refuse_init(s, c)
 
     @action(fair="weak")
     def initialize(s, c: Client, to: Epoch):
-        V2.initialize(s, c, to)
+        Coordinator.initialize(s, c, to)
         s.unknown = False
+
+
+class Expiring(Forgetting, V2):
+    """v2 with ids that are forgotten."""
+
+
+class ExpiringV1(Forgetting, V1):
+    """v1 with ids that are forgotten."""
+
+
+class ExpiringVerified(Forgetting, Verified):
+    """v1 with verification and ids that are forgotten."""
 
 
 class Recovering(Expiring):
