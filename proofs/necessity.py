@@ -8,7 +8,7 @@ catalogue: their predicted failure is shown, or refuted.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fencepost.model.language.mutations import Mutation, mutations
@@ -28,9 +28,8 @@ Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "s
 @dataclass(frozen=True)
 class Necessity:
     """The verdict on one mutation.  ``promise``: what fails without the rule; ``steps``: of the shortest run that
-    shows it; ``bound``: the bounds explored (None for a proof); ``trace``: that run; ``evidence``: the run in words,
-    or what the proof
-    rests on."""
+    shows it; ``bound``: the bounds explored (None for a proof); ``trace``: that run; ``evidence``: the run in words, or
+    what the proof rests on; ``reason``: why it may survive."""
 
     variant: str
     rule: str
@@ -44,6 +43,7 @@ class Necessity:
     seconds: float
     spec: Spec = field(compare=False, repr=False)
     trace: Trace | None = field(default=None, compare=False, repr=False)
+    reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         names = ("variant", "rule", "mutation", "verdict", "promise", "engine", "steps", "bound", "evidence")
@@ -69,6 +69,9 @@ def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None) -> Itera
         verdict = judge(variant, mutant, profile, known.setdefault(variant.name, Known()))
         if verdict.verdict == "survives-bounded" and variant.full is not None:
             verdict = _judge_in_full(entry.variant(variant.full), mutant, profile) or verdict
+        reason = entry.survivors.get((mutant.rule, mutant.name))
+        if verdict.verdict == "survives-bounded" and reason is not None:
+            verdict = replace(verdict, evidence=[reason, *verdict.evidence], reason=reason)
         yield verdict
     for variant in entry.variants:
         if "violated" in variant.expected.values() and variant.rule is not None and rule in (None, variant.rule):
@@ -158,7 +161,7 @@ def show(variant: Variant, profile: Profile) -> Necessity:
     is none."""
     start = time.perf_counter()
     bound = bounds_of(variant, profile)
-    broken = first_broken(variant.spec, variant.asked, bound)
+    broken = first_broken(variant.spec, variant.asked, bound) or _waits(variant)
     assert variant.rule is not None
     if broken is None:
         told = ["the documents predict a violation, and there is none within the bound"]
@@ -171,6 +174,16 @@ def show(variant: Variant, profile: Profile) -> Necessity:
         variant.name, variant.rule, variant.says, "shown", name, "explore", len(trace), bound,
         list(say_trace(variant.spec, trace)), time.perf_counter() - start, variant.spec, trace,
     )  # fmt: skip
+
+
+def _waits(variant: Variant) -> tuple[str, Trace] | None:
+    """The progress promise that is predicted to fail, with a run that shows it."""
+    asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and variant.expected.get(n) == "violated"}
+    for bound in variant.progress_bounds if asked else ():
+        for name, found in check_progress(explore(variant.spec, asked, bound)).items():
+            if found.verdict == "violated" and found.trace is not None:
+                return name, found.trace
+    return None
 
 
 def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int]) -> tuple[str, Trace] | None:

@@ -102,7 +102,8 @@ class ProtocolEntry:
     ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant,
     module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.
     ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
-    hold the rest of its rules, where it has been cut into several."""
+    hold the rest of its rules, where it has been cut into several.  ``survivors``: (rule, mutation) -> why no more can
+    be had than that it survives within bounds."""
 
     name: str
     says: str
@@ -114,6 +115,7 @@ class ProtocolEntry:
     scenarios: tuple[Scenario, ...] = ()
     verified: bool = True
     parts: tuple[str, ...] = ()
+    survivors: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def variant(self, name: str) -> Variant:
         for candidate in self.variants:

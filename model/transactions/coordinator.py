@@ -185,7 +185,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def answer_again(s, t: Txn):
-        require(s.pending == Pending.NOTHING)
+        require((s.pending == Pending.NOTHING) & s.is_next_to_present(t))
         Core.answer_again(s, t)
 
     @action(fair="weak")
@@ -195,7 +195,7 @@ class Coordinator(Producers):
         require(s.pending == Pending.NOTHING)
         require(s.phase != Phase.PREPARED, rule="txn.5")
         require(~((s.number[t] == s.live()) & s.may_end(t)))
-        require(~((s.phase == Phase.IDLE) & s.is_retry(t) & (s.outcome == s.choice[t])))
+        require(~((s.phase == Phase.IDLE) & s.is_retry(t) & s.is_next_to_present(t) & (s.outcome == s.choice[t])))
         s.stop(s.owner[t])
 
     # The log, and who keeps it
@@ -240,8 +240,7 @@ class Coordinator(Producers):
     @action(fair="weak")
     def complete(s):
         """The last marker is acknowledged: the entry is taken out, and the record of the end is written."""
-        require(s.all_acked(), rule="txn.10")
-        require(s.awaited)
+        require(s.all_acked() & s.awaited)
         Core.complete(s)
         s.acked = each(lambda p: False)
         s.awaited = False
@@ -265,10 +264,10 @@ class Coordinator(Producers):
 
     # The epochs of v2
 
-    def is_retry(s, t):
-        """The epoch before the present one, of the producer id before if this is its first."""
-        follows = (s.number[t] + 1 == s.epoch) | ((s.epoch == s.base) & (s.number[t] + 2 == s.base))
-        return (s.number[t] == s.ended) & follows
+    def is_next_to_present(s, t):
+        """All that is remembered of the epoch before: the present one follows it, in the same producer id or the
+        next."""
+        return (s.number[t] + 1 == s.epoch) | ((s.epoch == s.base) & (s.number[t] + 2 == s.base))
 
     def fence_marker(s, fenced):
         """One more than the fence, as long as there is one more (KAFKA-19367)."""

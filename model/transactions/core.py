@@ -304,7 +304,8 @@ class Core(Protocol):
 
     def goes_on_with(s, marker, to):
         """The epochs after an EndTxn."""
-        require((s.epoch < marker) & (marker <= to), rule="txn.9")
+        require(s.epoch < marker, rule="txn.9")
+        require(marker <= to)
         s.one_step(to)
 
     def once(s, c):

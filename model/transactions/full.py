@@ -29,8 +29,8 @@ class V1(Coordinator, V1Core):
         require(s.number[t] != s.live())
         s.stop(s.owner[t])
 
-    def is_retry(s, t):
-        return V1Core.is_retry(s, t)
+    def is_next_to_present(s, t):
+        return s.number[t] == s.epoch
 
     def fence_marker(s, fenced):
         return fenced

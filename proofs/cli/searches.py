@@ -9,7 +9,15 @@ from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chose
 from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, errors, spinner, verdict_sign
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, features_of, whole_of
+from fencepost.properties.catalogue import (
+    CatalogueError,
+    Profile,
+    ProtocolEntry,
+    Variant,
+    bounds_of,
+    features_of,
+    whole_of,
+)
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.explore import Exploration
@@ -183,7 +191,8 @@ def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | N
 
         tests = Path("tests")
         table.write_text(ledger(entries, every, tests if tests.is_dir() else None), encoding="utf-8")
-    return 1 if any(found.verdict in ("survives-bounded", "refuted") for found in every) else 0
+    open_ones = ("survives-bounded", "refuted")
+    return 1 if any(found.verdict in open_ones and not found.reason for found in every) else 0
 
 
 def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:

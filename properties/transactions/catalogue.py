@@ -25,8 +25,8 @@ from .bounds import (
     TO_A_LATE_END,
     TWO_PARTITIONS,
 )  # fmt: skip
-from .core import V2Lemmas
-from .core_v1 import PromptV1Lemmas, PromptVerifiedLemmas, V1CorePromises, VerifiedLemmas
+from .core import V2Lemmas, V2MutantLemmas
+from .core_v1 import PromptV1Lemmas, PromptV1MutantLemmas, PromptVerifiedLemmas, V1CorePromises, VerifiedLemmas
 from .full import PromptV1Promises, PromptVerifiedPromises, V1Promises, V2Promises, VerifiedPromises
 
 Bounds = Mapping[Profile, Mapping[str, int]]
@@ -90,16 +90,18 @@ TRANSACTIONS = ProtocolEntry(
     "transactions",
     "Transactions of one transactional id: fenced owners, one outcome, nothing lost.",
     (
-        _core("core-v2", V2Lemmas, "the core of v2: every transaction has an epoch of its own", full="v2"),
+        _core("core-v2", V2Lemmas, "the core of v2: every transaction has an epoch of its own", full="v2",
+              for_mutants=V2MutantLemmas),
         _core(
             "core-v1-verified", VerifiedLemmas, "the core of v1 with verification: nothing hangs, no zombie writes",
             expected=_violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED,
             bounds=_bounds(dict(CORE, epochs=2, fail_overs=0)),
         ),
-        _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt"),
+        _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt",
+              for_mutants=PromptV1MutantLemmas),
         _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=()),
         _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
-              judged=None, progress_bounds=PROGRESS),
+              judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS),
         _full(
             "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "fail-over", "the last epoch of v1",
             judged=("txn.18",), leaves_out=("two_partitions", "refused_to_return"), progress_bounds=PROGRESS[3:],

@@ -247,3 +247,29 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
             Txn,
             lambda t, u: implies(s.ended_last(t) & s.success[u] & (s.follows[u] == s.epoch), s.owner[t] == s.owner[u]),
         )
+
+
+class V2MutantLemmas(V2Lemmas, of=V2Core):
+    """Lemmas declared for mutants in which a leader does not look again (txn.15): in v2 the epoch of the marker stands
+    in for that."""
+
+    @lemma
+    def cleared_or_past(s):
+        """What was cleared takes part, or the partition knows of a later epoch."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(s.cleared[t, p], s.begun[t] & (s.takes_part(t, p) | (s.number[t] < s.known[p]))),
+        )
+
+    @lemma
+    def cleared_as_decided(s):
+        """What was cleared and can still be appended is undecided, or ends as prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.cleared[t, p] & (s.known[p] <= s.number[t]),
+                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
+            ),
+        )

@@ -157,6 +157,37 @@ class PromptV1Lemmas(PromptLemmas, of=PromptV1Core):
     """v1 keeps every promise on a prompt network."""
 
 
+class PromptV1MutantLemmas(PromptV1Lemmas, of=PromptV1Core):
+    """Lemmas declared for mutants in which an answer or a marker is not looked at twice."""
+
+    @lemma
+    def ends_as_asked(s):
+        """While its epoch is the present one, a transaction whose end its owner waits for ends as asked."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.begun[t] & (s.number[t] == s.epoch) & ~s.told[t] & (s.result[t] != Outcome.NONE),
+                s.result[t] == s.choice[t],
+            ),
+        )
+
+    @lemma
+    def known_is_past(s):
+        """No partition knows of a later epoch than the marker that is coming, or the coordinator."""
+        return forall(
+            Partition,
+            lambda p: (
+                (s.known[p] <= s.epoch)
+                & implies(s.phase == Phase.PREPARED, (s.known[p] <= s.ended) | (s.known[p] == s.marker_epoch))
+            ),
+        )
+
+    @lemma
+    def markers_are_not_older(s):
+        """The markers of what is prepared carry its epoch, or a later one."""
+        return (s.phase != Phase.PREPARED) | ((s.ended <= s.marker_epoch) & (s.marker_epoch <= s.epoch))
+
+
 class PromptVerifiedLemmas(PromptLemmas, DecidingAskingLemmas, of=PromptVerifiedCore):
     """So does v1 with verification."""
 
