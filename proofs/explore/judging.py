@@ -5,6 +5,7 @@ all of them leave the core alone, or are the first step of the core that is trie
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ Broken = list[tuple[int, int, int]]
 Judging = Callable[[int, Words, Rows, Broken], None]
 """Called with the number of an instance, a block of states and the rows in which the instance is taken."""
 GROUP = 32
+STUTTERS = -1
 
 
 @dataclass
@@ -38,7 +40,7 @@ class Explained:
         """The rows whose steps change the core."""
         if self.stutters.op == "const":
             return rows
-        return rows[~self.columns("stutters", [self.stutters], words, rows)[0]]
+        return rows[~self.columns(STUTTERS, [self.stutters], words, rows)[0]]
 
     def unexplained(self, words: Words, rows: Rows, taken: Callable[[str, str], None]) -> Rows:
         """Of these rows, those whose steps are none of the core's; ``taken`` is told which the others are."""
@@ -72,6 +74,7 @@ class Judge:
         self.taken: dict[str, dict[str, set[str]]] = {name: {} for name in ground.refinements}
         self._numbers = {name: number for number, name in enumerate(ground.steps)}
         self._explained: dict[int, list[tuple[str, Explained]]] = {}
+        self._lock = threading.Lock()
 
     def __call__(self, number: int, words: Words, rows: Rows, broken: Broken) -> None:
         for name, explained in self.explained(number):
@@ -84,7 +87,8 @@ class Judge:
         """By refinement, of those that the instance's steps may change."""
         found = self._explained.get(number)
         if found is None:
-            found = self._explained[number] = list(self._explain(self.ground.instances[number]))
+            with self._lock:  # several threads may ask, and a table of nodes is one thread's at a time
+                found = self._explained[number] = list(self._explain(self.ground.instances[number]))
         return found
 
     def _explain(self, instance: Instance) -> Iterator[tuple[str, Explained]]:
