@@ -2,8 +2,10 @@
 reports of a variant."""
 
 from dataclasses import replace
+from unittest import mock
 
 import pytest
+from command_line import fencepost
 from fencepost.model.language import Properties, Protocol, action, each, promise, refinement, require, rule, witness
 from fencepost.model.language.refinements import Refinement
 from fencepost.proofs.bounded import check
@@ -263,3 +265,12 @@ def test_only_main_variants_are_asked() -> None:
     variant = replace(ENTRY.variants[0], rule="730.17")
     assert "goes_as_the_twins" in ENTRY.variants[0].asked
     assert "goes_as_the_twins" not in variant.asked
+
+
+def test_show_ends_with_the_nearest_step() -> None:
+    """The command line tells the run that breaks a refinement, and why it does."""
+    entry = replace(ENTRY, variants=(Variant("wrong", AtPrepare, "too early", bounds={"smoke": BOUNDS}),))
+    with mock.patch("fencepost.properties.catalogue.protocols", lambda: {entry.name: entry}):
+        ran = fencepost("show", "kept/wrong", "atomic")
+    assert WORDS[AtPrepare] in ran.out
+    assert ran.code == 1
