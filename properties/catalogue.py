@@ -161,7 +161,8 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .transactions.catalogue_recovery import TRANSACTION_LOG
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
-    return {entry.name: entry for entry in (ID_BLOCKS, TRANSACTIONS, IDEMPOTENCE, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG, READ_COMMITTED, YARDSTICK)}
+    entries = (ID_BLOCKS, TRANSACTIONS, IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG, YARDSTICK)
+    return {entry.name: entry for entry in entries}
 
 
 def whole_of(entry: ProtocolEntry) -> list[ProtocolEntry]:
