@@ -29,6 +29,7 @@ from .core import V2Lemmas, V2MutantLemmas
 from .core_v1 import PromptV1Lemmas, PromptV1MutantLemmas, PromptVerifiedLemmas, V1CorePromises, VerifiedLemmas
 from .full import PromptV1Promises, PromptVerifiedPromises, V1Promises, V2Promises, VerifiedPromises
 
+REFERENCE = "fencepost.reference_impl.transactions"
 Bounds = Mapping[Profile, Mapping[str, int]]
 
 _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
@@ -83,7 +84,7 @@ def _bug(
 
 
 def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
-    return Scenario(name, says, broken, fixed, "fencepost.reference_impl.transactions.scenarios:scenario")
+    return Scenario(name, says, broken, fixed, f"{REFERENCE}.scenarios:scenario")
 
 
 TRANSACTIONS = ProtocolEntry(
