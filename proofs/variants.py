@@ -18,6 +18,9 @@ from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, boun
 DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
 """Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
 
+WORTH_A_PROCESS = 4
+"""Variants: for fewer, starting a process takes longer than it saves."""
+
 
 @dataclass
 class Judged:

@@ -4,8 +4,9 @@ Order: proofs first, then complete searches, then progress, the rejected variant
 recordings.  Each is a function that yields Results as they come, so that a reader sees the verdicts appear.
 """
 
+import itertools
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -45,32 +46,35 @@ class Verification:
         return all(r.as_expected for r in self.results) and not self.problems
 
 
-Stage = Callable[["Verification", ProtocolEntry, Profile, int], Iterable[tuple[str, Result]]]
+Told = Callable[[str, Result], None]
+Found = Iterator[tuple[str, Result]]
 
 
-def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Callable[[str, Result], None]) -> Verification:
+def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Told) -> Verification:
     """Runs every engine on a protocol; ``told`` gets each Result with the heading it belongs under, as soon as it is
     there."""
     made = Verification()
-    for stage in (_main_variants, _claims, _other_variants, _implementation, _histories):
-        for heading, found in stage(made, entry, profile, seed):
-            made.results.append(found)
-            told(heading, found)
+    for heading, found in _everything(made, entry, profile, seed):
+        made.results.append(found)
+        told(heading, found)
     return made
 
 
-def _main_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _: int) -> Iterator[tuple[str, Result]]:
-    for judged in judge_all(entry, [v for v in entry.variants if v.main], profile):
-        made.open += judged.open
-        yield from judged.results
+def _everything(made: Verification, entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
+    main = [v for v in entry.variants if v.main]
+    others = [v for v in entry.variants if not v.main]
+    judged = judge_all(entry, [*main, *others], profile)
+    for of_variant in itertools.islice(judged, len(main)):
+        made.open += of_variant.open
+        yield from of_variant.results
+    yield from _claims(made, entry)
+    for of_variant in judged:
+        yield from of_variant.results
+    yield from _implementation(entry, profile, seed)
+    yield from _histories(entry, profile, seed)
 
 
-def _other_variants(made: Verification, entry: ProtocolEntry, profile: Profile, _: int) -> Iterator[tuple[str, Result]]:
-    for judged in judge_all(entry, [v for v in entry.variants if not v.main], profile):
-        yield from judged.results
-
-
-def _claims(made: Verification, entry: ProtocolEntry, _profile: Profile, _seed: int) -> Iterator[tuple[str, Result]]:
+def _claims(made: Verification, entry: ProtocolEntry) -> Found:
     """What the documents claim, from the verdicts above: proved by induction, and reached by the explorer."""
     for claim in entry.claims:
         mine = [r for r in made.results if r.variant == claim.variant]
@@ -87,10 +91,10 @@ def _claims(made: Verification, entry: ProtocolEntry, _profile: Profile, _seed: 
         yield f"{entry.name}: claims of the documents", found
 
 
-def _implementation(_: Verification, entry: ProtocolEntry, profile: Profile, seed: int) -> Iterator[tuple[str, Result]]:
+def _implementation(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
     for name, variant_name in entry.implementations:
         variant = entry.variant(variant_name)
-        report = agree(name, variant=variant_name, seed=seed, max_examples=EXAMPLES[profile])
+        report = agree(name, protocol=entry.name, variant=variant_name, seed=seed, max_examples=EXAMPLES[profile])
         evidence: dict[str, Any] = {"implementation": name, "examples": report.examples, "program": report.program}
         found = result(
             entry,
@@ -106,7 +110,7 @@ def _implementation(_: Verification, entry: ProtocolEntry, profile: Profile, see
         yield f"{entry.name}/{variant_name}: {name} against the model", found
 
 
-def _histories(_: Verification, entry: ProtocolEntry, profile: Profile, seed: int) -> Iterator[tuple[str, Result]]:
+def _histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
     for variant_name, simulator, config in entry.simulators:
         variant = entry.variant(variant_name)
         with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
@@ -128,7 +132,7 @@ def _histories(_: Verification, entry: ProtocolEntry, profile: Profile, seed: in
         yield from _replayed(entry, entry.variant(manifest.variant), f"recording {place.name} of Apache Kafka", report)
 
 
-def _replayed(entry: ProtocolEntry, variant: Variant, what: str, report: ReplayReport) -> Iterator[tuple[str, Result]]:
+def _replayed(entry: ProtocolEntry, variant: Variant, what: str, report: ReplayReport) -> Found:
     heading = f"{entry.name}/{variant.name}: {what}, {report.events:,} events"
     spent = report.seconds / max(1, len(report.judged))
     for name in report.judged:
