@@ -73,8 +73,10 @@ class Facts:
         self.fences: list[Pair] = []  # acknowledged: whoever holds less is fenced
         self.zombies: set[int] = set()  # records that left, or were appended, after the fence of their producer
         self.initiators: set[int] = set()  # clients that asked for a producer id
-        self.doubtful_init = False  # an old InitProducerId came late, or its retry met another coordinator
-        self.timed_out = False
+        self.doubts = (
+            0  # an old InitProducerId came late, or its retry met another coordinator: ends until that is over
+        )
+        self.timed_out = False  # the time of the present transaction is up
         self.tainted: set[Pair] = set()  # pairs under which something came late
         self._awaiting: dict[int, int] = {}  # client: its latest InitProducerId
         self._first_seen: dict[int, int] = {}  # message: transactions begun before
@@ -85,14 +87,14 @@ class Facts:
         name = made.call.name
         if name == "advance":
             self.now_ms += made.call.value
-            self.doubtful_init |= made.call.value >= EXPIRY_MS  # the id may be forgotten
+            self._doubt(made.call.value >= EXPIRY_MS)  # the id may be forgotten
         elif name == "fail_over":
-            self.doubtful_init |= bool(self._awaiting)
+            self._doubt(bool(self._awaiting))
         elif name == "settle":
             for message in self._flying:
                 self._note_delivery(message)
         elif name == "probe":
-            self.doubtful_init = True  # it is a producer of its own
+            self._doubt(True)  # it is a producer of its own
         elif name == "deliver" and made.message is not None:
             self._note_delivery(made.message)
 
@@ -104,16 +106,17 @@ class Facts:
 
     def _note_delivery(self, message: Message) -> None:
         """Does a copy come so late that, without KIP-890, it can be taken for something new?"""
-        number, kind, _, _, request = message
+        number, kind, _, target, request = message
         client, transaction = self.asker.get(request, (-1, None))
         if kind == "init":
-            self.doubtful_init |= self._awaiting.get(client) != request
+            self._doubt(self._awaiting.get(client) != request)
         elif kind == "marker":
             begun = self._first_seen.get(number, len(self.transactions))
             later = [t for t in self.transactions.values() if t.number >= begun and t.acked]
             self.tainted.update(t.pair for t in later)
-        elif transaction is not None and (kind == "add" or (kind == "produce" and self.mode == "v1")):
-            if transaction.asked or transaction.failed or transaction is not self.current.get(client):
+        elif transaction is not None and (kind == "add" or (kind == "produce" and self._takes_anything(target))):
+            over = transaction.asked or transaction.failed or self.is_fenced(transaction.pair)
+            if over or transaction is not self.current.get(client):
                 self.tainted.add(transaction.pair)
         elif (
             transaction is not None
@@ -121,6 +124,10 @@ class Facts:
             and (transaction.told >= 0 or transaction is not self.current.get(client))
         ):
             self.tainted.add(transaction.pair)
+
+    def _takes_anything(self, leader: str) -> bool:
+        """Can what is late be written?  Without verification; and offsets, which have no sequence numbers."""
+        return self.mode == "v1" or int(leader.rpartition("-")[2]) >= self.partitions
 
     def note(self, event: Event) -> None:
         """Take an event into account, before it is judged."""
@@ -154,6 +161,15 @@ class Facts:
             or transaction is not self.current.get(transaction.client)
         )
 
+    def _doubt(self, reason: bool) -> None:
+        """May a lone client find that it is fenced?  Not any more after two ends without an error: the answer to the
+        first may have been on its way already."""
+        self.doubts = 2 if reason else self.doubts
+
+    def _end_told(self, event: Event) -> None:
+        if not read(event, "error", 0) and read(event, "request", -1) >= 0:
+            self.doubts = max(0, self.doubts - 1)
+
     def _init_sent(self, event: Event) -> None:
         client, request = read(event, "client"), read(event, "request")
         self.asker[request] = (client, None)
@@ -169,6 +185,7 @@ class Facts:
 
     def _txn_begun(self, event: Event) -> None:
         pair = (read(event, "producer_id"), read(event, "epoch"))
+        self.timed_out = False
         found = Transaction(read(event, "txn"), read(event, "client"), pair, self.now_ms)
         self.transactions[found.number] = self.current[found.client] = self.by_pair[pair] = found
 

@@ -15,7 +15,8 @@ from hypothesis.stateful import initialize, precondition, rule
 from .maneuvers import Maneuvers
 
 FENCES = 3  # that contend at once, and make each other wait
-LATE = ("end", "produce", "add", "marker", "init", "end_answer", "marker_answer", "add_answer", "produce_answer")
+LATE = ("produce", "marker", "add", "init")
+ANSWERS = ("end_answer", "marker_answer", "add_answer", "produce_answer")
 WAITS_MS = (100, 10_000, 30_000, 75_000)
 
 slots = st.integers(0, 2)
@@ -133,6 +134,12 @@ class Bursts(Steps):
         self.copy_in_next(slot, partition, kind, commits, moment)
 
     @precondition(lambda self: self.late)
+    @rule(slot=slots, partition=partitions, kind=st.sampled_from(ANSWERS), moment=st.sampled_from((4, 1, 3)))
+    def late_answer(self, slot: int, partition: int, kind: str, moment: int) -> None:
+        """An answer to a request of one transaction is taken for one of the next."""
+        self.copy_in_next(slot, partition, kind, (True, moment > 1), moment)
+
+    @precondition(lambda self: self.late)
     @rule(slot=slots, partition=partitions, commits=st.tuples(st.booleans(), st.booleans()), moment=st.integers(1, 3))
     def late_end(self, slot: int, partition: int, commits: tuple[bool, bool], moment: int) -> None:
         """The end of one transaction decides the next (KAFKA-17754)."""
@@ -147,9 +154,9 @@ class Bursts(Steps):
     def append_fails_in_a_fence(self, slot: int, partition: int, failures: int, by_admin: bool) -> None:
         self.fail_in_fence(slot, partition, failures, by_admin)
 
-    @rule(slot=slots, partition=partitions, commit=st.booleans(), late=some)
-    def use_up_the_epochs(self, slot: int, partition: int, commit: bool, late: int) -> None:
-        self.use_up_epochs(slot, partition, commit, late)
+    @rule(slot=slots, partition=partitions, commit=st.booleans(), disturbed=st.integers(0, 3), time_out=st.booleans())
+    def use_up_the_epochs(self, slot: int, partition: int, commit: bool, disturbed: int, time_out: bool) -> None:
+        self.use_up_epochs(slot, partition, commit, disturbed, time_out)
 
     @rule(slot=slots, partition=partitions, send=st.booleans())
     def abort_right_after_commit(self, slot: int, partition: int, send: bool) -> None:
@@ -159,7 +166,7 @@ class Bursts(Steps):
     def verification_overtaken(self, slot: int, partition: int, again: int) -> None:
         self.overtake_verification(slot, partition, again)
 
-    @rule(slot=slots, partition=partitions, commit=st.booleans(), moment=st.integers(0, 3), durable=st.booleans())
+    @rule(slot=slots, partition=partitions, commit=st.booleans(), moment=st.integers(0, 4), durable=st.booleans())
     def fail_over_while_ending(self, slot: int, partition: int, commit: bool, moment: int, durable: bool) -> None:
         self.fail_over_in_prepare(slot, partition, commit, moment, durable)
 
@@ -179,6 +186,11 @@ class Bursts(Steps):
     def records_overtaken(self, slot: int, partition: int, sent: int) -> None:
         self.overtake_records(slot, partition, sent)
 
+    @rule(slot=slots, partition=partitions, sent=st.integers(1, 6))
+    def answers_lost(self, slot: int, partition: int, sent: int) -> None:
+        self.retry_unanswered(slot, partition, sent)
+
+    @precondition(lambda self: not self.lone)
     @rule(slot=slots, partition=partitions)
     def id_expires(self, slot: int, partition: int) -> None:
         self.expire(slot, partition)

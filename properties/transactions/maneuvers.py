@@ -1,141 +1,28 @@
-"""Maneuvers: what drivers of transactions do in one go, call by call, through a session.
+"""Maneuvers: what drivers of transactions do in one go, call by call.
 
 Each brings about one constellation from whatever state the cluster is in, with a choice or two left open, and then lets
 go: what is still under way may be delivered by the next step, or be lost.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
-from hypothesis.stateful import RuleBasedStateMachine
-
-from ..driving import Made, Run, Session
+from .driver import BACKOFF_MS, BURST, Driver
 from .plug import Message
-from .programs import EXPIRY_MS, Call, delivery
+from .programs import EXPIRY_MS
 
-BURST = 60  # deliveries in a burst at most
-TIME_OUT_MS, CHECK_MS, BACKOFF_MS = 60_000, 10_000, 100
-READERS = 2  # that read on and on; those of the end read everything from the start
-FIRST_READER_AT_THE_END = 100
-
-
-class Driver(RuleBasedStateMachine):
-    """Calls on the plug, and the smallest helpers.  ``lone``: one producer has the id for itself; ``late``: copies may
-    come late."""
-
-    session: ClassVar[Session]
-    run: Run
-    lone = late = False
-
-    def start(self, config: dict[str, Any], lone: bool, late: bool) -> None:
-        self.lone, self.late = lone, late
-        self.run = self.session.start({**config, **self.session.config})
-
-    def teardown(self) -> None:
-        if hasattr(self, "run"):
-            sizes = {"partition": int(self.run.config["partitions"]), "value": int(self.run.config["groups"])}
-            self.call("settle", slot=FIRST_READER_AT_THE_END, **sizes)
-            self.call("probe", **sizes)
-
-    def call(self, name: str, **arguments: Any) -> Made | None:
-        return self.session.call(self.run, Call(name, **arguments))
-
-    def did(self, name: str, **arguments: Any) -> bool:
-        """Make a call; did it do anything?"""
-        made = self.call(name, **arguments)
-        return made is not None and bool(made.result)
-
-    def slot(self, number: int) -> int:
-        return number % int(self.run.config["clients"])
-
-    def partition(self, number: int) -> int:
-        return number % int(self.run.config["partitions"] + self.run.config["groups"])
-
-    def flying(self) -> Sequence[Message]:
-        messages: Sequence[Message] = self.run.system.messages()
-        return messages
-
-    def has_messages(self) -> bool:
-        return not self.run.over and bool(self.flying())
-
-    def send(self, message: Message, name: str = "deliver", keep: bool = False) -> None:
-        """Deliver (or drop) one message, if it is still in flight."""
-        flying = self.flying()
-        if message in flying:
-            self.session.call(self.run, delivery(message, flying, name, keep))
-
-    def first(self, *kinds: str) -> Message | None:
-        """The oldest message of these kinds."""
-        return next((m for m in self.flying() if m[1] in kinds), None)
-
-    def deliver_first(self, *kinds: str, keep: bool = False, name: str = "deliver") -> bool:
-        message = self.first(*kinds)
-        if message is not None:
-            self.send(message, name, keep)
-        return message is not None
-
-    def pump(self, without: Sequence[str] = (), spare: frozenset[int] = frozenset()) -> None:
-        """Deliver and append, oldest first, until there is nothing to do; not messages of the kinds ``without``, and
-        not those of the numbers to ``spare``."""
-        for _ in range(BURST):
-            if self.run.over:
-                return
-            message = next((m for m in self.flying() if m[1] not in without and m[0] not in spare), None)
-            if message is not None:
-                self.send(message)
-            elif not self.did("log_append"):
-                return
-
-    def go_on(self, spare: frozenset[int] = frozenset()) -> None:
-        """… and let clients try again what they were told to try again."""
-        self.pump(spare=spare)
-        for _ in range(2):
-            self.call("advance", value=BACKOFF_MS)
-            self.pump(spare=spare)
-
-    def read(self, partition: int, committed: bool = True) -> None:
-        number, data = self.partition(partition), int(self.run.config["partitions"])
-        if number >= data:
-            self.call("fetch_offset", slot=0, partition=number)
-        else:
-            self.call("read", slot=0 if committed else 1, partition=number, value=int(committed))
-
-    def opened(self, slot: int, spare: frozenset[int] = frozenset()) -> int:
-        """The slot, whose producer has now begun a transaction, if that could be had."""
-        slot = self.slot(slot)
-        if self.did("begin", slot=slot) or self.run.over:
-            return slot
-        if not self.did("init", slot=slot):
-            self.did("abort", slot=slot)
-        self.go_on(spare)
-        if not self.did("begin", slot=slot) and not self.lone:
-            self.call("restart_client", slot=slot)
-            self.call("init", slot=slot)
-            self.go_on(spare)
-            self.call("begin", slot=slot)
-        return slot
-
-    def with_record(self, slot: int, partition: int, spare: frozenset[int] = frozenset()) -> tuple[int, int]:
-        """A transaction with one record that is written, if that could be had."""
-        slot, partition = self.opened(slot, spare), self.partition(partition)
-        self.call("send", slot=slot, partition=partition)
-        self.pump(spare=spare)
-        return slot, partition
-
-    def end(self, slot: int, commit: bool) -> bool:
-        return self.did("commit" if commit else "abort", slot=slot)
+TIME_OUT_MS, CHECK_MS = 60_000, 10_000
 
 
 class Maneuvers(Driver):
     """The constellations."""
 
-    def whole(self, slot: int, sends: Sequence[int], commit: bool, spare: frozenset[int] = frozenset()) -> None:
-        slot = self.opened(slot, spare)
+    def whole(self, slot: int, sends: Sequence[int], commit: bool) -> None:
+        slot = self.opened(slot)
         for partition in sends:
             self.call("send", slot=slot, partition=self.partition(partition))
-        self.pump(spare=spare)
+        self.pump()
         self.end(slot, commit)
-        self.go_on(spare)
+        self.go_on()
 
     def take_over(self, slot: int, partition: int, ask: int, commit: bool) -> None:
         old, at = self.with_record(slot, partition)
@@ -249,15 +136,19 @@ class Maneuvers(Driver):
         self.call("send", slot=old, partition=at)
         self.go_on()
 
-    def use_up_epochs(self, slot: int, partition: int, commit: bool, late: int) -> None:
-        """``late``: in which of the transactions the time is up before its owner ends it, and that is not the end of
-        it: the owner tries all the same."""
+    def use_up_epochs(self, slot: int, partition: int, commit: bool, disturbed: int, time_out: bool) -> None:
+        """``disturbed``: in which of the transactions the time is up before its owner ends it, which tries all the
+        same; or else the coordinator moves while it ends."""
         for number in range(4 if self.run.config["max_epoch"] < BURST else 1):
             slot, _ = self.with_record(slot, partition)
-            if number == late:
+            if number == disturbed and time_out:
                 self.call("advance", value=TIME_OUT_MS + CHECK_MS)
                 self.pump()
             self.end(slot, commit)
+            if number == disturbed and not time_out:
+                self.deliver_first("end")
+                self.call("log_append")
+                self.call("fail_over")
             self.go_on()
             if self.run.config["mode"] != "v2" and not self.lone:
                 self.call("restart_client", slot=slot)
@@ -298,7 +189,8 @@ class Maneuvers(Driver):
         self.go_on()
 
     def fail_over_in_prepare(self, slot: int, partition: int, commit: bool, moment: int, durable: bool) -> None:
-        """``moment``: EndTxn has arrived, its record is durable, a marker is written, all markers are."""
+        """``moment``: EndTxn has arrived, its record is durable, a marker is written, all markers are; or its record is
+        durable, and the newest markers arrive before the older ones."""
         slot, at = self.with_record(slot, partition)
         self.call("send", slot=slot, partition=self.partition(at + 1))
         self.pump()
@@ -306,11 +198,13 @@ class Maneuvers(Driver):
         self.deliver_first("end")
         if moment > 0:
             self.call("log_append")
-        if moment > 1:
+        if moment in (2, 3):
             self.deliver_first("marker")
-        if moment > 2:
+        if moment == 3:
             self.pump(without=("end_answer",))
         self.call("fail_over", value=int(durable))
+        for message in reversed([m for m in self.flying() if m[1] == "marker"] if moment == 4 else []):
+            self.send(message)
         self.go_on()
         self.call("advance", value=TIME_OUT_MS // 2)
         self.go_on()
@@ -343,8 +237,21 @@ class Maneuvers(Driver):
         self.go_on()
         self.read(at)
 
+    def retry_unanswered(self, slot: int, partition: int, sent: int) -> None:
+        """Records were written, and nobody knows: they are sent again."""
+        slot, at = self.opened(slot), self.partition(partition)
+        for _ in range(sent):
+            self.call("send", slot=slot, partition=at)
+        self.pump(without=("produce_answer",))
+        while self.deliver_first("produce_answer", name="drop") and not self.run.over:
+            pass
+        self.call("advance", value=TIME_OUT_MS // 2)
+        self.go_on()
+        self.end(slot, commit=True)
+        self.go_on()
+
     def abort_unanswered(self, slot: int, partition: int, sent: int, written: bool, lose_init: bool) -> None:
-        """Records may have been written, and nobody knows; the next transaction uses their sequence numbers again.
+        """Records may have been written, and nobody knows; or they come late, when the next transaction has begun.
         ``lose_init``: the answer to the request for another epoch, if there is one, is lost as well."""
         slot, at = self.opened(slot), self.partition(partition)
         for _ in range(sent):
@@ -359,7 +266,13 @@ class Maneuvers(Driver):
             self.deliver_first("init_answer", name="drop")
             self.call("advance", value=TIME_OUT_MS // 2)
         self.go_on(late)
-        self.whole(slot, [at] * sent, commit=True, spare=late)
+        self.opened(slot, late)
+        for _ in range(sent):
+            self.call("send", slot=slot, partition=at)
+        self.pump(without=("produce",))
+        self.go_on()
+        self.end(slot, commit=True)
+        self.go_on()
 
     def overtake_records(self, slot: int, partition: int, sent: int) -> None:
         """The last record of a new transaction arrives first."""

@@ -25,6 +25,7 @@ class Clients:
         self.read: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)  # (offset, record), in order
         self.seen: dict[tuple[int, int], set[int]] = defaultdict(set)
         self.waiting: dict[tuple[int, int], set[int]] = defaultdict(set)  # records without an answer
+        self.before: dict[int, Transaction] = {}  # by client
         self.over: dict[int, int] = {}  # by client: the error after which it must not go on
 
     def look(self, event: Event) -> Iterator[Verdict]:
@@ -41,6 +42,18 @@ class Clients:
         if client in self.over:
             words = f"client {client} asks for a producer id after it was told error {self.over[client]}"
             yield verdict("txn.20" if self.over[client] == 49 else "txn.1", words, event)
+
+    def _txn_begun(self, event: Event) -> Iterator[Verdict]:
+        """With a record in doubt the epoch is bumped before the next transaction (KIP-360): else it may come late."""
+        client, pair = read(event, "client"), _pair(event)
+        before = self.before.get(client)
+        data = self.facts.partitions
+        if before is not None and before.pair == pair and any(before.records[r] < data for r in before.failed):
+            words = (
+                f"records of transaction {before.number} were given up, and the next one runs under {_named(pair)} too"
+            )
+            yield verdict("txn.2", words, event, pair)
+        self.before[client] = self.facts.current[client]
 
     def _record_sent(self, event: Event) -> Iterator[Verdict]:
         client, partition, record = (read(event, name) for name in ("client", "partition", "record"))
@@ -231,7 +244,7 @@ class Clients:
         facts, client = self.facts, read(event, "client")
         transaction = facts.current.get(client)
         late = transaction is not None and facts.now_ms - transaction.began_ms >= facts.timeout_ms
-        if facts.initiators == {client} and not (facts.doubtful_init or facts.timed_out or late):
+        if facts.initiators == {client} and not (facts.doubts or facts.timed_out or late):
             words = f"client {client} is alone, has only retried its own requests, and gets error {error}"
             yield verdict("txn.P8", words, event, facts.pairs.get(client, NOBODY))
 

@@ -3,13 +3,16 @@
 A leader that shows nothing is not judged here.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..driving import Event, read
 from .facts import COMMIT, WORDS, Facts, Pair, Verdict, verdict
 from .monitor_coordinator import COMPLETES, PREPARES, Coordinator
+
+WINDOW = 5  # batches that a leader recognises
+OUT_OF_ORDER = 45
 
 
 @dataclass
@@ -23,6 +26,7 @@ class Producer:
     open: list[tuple[int, int]] = field(default_factory=list)
     checked: set[int] = field(default_factory=set)
     markers: set[tuple[int, int]] = field(default_factory=set)  # (epoch, outcome)
+    window: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=WINDOW))  # (epoch, record), the latest
 
 
 class Partitions:
@@ -58,6 +62,7 @@ class Partitions:
         for (partition, _), producer in self.producers.items():
             if partition == read(event, "partition"):
                 producer.checked.clear()
+                producer.window.clear()  # of these a new leader knows one at least
         yield from ()
 
     # -- batches
@@ -74,6 +79,7 @@ class Partitions:
         yield from self._in_order(event, producer, pair)
         yield from self._in_transaction(event, producer, pair)
         producer.open.append((offset, record))
+        producer.window.append((pair[1], record))
         self.records[partition, offset] = record
         self.written[partition].add(record)
 
@@ -97,6 +103,13 @@ class Partitions:
         if asks and not producer.open and pair[1] not in producer.checked:
             words = f"a transaction of {pair} begins here without the coordinator's word for it"
             yield verdict("txn.15", words, event, pair)
+
+    def _batch_refused(self, event: Event) -> Iterator[Verdict]:
+        """Of the last five batches of its epoch a producer may send any again."""
+        record, pair = read(event, "record"), _pair(event)
+        known = self._producer(event)
+        if read(event, "error", 0) == OUT_OF_ORDER and (pair[1], record) in known.window and pair[1] == known.epoch:
+            yield verdict("txn.14", f"record {record} is refused, and is among the last five batches", event, pair)
 
     def _batch_duplicate(self, event: Event) -> Iterator[Verdict]:
         record = read(event, "record")

@@ -20,8 +20,8 @@ class Call:
     """One call.  ``deliver`` and ``drop`` say which message by ``kind``, ``source``, ``target`` and ``nth``.
 
     ``slot``: of a producer, or the number of a reader.  ``value``: milliseconds; or 1 and 0 for success and failure of
-    ``log_append``, a durable ``fail_over`` or not, read_committed or not.  For ``settle``, ``probe``, and to ``advance``
-    by a week and more see `settling`.
+    ``log_append``, a durable ``fail_over`` or not, read_committed or not.  What ``settle`` and ``probe`` are, and
+    ``advance`` by a week or more, `settling` says.
     """
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
