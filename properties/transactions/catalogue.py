@@ -184,7 +184,10 @@ TRANSACTIONS = ProtocolEntry(
         ),
     ),
     REASONS,
-    simulators=(("v2", "fencepost.reference_impl.transactions:simulate_with_stats", {"mode": "v2", "events": 300}),),
+    parts=("idempotence", "transactional-offsets", "read-committed", "transaction-log"),
+    survivors=SURVIVORS,
+    implementations=tuple((f"{REFERENCE}:reference", mode) for mode in ("v2", "v1-verified", "v1")),
+    simulators=(("v2", f"{REFERENCE}:simulate_with_stats", {"mode": "v2", "events": 300}),),
     scenarios=(
         _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1", "v2"),
         _scenario("KAFKA-17754-verified", "verification does not help against that", "v1-verified", "v2"),
