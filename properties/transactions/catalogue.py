@@ -22,6 +22,7 @@ from .bounds import (
     PROGRESS,
     REASONS,
     SHALLOW,
+    SURVIVORS,
     TO_A_LATE_END,
     TWO_PARTITIONS,
 )  # fmt: skip
