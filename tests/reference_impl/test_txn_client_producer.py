@@ -1,75 +1,9 @@
-"""The producer on its own: a test plays coordinator and partitions, and answers each request by hand."""
+"""The producer's states: what the application may call, what is asked next, what errors do."""
 
 import pytest
-from fencepost.reference_impl.simulation import Kernel, Network
-from fencepost.reference_impl.transactions.config import parse
-from fencepost.reference_impl.transactions.environment import DrivenPace, Environment
 from fencepost.reference_impl.transactions.errors import RETRIABLE
-from fencepost.reference_impl.transactions.events import readable
-from fencepost.reference_impl.transactions.messages import (
-    AddPartitionsToTxnResponse,
-    EndTxnResponse,
-    InitProducerIdResponse,
-    ProduceResponse,
-    ResponseBody,
-)
-from fencepost.reference_impl.transactions.producer import Producer, State
-
-ANSWERS = {
-    "init": InitProducerIdResponse,
-    "add": AddPartitionsToTxnResponse,
-    "end": EndTxnResponse,
-    "produce": ProduceResponse,
-}
-
-
-class Bench:
-    """One producer, and everything it has sent that has no answer yet."""
-
-    def __init__(self, **config):
-        kernel = Kernel(0)
-        self.env = Environment(parse({"partitions": 2, "groups": 1, **config}), kernel, Network(kernel), DrivenPace())
-        self.producer = Producer(self.env, 0)
-        self.env.network.nodes["client-0"] = self.producer
-
-    def sent(self, kind=""):
-        """The messages on their way, oldest first."""
-        return [message for message in self.env.network.in_flight.values() if message.kind.startswith(kind)]
-
-    def answer(self, kind, *fields, keep=False):
-        """Answer the oldest request of this kind; `keep` leaves the request, to be answered once more."""
-        message = self.sent(kind)[0]
-        if not keep:
-            self.env.network.drop(message.number)
-        self.producer.arrive(answer_to(message, ANSWERS[kind](*fields)))
-        return message.body.data
-
-    def events(self, *kinds):
-        """The events since the last call, of some kinds if given."""
-        events = [readable(row) for row in self.env.log.drain_rows()]
-        return [event for event in events if not kinds or event.kind in kinds]
-
-    def in_transaction(self, *partitions):
-        """Bring the producer into a transaction, under the pair (7, 3), with a record under way to each partition."""
-        self.producer.init()
-        self.answer("init", 0, 7, 3)
-        self.producer.begin()
-        for partition in partitions:
-            self.producer.send(partition)
-            if not self.env.config.is_v2:
-                self.answer("add", 0)
-        return self.producer
-
-    def advance(self, ms):
-        """Let time pass."""
-        self.env.kernel.advance(ms * 1000)
-
-
-def answer_to(message, data):
-    """The message that answers another one."""
-    answer = type(message)(-1, f"{message.kind}_answer", message.target, message.source, None)
-    answer.body = ResponseBody(message.body.number, data)
-    return answer
+from fencepost.reference_impl.transactions.producer import State
+from txn_client_bench import Bench
 
 
 @pytest.fixture
@@ -95,33 +29,6 @@ def test_v2_producer_adds_nothing(bench):
     producer = bench.in_transaction()
     assert producer.send(0) and producer.send(2)
     assert [(m.kind, m.target) for m in bench.sent()] == [("produce", "partition-0"), ("produce", "partition-2")]
-
-
-def test_offsets_go_to_the_group_without_a_sequence_number(bench):
-    """txn.21: AddOffsetsToTxn names the group, TxnOffsetCommit carries the record and no sequence number."""
-    bench = bench(mode="v1")
-    producer = bench.in_transaction()
-    producer.send(2)
-    assert bench.answer("add", 0) == (0, 7, 3, 0)
-    (message,) = bench.sent("produce")
-    assert (type(message.body.data).__name__, message.target) == ("TxnOffsetCommitRequest", "partition-2")
-    assert [event.sequence for event in bench.events("record_sent")] == [-1]
-
-
-@pytest.mark.parametrize(("mode", "second"), [("v1", 1), ("v2", 0)])
-def test_sequence_numbers_over_transactions(bench, mode, second):
-    """txn.13: they continue over transactions in v1; in v2 the new epoch starts at 0."""
-    bench = bench(mode=mode)
-    producer = bench.in_transaction(0)
-    bench.answer("produce", 0, 0)
-    producer.commit()
-    bench.answer("end", *((0, 7, 4) if mode == "v2" else (0,)))
-    assert producer.state is State.READY
-    producer.begin()
-    producer.send(0)
-    (message,) = bench.sent("produce") if mode == "v2" else [bench.answer("add", 0), *bench.sent("produce")][1:]
-    assert message.body.data.base_sequence == second
-    assert message.body.data.producer_epoch == (4 if mode == "v2" else 3)
 
 
 def test_commit_waits_for_every_record(bench):
@@ -283,40 +190,6 @@ def test_errors_of_an_offset_commit(bench, error, state):
     producer = bench.in_transaction(2)
     bench.answer("produce", error)
     assert producer.state is state
-
-
-def test_five_batches_in_flight_and_no_more(bench):
-    """txn.14: the leader remembers five batches, so at most five are without an answer."""
-    bench = bench(mode="v2")
-    producer = bench.in_transaction(*[0] * 7)
-    assert len(bench.sent("produce")) == 5
-    bench.answer("produce", 0, 0)
-    assert [message.body.data.base_sequence for message in bench.sent("produce")] == [1, 2, 3, 4, 5]
-    assert producer.state is State.IN_TRANSACTION
-
-
-def test_gap_is_waited_out_unless_the_batch_is_the_next_one(bench):
-    """txn.13: 45 for a later batch means that an earlier one is missing; it follows when that has been answered."""
-    bench = bench(mode="v2")
-    producer = bench.in_transaction(0, 0)
-    first, second = bench.sent("produce")
-    producer.arrive(answer_to(second, ProduceResponse(45)))
-    bench.advance(100)
-    assert producer.state is State.IN_TRANSACTION
-    assert len(bench.sent("produce")) == 2
-    producer.arrive(answer_to(first, ProduceResponse(0, 0)))
-    assert [message.body.data.base_sequence for message in bench.sent("produce")] == [0, 1, 1]
-
-
-def test_retry_keeps_its_sequence_number_and_holds_up_the_rest(bench):
-    """txn.14: the same sequence number under a new request number; what is new comes behind it."""
-    bench = bench(mode="v2")
-    producer = bench.in_transaction(0)
-    bench.answer("produce", 51)
-    producer.send(0)
-    assert not bench.sent("produce")
-    bench.advance(100)
-    assert [message.body.data.base_sequence for message in bench.sent("produce")] == [0, 1]
 
 
 def test_crash_silences_timers_and_answers(bench):
