@@ -1,0 +1,55 @@
+"""Bugs of Kafka and its kin on the partition side of transactions, by their public numbers: with the bug a promise
+fails, mended it holds within the same bounds."""
+
+import pytest
+from fencepost.proofs.explore import explore
+from fencepost.proofs.necessity import first_broken
+from fencepost.properties.catalogue import ProtocolEntry, Scenario, bounds_of, protocols
+
+ENTRIES = [protocols()[name] for name in ("read-committed", "idempotence", "transactional-offsets")]
+SCENARIOS = {known.name: (entry, known) for entry in ENTRIES for known in entry.scenarios}
+RUNS = {
+    "Redpanda-3036": ("only_what_was_committed", ["begin", "fetch", "take"]),
+    "AutoMQ-754": ("only_what_was_committed", ["begin", "abort", "replicate", "replicate", "fetch", "take"]),
+    "librdkafka-3369": (
+        "only_what_was_committed",
+        ["abort_nothing", "begin", "abort", "replicate", "replicate", "replicate", "fetch", "take", "take"],
+    ),
+    "Redpanda-5026": ("told_is_written", ["send", "write", "abort", "send", "know_again", "take_answer"]),
+    "KAFKA-9346": ("not_before_it_is_decided", ["commit_in_transaction", "fetch"]),
+}
+"""The promise that the bug breaks, and how, but for the order of what is independent."""
+
+
+def test_the_known_bugs() -> None:
+    """Each has a run written down."""
+    assert set(SCENARIOS) == set(RUNS)
+
+
+def bug(name: str) -> tuple[ProtocolEntry, Scenario, dict[str, int]]:
+    """Where the bug is in the catalogue, and the bounds that it needs."""
+    entry, known = SCENARIOS[name]
+    return entry, known, bounds_of(entry.variant(known.broken), "smoke")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_broken(name: str) -> None:
+    """The promise fails in the fewest steps, which are those of the report."""
+    entry, known, bound = bug(name)
+    promise, steps = RUNS[name]
+    variant = entry.variant(known.broken)
+    found = first_broken(variant.spec, {promise: variant.asked[promise]}, bound)
+    assert found is not None
+    assert sorted(event.action for event in found[1].events) == sorted(steps)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_mended(name: str) -> None:
+    """Within the same bounds the protocol as it should be keeps every promise, and does something."""
+    entry, known, bound = bug(name)
+    variant = entry.variant(known.fixed)
+    asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}
+    made = explore(variant.spec, asked, bound)
+    assert made.violated == []
+    assert made.complete
+    assert sum(made.taken.values()) > 1000
