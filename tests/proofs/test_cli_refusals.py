@@ -7,13 +7,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from command_line import fencepost, process
+from fencepost.properties.catalogue import protocols
 from fencepost.properties.history import ID_BLOCKS, write_histories
 from fencepost.properties.history.planted import planted
 from metadata_logs import real_logs, segment
 
 KRAFT = "id-blocks/kraft"
+NO_SUCH_PROTOCOL = f"there is no protocol 'nope'; there are {', '.join(protocols())}: pick one of them"
 REFUSALS = [
-    (["explore", "nope"], "there is no protocol 'nope'; there are id-blocks, kip618-yardstick: pick one of them"),
+    (["explore", "nope"], NO_SUCH_PROTOCOL),
     (["verify", "nope"], "there is no protocol 'nope'"),
     (["explore", "id-blocks/nope"], "id-blocks has no variant 'nope'; there are zookeeper, bridge, kraft, "),
     (["verify", KRAFT], "name id-blocks, not id-blocks/kraft"),
@@ -203,9 +205,7 @@ def test_the_exit_code_reaches_the_shell() -> None:
     """The installed script, in a process of its own."""
     ran = process("explore", "nope")
     assert (ran.code, ran.out) == (2, "")
-    assert (
-        ran.err == "fencepost: there is no protocol 'nope'; there are id-blocks, kip618-yardstick: pick one of them\n"
-    )
+    assert ran.err == f"fencepost: {NO_SUCH_PROTOCOL}\n"
 
 
 def test_without_a_command_the_help_is_shown() -> None:
