@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..driving import Event, read
-from .facts import COMMIT, WORDS, Facts, Pair, Verdict, verdict
+from .facts import ABORT, COMMIT, WORDS, Facts, Pair, Verdict, verdict
 from .monitor_coordinator import COMPLETES, PREPARES, Coordinator
 
 WINDOW = 5  # batches that a leader recognises
@@ -139,6 +139,8 @@ class Partitions:
         producer.markers.add((pair[1], outcome))
         producer.open.clear()
         producer.checked.clear()
+        if outcome == ABORT:
+            producer.window.clear()
         self.unwritten.get(pair[0], set()).discard(read(event, "partition"))
 
     def _ordered(self, event: Event, producer: Producer, pair: Pair, outcome: int) -> Iterator[Verdict]:

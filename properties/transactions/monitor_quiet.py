@@ -62,7 +62,7 @@ class Quiet:
         yield from self._alike(result)
 
     def _all_or_nothing(self, transaction: Transaction, complete: list[set[int]]) -> Iterator[Verdict]:
-        number, pair = transaction.number, transaction.pair
+        number, pairs = transaction.number, self.facts.holders  # whoever hangs keeps everybody from reading
         data = {r: p for r, p in transaction.records.items() if p < len(complete) and r in transaction.acked}
         lost = [(r, p) for r, p in data.items() if r not in complete[p]]
         if lost and (transaction.told == COMMIT or len(lost) < len(data)):
@@ -72,12 +72,12 @@ class Quiet:
                 words = (
                     f"record {record} is not to be read on partition {partition}; transaction {number} was told commit"
                 )
-                yield verdict("txn.P4", words, None, pair, check=check)
+                yield verdict("txn.P4", words, None, *pairs, check=check)
             else:
                 words = (
                     f"record {record} of transaction {number} is not to be read on partition {partition}; others are"
                 )
-                yield verdict("txn.P2", words, None, pair, check=check)
+                yield verdict("txn.P2", words, None, *pairs, check=check)
 
     def _alike(self, result: Settled) -> Iterator[Verdict]:
         """Who read while transactions were open got what everybody gets."""
@@ -86,11 +86,10 @@ class Quiet:
                 continue
             now = result.records[partition]
             if tuple(read) != now[: len(read)]:
-                record = next((r for r in (*read, *now) if r not in read or r not in now), read[0])[1]
                 words = f"reader {reader} has read {[r for _, r in read]} of partition {partition}, and others now "
                 words += f"{[r for _, r in now[: len(read) + 1]]}"
                 check = f"result.records[{partition}][:{len(read)}] == {tuple(read)!r}"
-                yield verdict("txn.P4", words, None, *self.clients.pairs_of(record), check=check)
+                yield verdict("txn.P4", words, None, *self.facts.holders, check=check)
 
     def _unstable(self, result: Settled, reader: int) -> Iterator[Verdict]:
         """Everything written lies below the last stable offset."""
