@@ -70,3 +70,19 @@ class PromptV1(V1, PromptV1Core):
 
 class PromptVerified(Verified, PromptVerifiedCore):
     """v1 with verification on a network that is prompt."""
+
+
+class LateEnds(Coordinator):
+    """Records and requests of producers come late.  A marker comes only while its transaction is prepared: brokers do
+    not leave one another waiting."""
+
+    def marker_in_time(s, p, e, commit, k):
+        return s.is_prepared(e, commit)
+
+
+class V1LateEnds(LateEnds, V1):
+    """v1 between brokers that are prompt, with producers that are not."""
+
+
+class VerifiedLateEnds(LateEnds, Verified):
+    """The same with verification."""

@@ -28,7 +28,7 @@ from .bounds import (
 )  # fmt: skip
 from .core import V2Lemmas, V2MutantLemmas
 from .core_v1 import PromptV1Lemmas, PromptV1MutantLemmas, PromptVerifiedLemmas, V1CorePromises, VerifiedLemmas
-from .full import PromptV1Promises, PromptVerifiedPromises, V1Promises, V2Promises, VerifiedPromises
+from .full import LateMarkerPromises, PromptV1Promises, PromptVerifiedPromises, V1Promises, V2Promises, VerifiedPromises
 
 REFERENCE = "fencepost.reference_impl.transactions"
 Bounds = Mapping[Profile, Mapping[str, int]]
@@ -121,6 +121,11 @@ TRANSACTIONS = ProtocolEntry(
             "v1-verified", VerifiedPromises, "verification keeps records from hanging, and lets a late EndTxn decide",
             "two owners", "two partitions", rule="txn.9", expected=_violated(*_LATE, *_LONE), bounds=_bounds(LATE),
             depth=TO_A_LATE_END, leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return"),
+        ),
+        _full(
+            "v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not", "",
+            rule="txn.9", expected=_violated(*_LATE[:3], *_LONE), bounds=_bounds(LATE),
+            leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
         ),
         Variant(
             "v1-hanging", V1CorePromises, "a record that comes after its transaction is over opens another, for ever",

@@ -3,7 +3,7 @@
 from fencepost.model.language import exists, forall, implies, leads_to, progress, promise, refinement, witness
 from fencepost.model.transactions.core import Client, Outcome, Txn
 from fencepost.model.transactions.cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
-from fencepost.model.transactions.full import V1, V2, PromptV1, PromptVerified, Verified
+from fencepost.model.transactions.full import V2, PromptV1, PromptVerified, V1LateEnds, Verified, VerifiedLateEnds
 
 from .promises import Promises
 
@@ -78,7 +78,7 @@ STEPS: dict[str, tuple[str, ...]] = {
 V1_STEPS = STEPS | {"ask_to_add_partition": (), "refuse_add": ()}
 
 
-class V1Promises(FullPromises, of=V1):
+class V1Promises(FullPromises, of=V1LateEnds):
     """v1."""
 
     @refinement(of=V1Core, actions=V1_STEPS)
@@ -87,7 +87,7 @@ class V1Promises(FullPromises, of=V1):
         return {}
 
 
-class VerifiedPromises(FullPromises, of=Verified):
+class VerifiedPromises(FullPromises, of=VerifiedLateEnds):
     """v1 with verification."""
 
     @refinement(of=VerifiedCore, actions=V1_STEPS)
@@ -121,3 +121,7 @@ class PromptVerifiedPromises(FullPromises, of=PromptVerified):
     def does_as_the_core(s):
         """What the log and the partitions say is the core's state."""
         return {}
+
+
+class LateMarkerPromises(FullPromises, of=Verified):
+    """v1 with verification, where a marker may come at any time as well."""

@@ -14,8 +14,8 @@ from fencepost.properties.transactions.catalogue import TRANSACTIONS
 
 SCENARIOS = {known.name: known for known in TRANSACTIONS.scenarios}
 SHORTEST = {
-    "KAFKA-17754": ("nothing_committed_unasked", 19),
-    "KAFKA-17754-verified": ("nothing_committed_unasked", 21),
+    "KAFKA-17754": ("nothing_committed_unasked", 21),
+    "KAFKA-17754-verified": ("nothing_committed_unasked", 23),
     "KAFKA-14402": ("nothing_hangs", 13),
     "KAFKA-14884": ("nothing_hangs", 9),
     "KAFKA-14884-ABA": ("nothing_hangs", 15),
