@@ -106,7 +106,6 @@ class ProducerCalls(Node):
 
     def end_transaction(self) -> None:
         """The transaction is over for the client too; bump the epoch if sequence numbers are in doubt (KIP-360)."""
-        self.txn = NONE
         self.started = False
         self.added.clear()
         if self.epoch_bump_required:
@@ -126,7 +125,6 @@ class ProducerCalls(Node):
         if verdict is Verdict.ABORTABLE and self.state not in COMPLETING:
             self.require_epoch_bump()
         self.fail(verdict, error)
-        self.go_on()
 
     def fail(self, verdict: Verdict, error: int) -> None:
         """Move to one of the two error states; an abortable error changes nothing while aborting."""

@@ -208,3 +208,30 @@ def test_init_is_called_once_and_begin_needs_it(bench):
     producer = bench().producer
     assert not (producer.begin() or producer.send(0) or producer.commit() or producer.abort())
     assert producer.init() and not producer.init()
+
+
+@pytest.mark.parametrize("mode", ["v1", "v2"])
+def test_empty_transaction_after_another_ends_without_a_request(bench, mode):
+    """txn.7: what the coordinator knew was the transaction before."""
+    bench = bench(mode=mode)
+    producer = bench.in_transaction(0)
+    bench.answer("produce", 0, 0)
+    producer.commit()
+    bench.answer("end", *((0, 7, 4) if mode == "v2" else (0,)))
+    producer.begin()
+    producer.abort()
+    assert not bench.sent()
+    assert producer.state is State.READY
+
+
+def test_epoch_is_bumped_once_for_one_doubt(bench):
+    """txn.2: after the bump nothing is in doubt any more, and the next transaction keeps its epoch."""
+    bench = bench(mode="v1")
+    producer = bench.in_transaction(0)
+    producer.abort()
+    bench.answer("end", 0)
+    bench.answer("init", 0, 7, 4)
+    producer.begin()
+    producer.commit()
+    assert producer.state is State.READY
+    assert not bench.sent("init")
