@@ -1,0 +1,51 @@
+"""The model of one transactional id, as it is followed through a cluster under way: `agreement.py` says by whom."""
+
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from fencepost.model.language.mutations import settle
+from fencepost.model.transactions.expiry import Expiring, ExpiringV1, ExpiringVerified
+
+from ..agreement import Followed
+from .calls import CALLS, SHOWN_AND_UNSHOWN
+from .interpreter import TransactionsInterpreter
+from .observations import COLUMNS
+
+MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": Expiring}
+
+ROOM = {"clients": 64, "transactions": 96, "epochs": 240, "fail_overs": 12}
+"""More than most programs need: whoever needs more is not followed to the end."""
+LAST = 46
+"""No program comes to the last of Kafka's epochs, but to another producer id: so its numbers begin after fewer."""
+
+IGNORED = frozenset({
+    "client_started", "client_stopped", "client_failed", "record_failed", "leader_changed", "stable_moved", "fetched",
+})  # fmt: skip
+
+
+def follow(variant: str, config: Mapping[str, Any]) -> Followed:
+    """The model of a cluster."""
+    keys = ("partitions", "groups", "max_epoch", "transaction_timeout_ms")
+    defaults = (1, 0, 32767, 60_000)
+    return _followed(variant, *(config.get(key, default) for key, default in zip(keys, defaults, strict=True)))
+
+
+@lru_cache(maxsize=256)
+def _followed(variant: str, partitions: int, groups: int, max_epoch: int, timeout_ms: int) -> Followed:
+    last = min(max_epoch - 1, LAST)
+    config = {"mode": variant, "partitions": partitions, "last": last, "transaction_timeout_ms": timeout_ms}
+    bounds = {**ROOM, "partitions": partitions + groups}
+    return Followed(
+        variant=variant,
+        spec=settle(MODELS[variant].spec),
+        constants={"last": last},
+        bounds=bounds,
+        columns=COLUMNS,
+        observations=SHOWN_AND_UNSHOWN[variant],
+        afterwards=(),
+        says={},
+        calls=CALLS,
+        interpreter=partial(TransactionsInterpreter, config, bounds),
+        ignored=IGNORED,
+    )

@@ -1,0 +1,350 @@
+"""How the calls and events of one cluster are read as rows of the model: which request an event answers, the numbers of
+pairs, the time, and what explains codes to be tried again."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fencepost.model.language.types import AtomsType, BoolType, ScalarType
+
+from ..agreement import UNKNOWN, Beyond, FalseConjunct, Row, Seen, State, Take
+from ..driving import Event, Made, read
+from . import guesses
+from .calls import BEGUN, HANDLED, WRITTEN
+from .members import ABORTED, COMMITTED, NOTHING
+from .memory import NOTHING_KEPT, Memory, after_step, numbers
+from .numbering import Numbering
+from .observations import COLUMNS, EMPTY, ONGOING, PREPARE_ABORT, PREPARE_COMMIT
+from .plug import Message
+from .programs import EXPIRY_MS
+from .requests import COMPOSITE, Request, Requests
+
+HOUR_MS, CHECKED_MS = 3_600_000, 10_000
+"""Ids expire in days.  So often the coordinator looks for transactions whose time is up (shipped: 10 s)."""
+
+DEAD = 6  # state of a record that says that an id is forgotten
+ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"), ("term", "fail_overs"))
+TOLD = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
+ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}
+READ = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
+FOLLOWED_BLINDLY = frozenset({"txn_logged", "append_failed", "timed_out", "batch_appended", "marker_appended", "id_expired"})
+"""What must be shown for a call that does many things to be followed."""
+
+NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
+    "client": -1, "txn": -1, "partition": -1, "number": 0, "next_base": 0, "named": 0, "to": 0, "logged": -1, "term": 0,
+    "error": 0, "counts": True, "by_owner": True, "request": -1, "hidden": False,
+}  # fmt: skip
+
+
+class TransactionsInterpreter:
+    """Reads one cluster.  ``bounds``: how much of everything the reading of the model has room for."""
+
+    def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
+        self.bounds, self.asks, self.bumps = bounds, config["mode"] != "v1", config["mode"] == "v2"
+        self.data: int = config["partitions"]
+        self.timeout_ms: int = config.get("transaction_timeout_ms", 60_000)
+        self.numbering = Numbering(config["last"])
+        self.requests = Requests(self.numbering)
+        self.now_ms = self.calls = self.faults = 0
+        self.largest = 0  # epoch so far
+        self.dying = False  # it may be under way to the log that the id is forgotten
+        self.observed: frozenset[str] = frozenset()
+        self.made: Made | None = None
+        self.leaders: Counter[int] = Counter()  # by partition: how often it has changed
+        self.questions: dict[tuple[int, int], int] = {}  # of a transaction's record: which leader asked
+        self.appended: set[int] = set()
+        self.marker_calls: dict[int, int] = {}  # by number of the request: the call that sent it
+
+    # Calls
+
+    def called(self, made: Made, messages: Sequence[Message]) -> None:
+        """Take note of what a call does by itself.  Raises `Beyond`."""
+        self.made, self.calls = made, self.calls + 1
+        name, value = made.call.name, made.call.value
+        self.now_ms += _waited_ms(made)
+        if name == "advance" and value >= HOUR_MS and "id_expired" not in self.observed:
+            raise Beyond("transactional ids may expire, and that is not shown")
+        self.faults += name == "fail_over" or (name == "log_append" and not value)
+        self.dying |= name == "advance" and value >= HOUR_MS
+        self.dying &= name != "fail_over"
+        self.leaders[made.call.partition] += name == "change_leader"
+        self.requests.called(made, messages)
+        for message in messages:
+            if message[1] == "marker":
+                self.marker_calls.setdefault(message[4], self.calls)
+
+    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """What was shown.  Raises `Beyond`."""
+        self.observed = observed
+        if self.is_composite() and not observed >= FOLLOWED_BLINDLY:
+            raise Beyond(f"{made.call.name} does much that is not shown")
+        for event in made.events:
+            yield event, event
+
+    def is_composite(self) -> bool:
+        assert self.made is not None
+        return self.made.call.name in COMPOSITE
+
+    def row_of_call(self, made: Made) -> dict[str, Any]:
+        """What is known of an event that nobody showed."""
+        row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "durable": False, "late": False, "by_owner": True,
+               "of_init": False, **self._circumstances()}  # fmt: skip
+        if made.call.name == "fail_over":
+            row["durable"] = bool(made.call.value)
+        if made.message is None or made.call.name != "deliver":
+            return row
+        number = made.message[4]
+        row["request"] = number
+        if made.call.kind == "marker":
+            row["partition"] = int(made.message[3].rpartition("-")[2])
+        elif number in self.requests.sent:
+            row |= self._of_request(number)
+        return row
+
+    def _circumstances(self) -> dict[str, Any]:
+        assert self.made is not None
+        delivered = self.made.call.name == "deliver"
+        busy = self.is_composite() or self.dying or self.requests.others_wait(delivered)
+        return {"away": self.faults > 0, "busy": busy}
+
+    def _of_request(self, number: int) -> dict[str, Any]:
+        request: Request = self.requests.sent[number]
+        found = {name: getattr(request, name) for name in ("client", "txn", "partition", "number", "next_base", "named",
+                                                           "commit")}  # fmt: skip
+        fresh = self.questions.get((request.txn, request.partition)) != self.leaders[request.partition]
+        counts = self.requests.current.get(request.client) == number
+        return {**found, "counts": counts, "fresh": fresh, "late": False, "request": number}
+
+    # Events
+
+    def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
+        """What an event says.  Raises `Beyond`."""
+        kind = read(event, "kind")
+        self.requests.note(event)
+        row = {**NOT_THERE, **self._circumstances(), **self._columns(event, kind, states)}
+        if kind == "batch_appended":
+            self._require_room(event, row, states)
+        self.dying &= kind != "id_expired" and not (kind == "append_failed" and row["logged"] == DEAD)
+        if kind == "check_asked":
+            self.questions[row["txn"], row["partition"]] = self.leaders[row["partition"]]
+        for column, bound in ROOM_FOR:
+            if row[column] >= self.bounds[bound] or (column == "number" and not self._is_small(event)):
+                raise Beyond(f"there is no room for so many {bound.replace('_', '-')}")
+        return row
+
+    def _is_small(self, event: Event) -> bool:
+        """An epoch beyond those of the reading; but a large one that comes from nowhere is wrong."""
+        epoch = read(event, "epoch", -1)
+        return epoch <= self.numbering.last + 1 or epoch > self.largest + 2
+
+    def _columns(self, event: Event, kind: str, states: Sequence[State]) -> dict[str, Any]:
+        row: dict[str, Any] = {}
+        number, record = read(event, "request", -1), read(event, "record", -1)
+        if number in self.requests.sent:
+            row |= self._of_request(number)
+        if record in self.requests.records:
+            row["txn"], row["partition"] = self.requests.records[record]
+        for column in ("client", "txn", "partition"):
+            if (value := read(event, column, -1)) >= 0 and not (column == "client" and kind in READ):
+                row[column] = value
+        row |= {"logged": read(event, "state", -1), "error": read(event, "error", 0), "reads": record >= 0}
+        row["term"] = max(read(event, "coordinator_epoch", -1), 0)
+        if (outcome := read(event, "outcome", -1)) >= 0:
+            row["commit"] = outcome == 1
+        return row | self._pair(event, kind, row, states)
+
+    def _pair(self, event: Event, kind: str, row: Row, states: Sequence[State]) -> dict[str, Any]:
+        pair = (read(event, "producer_id", -1), read(event, "epoch", -1))
+        if kind == "append_failed" or pair[0] < 0:
+            told = kind in TOLD or kind in HANDLED.values() or kind == "init_sent"
+            return {"number": 0} if told and kind not in ("add_handled", "partition_checked", "add_taken") else {}
+        if kind in TOLD and states:
+            self.numbering.meet(pair[0], _expected(kind, row, states[0]))
+        self.largest = max(self.largest, pair[1] if pair[1] <= self.numbering.last + 1 else 0)
+        number = self.numbering.number(*pair)
+        to = self.numbering.after_prepare(number, self.bumps)
+        return {"number": number, "next_base": self.numbering.next_base(pair[0]), "to": to}
+
+    def _require_room(self, event: Event, row: Row, states: Sequence[State]) -> None:
+        """Where the model cannot say what a late record does: it has one record for a transaction's in a partition,
+        and one memory for all producer ids there.  Raises `Beyond`."""
+        record, key = read(event, "record"), (row["txn"], row["partition"])
+        again = record in self.appended and row["partition"] < self.data
+        self.appended.add(record)
+        if self.bumps or again:
+            return
+        if all(s["fate"].get(key, 0) in (COMMITTED, ABORTED) for s in states):
+            raise Beyond("a record comes late, and others of its transaction in the same partition came in time")
+        if all(row["next_base"] <= s["known"].get((row["partition"],), 0) for s in states):
+            raise Beyond("a record of an old producer id comes late")
+
+    # What is a matter of choice
+
+    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
+        """The row with everything that is a matter of choice chosen, in every way."""
+        kind = seen.kind
+        if kind in BEGUN.values():
+            yield from self._beginnings(state, kind, row)
+        elif kind in ("txn_logged", "append_failed"):
+            yield from self._appends(state, kind, {**row, **guesses.whose(state)})
+        elif not row["hidden"]:
+            yield row
+        elif kind == "timed_out":
+            yield {**row, "number": state["epoch"] + int(state["ahead"])}
+        elif kind == "coordinator_loaded":
+            yield {**row, "term": state["term"] + 1}
+        elif kind.startswith("marker_"):
+            for marker in guesses.markers(state, row["partition"]):
+                for error in guesses.CODES.get(kind, (0,)):
+                    yield {**row, "next_base": self._next_base(marker["number"]), **marker, "error": error}
+        elif kind in guesses.CODES:
+            for error in guesses.CODES[kind]:
+                number = state["epoch"] if kind == "init_handled" or (kind == "end_handled" and self.bumps) else 0
+                own = row["number"] if kind in ("add_handled", "partition_checked") else number
+                yield {**row, "error": error, "number": own}
+        else:
+            yield row
+
+    def _next_base(self, number: int) -> int:
+        return self.numbering.base((number - 1) // (self.numbering.last + 2) + 1)
+
+    def _beginnings(self, state: State, kind: str, row: Row) -> Iterator[Row]:
+        if row["request"] in self.requests.sent:
+            yield from self._asked_by(state, row["request"], {**row, "busy": self.requests.others_wait(delivered=True)})
+
+    def _asked_by(self, state: State, number: int, row: Row) -> Iterator[Row]:
+        """A request begins; the answer to a copy may be the one that is taken, or not."""
+        full = {**row, **self._of_request(number)}
+        client = full["client"]
+        answered = state["asking"].get((client,), False) and state["answered"].get((client,), 0)
+        for late in ((False, True) if full["counts"] else (True,)) if answered else (False,):
+            yield {**full, "error": 0, "late": late}
+
+    def _causes(self, state: State, row: Row) -> Iterator[Row]:
+        """A record of which nobody saw the beginning: whose request may it be?"""
+        own = {name: row[name] for name in ("number", "next_base", "to")}
+        kinds: tuple[str, ...] = {EMPTY: ("init",), ONGOING: ("add", "check")}.get(row["logged"], ())
+        if row["logged"] in (PREPARE_COMMIT, PREPARE_ABORT):
+            kinds = ("end",)
+        found = [full for n in self.requests.about(*kinds) for full in self._asked_by(state, n, row)]
+        if row["logged"] == PREPARE_ABORT:
+            fences = (full for n in self.requests.about("init") for full in self._asked_by(state, n, row))
+            found += [{**full, "by_owner": False, "of_init": True} for full in fences]
+        yield from ({**full, **own} for full in found or [row])
+
+    def _appends(self, state: State, kind: str, row: Row) -> Iterator[Row]:
+        assert self.made is not None
+        call = self.made.call
+        if not row["hidden"] and self.is_composite() and state["pending"] == NOTHING:
+            yield from self._causes(state, row)
+        elif not row["hidden"]:
+            yield row
+        elif kind == "append_failed":
+            if call.name == "log_append" and not call.value:
+                yield from ({**row, **record} for record in guesses.logged(state, self.numbering.last, self.bumps))
+        elif call.value:
+            yield from ({**row, **record} for record in guesses.logged(state, self.numbering.last, self.bumps))
+
+    # What is not in the model
+
+    def barred(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Why an event can't be now: it is too early, or the answer is another one."""
+        memory = memory or NOTHING_KEPT
+        if kind in TOLD:
+            return self._as_answered(memory, kind, row)
+        if kind == "timed_out" and not 0 <= memory.open_ms < self.now_ms - self.timeout_ms:
+            words = f"{self.timeout_ms} ms have passed since the transaction was opened, at {memory.open_ms} of {self.now_ms}"
+            return (FalseConjunct(kind, "txn.18", words),)
+        if row["hidden"] and not self.is_composite() and not self._fits(memory, kind, row):
+            return (FalseConjunct(kind, "", "the messages in flight say so: they don't"),)
+        return ()
+
+    def _as_answered(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        said = [a[2:] for a in memory.answers if a[:2] == (TOLD[kind], row["request"])]
+        error, number = numbers(row)
+        if not said or any(error == e and number in (n, number if n == 0 else n) for e, n in said):
+            return ()
+        words = f"the coordinator answered so: it answered {', '.join(f'error {e} with {n}' for e, n in said)}"
+        return (FalseConjunct(kind, "txn.P5", words),)
+
+    def _fits(self, memory: Memory, kind: str, row: Row) -> bool:
+        """A guess, and what is seen to be in flight."""
+        answered, number = self.requests.answered, row["request"]
+        if kind in ASKED:
+            return (kind in HANDLED.values()) == ((ASKED[kind], number) in answered)
+        if kind in WRITTEN or kind == "check_asked":
+            return (kind != "check_asked") == (("produce", number) in answered)
+        if kind.startswith("marker_"):
+            sent = memory.round_of(self.marker_calls.get(number, self.calls))
+            return sent is None or sent[1:] == (row["number"], row["commit"], row["term"])
+        return True
+
+    def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Every step of the model has its reason in the model."""
+        return ()
+
+    def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
+        """Answers that leave, markers that leave, and how long a transaction is open."""
+        memory = after_step(memory or NOTHING_KEPT, before, state, self.calls, self.now_ms)
+        if kind in HANDLED.values():
+            return memory.with_answer((ASKED[kind], row["request"], *numbers(row)))
+        if row["hidden"] and kind in ("txn_logged", "append_failed") and (asked := self.requests.waiting()) is not None:
+            error, number = (15, 0) if kind == "append_failed" else guesses.answer(row, before, state)
+            if asked in self.requests.answered:
+                return memory.with_answer((*asked, error, number if asked[0] == "init" or self.bumps else 0))
+        if not self.is_composite() and kind not in BEGUN.values():
+            flying = {(k.removesuffix("_answer"), n) for k, n in self.requests.flying if k.endswith("_answer")}
+            return memory.without(flying) if kind in TOLD else memory
+        return memory
+
+    # When a call returns
+
+    def asked(self, made: Made) -> str:
+        """Nothing is checked by name."""
+        return ""
+
+    def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
+        """A transaction that should have been aborted by now."""
+        memory = memory or NOTHING_KEPT
+        began = max(memory.open_ms, memory.free_ms)
+        if made.call.name != "advance" or min(memory.open_ms, memory.free_ms) < 0:
+            return ()
+        if self.now_ms - began <= self.timeout_ms + 2 * CHECKED_MS:
+            return ()
+        return (FalseConjunct("time_out", "txn.18", f"the transaction is aborted: it is open for {self.now_ms - began} ms"),)
+
+    def clear_up(
+        self, made: Made, states: list[State], messages: Sequence[Message], take: Take
+    ) -> tuple[list[State], list[str]]:
+        """The network forgets nothing; but which leader asked is noted."""
+        if made.call.name == "deliver" and made.call.kind == "produce" and made.message is not None:
+            request = self.requests.sent.get(made.message[4])
+            if request is not None and ("produce", made.message[4]) not in self.requests.answered:
+                self.questions[request.txn, request.partition] = self.leaders[request.partition]
+        return states, []
+
+    def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
+        """Values worth trying for a parameter, for coverage."""
+        if isinstance(kind, BoolType):
+            return (False, True)
+        if isinstance(kind, AtomsType):
+            used = {"clients": "asking", "transactions": "begun"}.get(kind.bound)
+            if used is None:
+                return range(1)
+            latest = max((key[0] for key in state[used]), default=0)
+            return range(latest, latest + 1)
+        return (state["term"],) if str(kind) == "Term" else range(state["epoch"], state["epoch"] + 2)
+
+
+def _waited_ms(made: Made) -> int:
+    """How long a call took."""
+    if made.call.name == "advance":
+        return int(made.result if made.call.value >= EXPIRY_MS else made.call.value)
+    return int(getattr(made.result, "waited_ms", 0))
+
+
+def _expected(kind: str, row: Row, state: State) -> int:
+    """The number that the model has for what a client is told."""
+    if kind == "end_told":
+        return int(state["follows"].get((row["txn"],), 0))
+    return int(state["answered"].get((row["client"],), 0))
