@@ -204,16 +204,25 @@ VIOLATIONS = CLIENT_VIOLATIONS | LOG_VIOLATIONS
 
 def query(mode: str = "v2", max_epoch: int = 32767, quiet_end: bool = False) -> str:
     """One statement that returns (property, history, step) of every violation."""
+    parts, violations = statements(mode, max_epoch, quiet_end)
+    tables = ", ".join(f"{name} AS ({text})" for name, text in parts.items())
+    return f"WITH {tables} " + " UNION ALL ".join(violations.values())
+
+
+def statements(mode: str, max_epoch: int, quiet_end: bool) -> tuple[dict[str, str], dict[str, str]]:
+    """The tables in the order in which they build on one another, and a statement for each property."""
     values = {"max_epoch": str(max_epoch), "quiet_end": "1 = 1" if quiet_end else "1 = 0"}
     values |= {"bump": "1" if mode == "v2" else "0", "idle_aborts": "1 = 1" if mode == "v2" else "1 = 0"}
-    parts = ", ".join(f"{name} AS ({text})" for name, text in PARTS.items())
-    rows = " UNION ALL ".join(
-        f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in VIOLATIONS.items()
-    )
-    text = f"WITH {parts} {rows}"
-    for name, value in values.items():
-        text = text.replace("{" + name + "}", value)
-    return text
+
+    def filled(text: str) -> str:
+        for name, value in values.items():
+            text = text.replace("{" + name + "}", value)
+        return text
+
+    parts = {name: filled(text) for name, text in PARTS.items()}
+    return parts, {
+        name: f"SELECT '{name}' AS property, history, step FROM ({filled(text)}) v" for name, text in VIOLATIONS.items()
+    }
 
 
 def in_duckdb(

@@ -1,0 +1,114 @@
+"""How fast histories of transactions are checked, beside DuckDB on the same files in the same run: read the ratios.
+
+    pytest tests/benchmarks/test_txn_replay_rates.py --benchmark-only --benchmark-group-by=group
+
+Every way of checking must count the same violations, so that none is fast by doing less.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install fencepost[test]")
+sys.path.insert(0, str(Path(__file__).parents[1] / "sql"))  # the SQL twins live beside their own tests
+
+import duckdb
+from fencepost.proofs.generate import generate
+from fencepost.proofs.replay import ReplayReport, replay
+from fencepost.proofs.spark import session
+from fencepost.proofs.units import SparkSettings
+from fencepost.properties.history import HistoryDirectory, read_piece, transactions
+from transaction_sql import in_duckdb, query
+
+PLANTED = "fencepost.properties.history.planted_transactions:simulate_many"
+SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
+CONFIG = {"bent": 0.01, "mode": "v2", "quiet_end": True}
+HISTORIES = 3600  # a million events in four pieces
+
+
+def planted(place: Path, histories: int, cores: int) -> dict[str, int]:
+    """Planted histories in `place`; the violations to be found."""
+    made = generate(
+        place, PLANTED, histories=histories, seed=1, config=CONFIG, protocol="transactions", many=True, cores=cores
+    )
+    return dict(made.faults)
+
+
+def counted(report: ReplayReport) -> dict[str, int]:
+    return {name: found["count"] for name, found in report.violations.items()}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rates") / "h"
+
+
+@pytest.fixture(scope="module")
+def expected(directory: Path) -> dict[str, int]:
+    return planted(directory, HISTORIES, cores=1)
+
+
+@pytest.mark.benchmark(group="1 million events, one thread")
+def test_kernels_on_one_thread(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
+    """Reading Parquet and checking it with the kernels, in this process."""
+    report = benchmark.pedantic(replay, (directory,), {"cores": 1}, rounds=3, warmup_rounds=1)
+    assert counted(report) == expected
+
+
+@pytest.mark.benchmark(group="1 million events, one thread")
+def test_duckdb_on_one_thread(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
+    """The same properties on the same files in DuckDB's SQL."""
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    text = query("v2", quiet_end=True)
+    found = benchmark.pedantic(in_duckdb, (f"{directory}/*.parquet", connection, text), rounds=1, warmup_rounds=0)
+    assert {name: count for name, (count, _) in found.items()} == expected
+
+
+@pytest.mark.benchmark(group="1 million events, two cores")
+def test_kernels_on_spark(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
+    """The same kernels in Spark's workers: at a million events this is mostly the price of a job."""
+    settings = SparkSettings("local[2]")
+    with session(settings):
+        report = benchmark.pedantic(replay, (directory,), {"spark": settings}, rounds=3, warmup_rounds=1)
+    assert counted(report) == expected
+
+
+@pytest.mark.benchmark(group="one piece, in memory")
+def test_kernels_alone(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
+    """A quarter of a million events, without reading them."""
+    opened = HistoryDirectory.open(directory)
+    columns, _ = read_piece(opened.pieces[0], opened.vocabulary, transactions.COLUMNS)
+    findings, _ = benchmark(transactions.check, columns, config=CONFIG)
+    assert findings["commits_kept"].judged > 5_000
+    assert set(expected) >= {name for name, found in findings.items() if found.violations}
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_twenty_million_planted_events(tmp_path: Path) -> None:
+    """On local[2], their workers cost what two free cores do at 4 million events a second (about two minutes)."""
+    settings = SparkSettings("local[2]")
+    expected = planted(tmp_path / "h", 73_000, cores=2)
+    with session(settings):
+        report = replay(tmp_path / "h", spark=settings)
+    assert report.events > 20_000_000
+    assert counted(report) == expected
+    # Processor time, not time: the machine that runs this is seldom free, and Spark adds less than a second.
+    assert report.cpu_seconds / 2 < report.events / 4e6
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_ten_million_simulated_events(tmp_path: Path) -> None:
+    """Nothing is wrong in them, by the kernels and by DuckDB on the same files."""
+    generate(
+        tmp_path / "h", SIMULATOR, histories=33_400, seed=7, config={"mode": "v2", "events": 300},
+        protocol="transactions", variant="v2",
+    )  # fmt: skip
+    report = replay(tmp_path / "h", spark=SparkSettings("local[2]"))
+    assert report.events > 10_000_000
+    assert (report.violations, report.vacuous) == ({}, ())
+    assert in_duckdb(f"{tmp_path}/h/*.parquet", text=query("v2")) == {}
