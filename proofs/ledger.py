@@ -38,7 +38,7 @@ def _verdict(rule: Rule, judged: Sequence[Necessity], proofs: dict[str, str], te
     if rule.number in proofs:
         return proofs[rule.number]
     mine = [n for n in judged if n.rule == rule.number]
-    return "; ".join(dict.fromkeys(_sentences(mine))) or "not judged"
+    return "; ".join(dict.fromkeys(_sentences(mine))) or _tested(rule.number, tests)
 
 
 def _sentences(mine: Iterable[Necessity]) -> Iterable[str]:
