@@ -32,7 +32,7 @@ READ_COMMITTED = ProtocolEntry(
             ReadCommittedProperties,
             "readers stop below the last stable offset, and skip the aborted ranges that come with a piece",
             bounds=_BOUNDS,
-            depth={"smoke": 5},
+            depth={"smoke": 5, "ci": 9, "nightly": 11},
             progress_bounds=(
                 dict(producers=1, transactions=1, readers=1, log=3, fail_overs=1),
                 dict(producers=2, transactions=2, readers=1, log=2, fail_overs=1),

@@ -34,7 +34,7 @@ TRANSACTION_LOG = ProtocolEntry(
             "transitions that count once their record is durable, compaction, and reading it all again",
             bounds=_BOUNDS,
             progress_bounds=(dict(ids=1, epochs=0, log=5, fail_overs=1, failures=1),),
-            depth={"smoke": 6},
+            depth={"smoke": 6, "ci": 9, "nightly": 11},
         ),
         _wrong(
             "memory-ahead-of-log",

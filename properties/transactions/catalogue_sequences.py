@@ -32,7 +32,7 @@ IDEMPOTENCE = ProtocolEntry(
             "a producer without transactions",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8},
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
         ),
         Variant(
             "same-epoch",
@@ -40,7 +40,7 @@ IDEMPOTENCE = ProtocolEntry(
             "transactions that leave the epoch as it is (v1)",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8},
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
         ),
         Variant(
             "new-epoch",
@@ -48,7 +48,7 @@ IDEMPOTENCE = ProtocolEntry(
             "transactions each of which ends with a new epoch (v2)",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8},
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
         ),
         Variant(
             "kept-over-abort",
@@ -58,7 +58,7 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"told_is_written": "violated"},
             bounds={"smoke": _SMALL},
             leaves_out=_LATE,
-            depth={"smoke": 8},
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
         ),
         Variant(
             "cleared-by-abort",
@@ -77,7 +77,7 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"written_once": "violated"},
             bounds={"smoke": dict(_SMALL, sends=2, window=1)},
             leaves_out=("settled_in_the_end",),
-            depth={"smoke": 8},
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
         ),
     ),
     {
