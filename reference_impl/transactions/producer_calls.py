@@ -132,7 +132,6 @@ class ProducerCalls(Node):
             self.state = State.FATAL_ERROR
             self.call.finish()
             self.to_add.clear()
-            self.sends.drop_unsent()
             self.sends.forget_in_flight()
             self.env.emit(Kind.CLIENT_FAILED, client=self.client, error=error)
         elif self.state is not State.ABORTING_TRANSACTION:

@@ -235,3 +235,16 @@ def test_epoch_is_bumped_once_for_one_doubt(bench):
     producer.commit()
     assert producer.state is State.READY
     assert not bench.sent("init")
+
+
+def test_abortable_error_adds_no_further_partition(bench):
+    """txn.6: after an abortable answer to AddPartitions the transaction can only be aborted, here without a request."""
+    bench = bench(mode="v1")
+    producer = bench.in_transaction()
+    producer.send(0)
+    producer.send(1)
+    bench.answer("add", 120)
+    assert producer.state is State.ABORTABLE_ERROR
+    assert not bench.sent()
+    assert producer.abort()
+    assert producer.state is State.READY

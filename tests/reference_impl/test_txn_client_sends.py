@@ -111,3 +111,27 @@ def test_abort_forgets_what_has_not_left(bench):
     assert [message.kind for message in bench.sent()] == ["end"]
     bench.answer("end", 0)
     assert producer.state is State.READY
+
+
+def test_fatal_error_leaves_nothing_to_be_sent_again(bench):
+    """txn.1: a fenced producer takes no further answer, and repeats nothing."""
+    bench = bench(mode="v2")
+    bench.in_transaction(*[0] * 7)
+    bench.answer("produce", 90)
+    bench.events()
+    bench.answer("produce", 0, 0)
+    sent = len(bench.sent("produce"))
+    bench.advance(60_000)
+    assert len(bench.sent("produce")) == sent
+    assert bench.events() == []
+
+
+def test_abortable_error_lets_nothing_new_leave(bench):
+    """txn.8: the transaction is lost; what is in flight is still waited for, but what has not left never will."""
+    bench = bench(mode="v2")
+    producer = bench.in_transaction(*[0] * 6)
+    bench.answer("produce", 120)
+    for _ in range(4):
+        bench.answer("produce", 0, 0)
+    assert producer.state is State.ABORTABLE_ERROR
+    assert not bench.sent()
