@@ -36,7 +36,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
                 dict(records=2, producers=1, log=4, fail_overs=1),
                 dict(records=2, producers=2, log=4, fail_overs=1),
             ),
-            depth={"smoke": 5, "ci": 9, "nightly": 11},
+            depth={"smoke": 5, "ci": 7, "nightly": 9},
         ),
         _wrong(
             "offsets-fetched-early",
