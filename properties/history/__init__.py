@@ -8,6 +8,7 @@ from fencepost.properties.history.id_block_events import ID_BLOCKS, Kind
 from fencepost.properties.history.manifest import HistoryFile, Manifest
 from fencepost.properties.history.protocols import VOCABULARIES
 from fencepost.properties.history.reader import HistoryDirectory, Piece, read_piece
+from fencepost.properties.history.transaction_events import TRANSACTIONS
 from fencepost.properties.history.vocabulary import ABSENT, HistoryError, Vocabulary
 from fencepost.properties.history.writer import HistoryWriter, write_histories
 
@@ -19,6 +20,7 @@ __all__ = [
     "ID_BLOCKS",
     "KINDS",
     "SCHEMA",
+    "TRANSACTIONS",
     "VOCABULARIES",
     "HistoryDirectory",
     "HistoryError",

@@ -5,6 +5,7 @@ arithmetic, without a sort; where the numbers of a history lie far apart they ar
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -91,6 +92,20 @@ def last_rows(number: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
     table = np.full(size, NONE, np.int64)
     table[number] = rows
     return table
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """`of`: a number from 0 for each row of the piece; `size`, which no value has, stands for unknown."""
+
+    of: np.ndarray
+    size: int
+
+    def first(self, rows: np.ndarray) -> np.ndarray:
+        """For each number, and for unknown, the first of the ascending `rows`; NEVER where there is none."""
+        table = first_rows(self.of[rows], rows, self.size + 1)
+        table[self.size] = NEVER
+        return table
 
 
 def first_equal(place: np.ndarray, rows: np.ndarray, wanted: Values, among: np.ndarray, values: Values) -> np.ndarray:

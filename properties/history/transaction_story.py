@@ -177,8 +177,7 @@ class Story:
 
     def fetch_offset(self, reader: int) -> None:
         """OffsetFetch: the latest committed record of the offsets partition."""
-        committed = self._committed[self.offsets_partition]
-        latest = max(committed, default=-1)
+        latest = max(self._committed[self.offsets_partition], default=-1)
         self.emit(Kind.offset_fetched, client=reader, partition=self.offsets_partition, record=latest)
 
     def columns(self, history: int = 0) -> dict[str, np.ndarray]:

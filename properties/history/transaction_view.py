@@ -11,26 +11,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from fencepost.properties.history.grouping import NEVER, NONE, Groups, first_rows, numbered
+from fencepost.properties.history.grouping import NEVER, NONE, Groups, Numbers, numbered
 from fencepost.properties.history.pieces import Columns, starts_of
 from fencepost.properties.history.transaction_events import ABORT, COMMIT, Kind, State
 
 MAX_EPOCH = 32767  # Kafka's: reserved for fencing, so that no client ever gets it
-MODES = ("v1", "v1-verified", "v2")
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """`of`: a number from 0 for each row of the piece; `size`, which no value has, stands for unknown."""
-
-    of: np.ndarray
-    size: int
-
-    def first(self, rows: np.ndarray) -> np.ndarray:
-        """For each number, and for unknown, the first of the ascending `rows`; NEVER where there is none."""
-        table = first_rows(self.of[rows], rows, self.size + 1)
-        table[self.size] = NEVER
-        return table
 
 
 @dataclass(frozen=True)
