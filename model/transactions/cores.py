@@ -19,7 +19,7 @@ class V1Core(Core):
 
     @action
     def add_partition(s, t: Txn, p: Partition):
-        require((s.choice[t] == Outcome.NONE) & s.in_time(t))
+        require(s.add_in_time(t))
         s.add(t, p)
         s.added[t, p] = True
 
@@ -27,6 +27,10 @@ class V1Core(Core):
     def append(s, t: Txn, p: Partition):
         require(s.record_in_time(t))
         s.write(t, p)
+
+    def add_in_time(s, t):
+        """Can AddPartitions of this transaction still arrive?  Late ones begin a transaction that nobody ends."""
+        return s.begun[t]
 
     def has_something(s, t):
         return exists(Partition, lambda p: s.added[t, p])
@@ -107,9 +111,9 @@ class V2Core(Asking):
 
 
 class Prompt(Core):
-    """No record arrives once its owner has decided (a leader may still hold it back), no request once the owner knows
-    how the transaction ended, no marker once the coordinator has recorded that it is complete.  Only the markers that a
-    coordinator leaves behind when another takes over may still come, at any time."""
+    """No record and no AddPartitions arrives once its owner has decided (a leader may still hold a record back), no
+    request once the owner knows how the transaction ended, no marker once the coordinator has recorded that it is
+    complete.  Only the markers that a coordinator leaves behind when another takes over may still come, at any time."""
 
     left_epoch: Epoch  # in the markers that the coordinator before left behind
     left_commits: Bool
@@ -119,6 +123,9 @@ class Prompt(Core):
         return s.begun[t] & ~s.told[t]
 
     def record_in_time(s, t):
+        return s.begun[t] & (s.choice[t] == Outcome.NONE)
+
+    def add_in_time(s, t):
         return s.begun[t] & (s.choice[t] == Outcome.NONE)
 
     def marker_in_time(s, p, e, commit, k):

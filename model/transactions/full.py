@@ -11,7 +11,7 @@ class V1(Coordinator, V1Core):
 
     @action
     def ask_to_add_partition(s, t: Txn, p: Partition):
-        require((s.choice[t] == Outcome.NONE) & s.in_time(t))
+        require(s.add_in_time(t))
         s.ask_to_add(t, p)
 
     @action(fair="weak")
