@@ -103,7 +103,7 @@ class Driver(RuleBasedStateMachine):
         if not self.did("init", slot=slot):
             self.did("abort", slot=slot)
         self.go_on(spare)
-        if not self.did("begin", slot=slot) and not self.lone:
+        if not self.did("begin", slot=slot):
             self.call("restart_client", slot=slot)
             self.call("init", slot=slot)
             self.go_on(spare)

@@ -72,7 +72,8 @@ class Facts:
         self.producer_ids: list[int] = []  # in the order in which they were handed out
         self.fences: list[Pair] = []  # acknowledged: whoever holds less is fenced
         self.zombies: set[int] = set()  # records that left, or were appended, after the fence of their producer
-        self.initiators: set[int] = set()  # clients that asked for a producer id
+        self.alone = -1  # the client that has the transactional id for itself
+        self._rivals: set[int] = set()  # clients that asked for a producer id, and may still use it
         self.doubts = (
             0  # an old InitProducerId came late, or its retry met another coordinator: ends until that is over
         )
@@ -112,7 +113,7 @@ class Facts:
             self._doubt(self._awaiting.get(client) != request)
         elif kind == "marker":
             begun = self._first_seen.get(number, len(self.transactions))
-            later = [t for t in self.transactions.values() if t.number >= begun and t.acked]
+            later = [t for t in self.transactions.values() if t.number >= begun and t.records]
             self.tainted.update(t.pair for t in later)
         elif transaction is not None and (kind == "add" or (kind == "produce" and self._takes_anything(target))):
             over = transaction.asked or transaction.failed or self.is_fenced(transaction.pair)
@@ -155,7 +156,8 @@ class Facts:
         """Might a transaction that its owner has not ended be over?"""
         return (
             bool(transaction.asked)
-            or len(self.initiators) > 1
+            or transaction.client != self.alone
+            or self.doubts > 0
             or self.timed_out
             or self.now_ms - transaction.began_ms >= self.timeout_ms
             or transaction is not self.current.get(transaction.client)
@@ -173,8 +175,14 @@ class Facts:
     def _init_sent(self, event: Event) -> None:
         client, request = read(event, "client"), read(event, "request")
         self.asker[request] = (client, None)
-        self.initiators.add(client)
         self._awaiting[client] = request
+        self._rivals.add(client)
+        on_their_way = {self.asker.get(m[4], (client, None))[0] for m in self._flying if m[1] == "init"}
+        if client != self.alone:
+            self.alone = client if self._rivals | on_their_way == {client} else -1
+
+    def _client_stopped(self, event: Event) -> None:
+        self._rivals.discard(read(event, "client"))
 
     def _init_taken(self, event: Event) -> None:
         if not read(event, "error", 0):
@@ -182,6 +190,7 @@ class Facts:
 
     def _fence_told(self, event: Event) -> None:
         self._awaiting.pop(read(event, "client"), None)
+        self._rivals.discard(read(event, "client"))
 
     def _txn_begun(self, event: Event) -> None:
         pair = (read(event, "producer_id"), read(event, "epoch"))

@@ -16,7 +16,7 @@ from .maneuvers import Maneuvers
 
 FENCES = 3  # that contend at once, and make each other wait
 LATE = ("produce", "marker", "add", "init")
-ANSWERS = ("end_answer", "marker_answer", "add_answer", "produce_answer")
+ANSWERS = ("marker_answer", "end_answer", "marker_answer", "add_answer", "produce_answer")
 WAITS_MS = (100, 10_000, 30_000, 75_000)
 
 slots = st.integers(0, 2)
@@ -36,7 +36,7 @@ def sizes(mode: str) -> st.SearchStrategy[tuple[dict[str, Any], bool, bool]]:
 
     counts = st.integers(1, 2)
     return st.builds(
-        config, st.sampled_from((False, False, True)), st.booleans(), st.integers(2, 3), counts,
+        config, st.booleans(), st.booleans(), st.integers(2, 3), counts,
         st.sampled_from((0, 0, 1)), st.sampled_from((32767, 32767, 3, 5)),
     )  # fmt: skip
 
@@ -62,7 +62,6 @@ class Steps(Maneuvers):
     def client_ends(self, slot: int, commit: bool) -> None:
         self.call("commit" if commit else "abort", slot=self.slot(slot))
 
-    @precondition(lambda self: not self.lone)
     @rule(slot=slots)
     def client_restarts(self, slot: int) -> None:
         self.call("restart_client", slot=self.slot(slot))
@@ -134,7 +133,7 @@ class Bursts(Steps):
         self.copy_in_next(slot, partition, kind, commits, moment)
 
     @precondition(lambda self: self.late)
-    @rule(slot=slots, partition=partitions, kind=st.sampled_from(ANSWERS), moment=st.sampled_from((4, 1, 3)))
+    @rule(slot=slots, partition=partitions, kind=st.sampled_from(ANSWERS), moment=st.sampled_from((4, 4, 1)))
     def late_answer(self, slot: int, partition: int, kind: str, moment: int) -> None:
         """An answer to a request of one transaction is taken for one of the next."""
         self.copy_in_next(slot, partition, kind, (True, moment > 1), moment)

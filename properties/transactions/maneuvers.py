@@ -150,7 +150,7 @@ class Maneuvers(Driver):
                 self.call("log_append")
                 self.call("fail_over")
             self.go_on()
-            if self.run.config["mode"] != "v2" and not self.lone:
+            if self.run.config["mode"] != "v2":
                 self.call("restart_client", slot=slot)
 
     def end_twice(self, slot: int, partition: int, send: bool) -> None:
@@ -239,7 +239,7 @@ class Maneuvers(Driver):
 
     def retry_unanswered(self, slot: int, partition: int, sent: int) -> None:
         """Records were written, and nobody knows: they are sent again."""
-        slot, at = self.opened(slot), self.partition(partition)
+        slot, at = self.with_record(slot, partition)
         for _ in range(sent):
             self.call("send", slot=slot, partition=at)
         self.pump(without=("produce_answer",))

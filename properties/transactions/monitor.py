@@ -46,7 +46,7 @@ class Monitor:
         """Take note of a call with its result and events; ``messages``: what is in flight after it."""
         self.facts.note_call(made)
         if made.call.name == "fail_over":
-            self.coordinator.moved()
+            self.coordinator.moved(bool(made.call.value))
         for judged in self._verdicts(made):
             self._judge(judged)
         self.facts.note_flying(messages)

@@ -244,7 +244,7 @@ class Clients:
         facts, client = self.facts, read(event, "client")
         transaction = facts.current.get(client)
         late = transaction is not None and facts.now_ms - transaction.began_ms >= facts.timeout_ms
-        if facts.initiators == {client} and not (facts.doubts or facts.timed_out or late):
+        if facts.alone == client and not (facts.doubts or facts.timed_out or late):
             words = f"client {client} is alone, has only retried its own requests, and gets error {error}"
             yield verdict("txn.P8", words, event, facts.pairs.get(client, NOBODY))
 

@@ -49,9 +49,10 @@ class Coordinator:
         if handler is not None:
             yield from handler(event)
 
-    def moved(self) -> None:
-        """Another coordinator: what was being appended may have made it into the log, or not."""
-        self.last.clear()
+    def moved(self, durable: bool) -> None:
+        """Another coordinator.  ``durable``: what was being appended made it into the log, and nobody has said what."""
+        if durable:
+            self.last.clear()
         self.timed_out.clear()
 
     def _timed_out(self, event: Event) -> Iterator[Verdict]:
