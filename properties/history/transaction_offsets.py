@@ -2,7 +2,7 @@
 
 import numpy as np
 from fencepost.properties.history.checking import Rows, found
-from fencepost.properties.history.grouping import NEVER, NONE, Groups, numbered
+from fencepost.properties.history.grouping import NEVER, NONE, Groups, contained, joined, numbered
 from fencepost.properties.history.transaction_events import Kind
 from fencepost.properties.history.transaction_view import TransactionView
 
@@ -41,6 +41,9 @@ def _older_offsets(view: TransactionView, known: np.ndarray) -> Rows:
     carries no sequence number, may undo what is younger.
     """
     fetched, records = _offsets(view), view.columns["record"]
+    both = np.concatenate([known, fetched])
+    partition = joined(view.place[both], view.columns["partition"][both])
+    known = known[contained(partition[: len(known)], partition[len(known) :])]
     none = fetched[records[fetched] < 0]
     some = _against(view, fetched[records[fetched] >= 0], known, of_one_id=True)
     rest = _against(view, none, known, of_one_id=False)

@@ -15,6 +15,8 @@ from fencepost.properties.history.grouping import (
 from fencepost.properties.history.transaction_events import COMMIT, Kind
 from fencepost.properties.history.transaction_view import TransactionView
 
+PAIRS = 4_000_000  # of a fetch and a record that it covers, looked at together
+
 
 def _left_out(view: TransactionView, acks: np.ndarray) -> Rows:
     """Each of these acknowledged records against each fetch that covers its offset: is the reader given it?"""
@@ -28,15 +30,21 @@ def _left_out(view: TransactionView, acks: np.ndarray) -> Rows:
     order = np.argsort(of_acks, kind="stable")
     low, high = np.searchsorted(of_acks[order], first), np.searchsorted(of_acks[order], last)
     many = np.where(begin < end, high - low, 0)
-    fetch = np.repeat(fetches, many)
-    ack = acks[order[np.arange(len(fetch)) - np.repeat(np.cumsum(many) - many - low, many)]]
-    reads = view.rows_of(Kind.record_read)
-    numbers = view.numbers_of("record")
+    reads, numbers = view.rows_of(Kind.record_read), view.numbers_of("record")
     both = view.rows_of(Kind.fetched, Kind.record_read)
     reader = view.numbers(both, view.at("client", both)).of
     given = reader[reads] * (numbers.size + 1) + numbers.of[reads]
-    out = ~contained(reader[fetch] * (numbers.size + 1) + numbers.of[ack], given)
-    return Rows(len(fetch), fetch[out], ack[out])
+    found_at, found_ack = [acks[:0]], [acks[:0]]
+    # Readers that all start over cover a record again and again: so many pairs at once, and no more.
+    portions = np.cumsum(many) // PAIRS
+    for part in np.split(np.arange(len(fetches)), np.flatnonzero(portions[1:] > portions[:-1]) + 1):
+        times = many[part]
+        fetch = np.repeat(fetches[part], times)
+        ack = acks[order[np.arange(len(fetch)) - np.repeat(np.cumsum(times) - times - low[part], times)]]
+        out = ~contained(reader[fetch] * (numbers.size + 1) + numbers.of[ack], given)
+        found_at.append(fetch[out])
+        found_ack.append(ack[out])
+    return Rows(int(many.sum()), np.concatenate(found_at), np.concatenate(found_ack))
 
 
 def _whole_fetches(view: TransactionView) -> np.ndarray:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from fencepost.properties.history import transactions
+from fencepost.properties.history import transaction_reading, transactions
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.planted_transactions import PLANTS, example, planted
 from fencepost.properties.history.transaction_bends import bent_by
@@ -282,3 +282,18 @@ def test_every_kind_says_which_columns_it_uses() -> None:
     """The vocabulary is complete: each kind has its columns, and each column is used."""
     assert set(TRANSACTIONS.used_by) == set(TRANSACTIONS.codes)
     assert {name for names in TRANSACTIONS.used_by.values() for name in names} == {c.name for c in TRANSACTIONS.columns}
+
+
+def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fetches cover is looked at in portions, which change nothing."""
+    story = Story()
+    two_transactions(story)
+    for reader in range(2000, 2020):
+        story.read(reader, 0)
+        story.rows.pop(-(reader % 3) - 1)
+        story.spare()
+    whole = violated(story)
+    assert whole["commits_kept"] == 20
+    for pairs in (1, 3, 7):
+        monkeypatch.setattr(transaction_reading, "PAIRS", pairs)
+        assert violated(story) == whole
