@@ -61,7 +61,7 @@ class Maneuvers(Driver):
             spare = frozenset() if copy is None else frozenset({copy[0]})
             self.go_on(spare)
             self.call("begin", slot=slot)
-        for sent in range(min(moment, 2)):
+        for sent in range(2 if moment in (2, 3) else min(moment, 1)):
             self.call("send", slot=slot, partition=at + sent if self.partition(at + sent) == at + sent else at)
             self.pump(spare=spare)
         if moment > 2:
@@ -71,6 +71,8 @@ class Maneuvers(Driver):
             self.call("log_append")
         if copy is not None:
             self.send(copy)
+        if moment > 3:
+            self.call("log_append")
         self.go_on()
         self.read(at)
         self.call("send", slot=slot, partition=at)
@@ -262,6 +264,8 @@ class Maneuvers(Driver):
         late = frozenset(m[0] for m in self.flying() if m[1] == "produce")
         self.call("abort", slot=slot)
         if lose_init:
+            self.pump(spare=late)
+            self.call("advance", value=BACKOFF_MS)
             self.pump(without=("init_answer",), spare=late)
             self.deliver_first("init_answer", name="drop")
             self.call("advance", value=TIME_OUT_MS // 2)
