@@ -1,9 +1,7 @@
-"""What transactions bring to agreement: the plug, the machines, and the monitor.
-
-The model is followed where `observations` says what events mean to it; without that the monitor judges alone.
-"""
+"""What transactions bring to agreement: the plug, the machines, the monitor, and three variants of the model."""
 
 from ..agreement import Agreeing
+from .followed import follow
 from .machine import MACHINES
 from .monitor import EXPECTING, Monitor
 from .plug import BLACK_BOX, missing
@@ -24,6 +22,7 @@ TRANSACTIONS = Agreeing(
     smaller=smaller,
     simpler=simpler,
     ways=WAYS,
+    follow=follow,
     expecting=EXPECTING,
     composite=frozenset({"settle", "probe"}),
 )

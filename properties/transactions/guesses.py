@@ -43,7 +43,7 @@ def logged(state: State, last: int, bumps: bool) -> Iterator[dict[str, Any]]:
         case members.ADD:
             yield record(ONGOING, epoch)
         case members.END:
-            choice = state["choice"].get((state["of_txn"],), members.NONE)
+            choice = state["choice"].get((state["of_txn"],), members.NO_OUTCOME)
             if choice in outcome:
                 yield record(outcome[choice][0], epoch + int(bumps))
         case members.FENCE:
