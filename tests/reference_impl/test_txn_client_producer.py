@@ -248,3 +248,17 @@ def test_abortable_error_adds_no_further_partition(bench):
     assert not bench.sent()
     assert producer.abort()
     assert producer.state is State.READY
+
+
+def test_second_copy_of_an_answer_is_ignored(bench):
+    """txn.5: also during the back-off that the first copy has started."""
+    bench = bench(mode="v2")
+    bench.producer.init()
+    bench.answer("init", 51, keep=True)
+    bench.events()
+    bench.answer("init", 0, 7, 3)
+    assert bench.events() == []
+    bench.advance(100)
+    bench.answer("init", 0, 7, 3)
+    assert bench.producer.begin()
+    assert not bench.producer.begin()
