@@ -28,6 +28,7 @@ OF_V1: Mapping[str, Mapping[str, int]] = {
 """v1 bumps the epoch for an owner only, so that it takes two to come to the last one."""
 LATE = dict(FULL, clients=1, epochs=2, last=3)
 """What a late request of one transaction does to the next: as little as shows it, for a bounded check to get there."""
+LAST_EPOCH = dict(FULL, **FEATURES["the last epoch"])
 HANGING = dict(clients=1, transactions=1, partitions=1, epochs=2, fail_overs=0)
 EXPIRING = dict(FULL, last=1, epochs=7, transactions=1, expiries=1)
 PROGRESS = (

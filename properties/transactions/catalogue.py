@@ -16,6 +16,7 @@ from .bounds import (
     FEATURES,
     FULL,
     HANGING,
+    LAST_EPOCH,
     LATE,
     NOT_BOUNDED,
     OF_V1,
@@ -178,11 +179,11 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _bug(
             "v2-bumps-past-the-last", V2Promises, "the abort bumps once more after a fence to the last epoch", "txn.4",
-            "bumps_anyway", "no_epoch_past_the_last", FULL | FEATURES["the last epoch"],
+            "bumps_anyway", "no_epoch_past_the_last", LAST_EPOCH,
         ),
         _bug(
             "v2-no-next-id", V2Promises, "a fence to the last epoch does not go on to the next producer id", "txn.4", "stays",
-            "no_epoch_past_the_last", FULL | FEATURES["the last epoch"],
+            "no_epoch_past_the_last", LAST_EPOCH,
         ),
         _bug(
             "v2-marker-once-only", V2Promises, "a marker whose answer was lost is refused when it comes again", "txn.12",
