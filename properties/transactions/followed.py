@@ -14,10 +14,10 @@ from .observations import COLUMNS
 
 MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": Expiring}
 
-ROOM = {"clients": 64, "transactions": 96, "epochs": 240, "fail_overs": 12}
+ROOM = {"clients": 64, "transactions": 96, "epochs": 256, "fail_overs": 12}
 """More than most programs need: whoever needs more is not followed to the end."""
-LAST = {"v1": 14, "v1-verified": 14, "v2": 46}
-"""No program comes to the last of Kafka's epochs, but to another producer id: so its numbers begin after fewer."""
+LAST = {"v1": 30, "v1-verified": 30, "v2": 46}
+"""No program comes to the last of Kafka's epochs, but some to another producer id: its numbers begin after fewer."""
 
 IGNORED = frozenset({
     "client_started", "client_stopped", "client_failed", "record_failed", "leader_changed", "stable_moved", "fetched",
@@ -34,7 +34,8 @@ def follow(variant: str, config: Mapping[str, Any]) -> Followed:
 @lru_cache(maxsize=256)
 def _followed(variant: str, partitions: int, groups: int, max_epoch: int, timeout_ms: int) -> Followed:
     last = min(max_epoch - 1, LAST[variant])
-    config = {"mode": variant, "partitions": partitions, "last": last, "transaction_timeout_ms": timeout_ms}
+    config = {"mode": variant, "partitions": partitions, "last": last, "cut": last < max_epoch - 1,
+              "transaction_timeout_ms": timeout_ms}  # fmt: skip
     bounds = {**ROOM, "partitions": partitions + groups}
     return Followed(
         variant=variant,

@@ -22,8 +22,9 @@ from .requests import COMPOSITE, Request, Requests
 HOUR_MS, CHECKED_MS = 3_600_000, 10_000
 """Ids expire in days.  So often the coordinator looks for transactions whose time is up (shipped: 10 s)."""
 
+LATE_RECORD = "a record comes late, and others of its transaction in the same partition came in time"
 DEAD = 6  # state of a record that says that an id is forgotten
-ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"), ("term", "fail_overs"))
+ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"))
 TOLD = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
 ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}
 READ = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
@@ -43,10 +44,9 @@ class TransactionsInterpreter:
         self.bounds, self.asks, self.bumps = bounds, config["mode"] != "v1", config["mode"] == "v2"
         self.data: int = config["partitions"]
         self.timeout_ms: int = config.get("transaction_timeout_ms", 60_000)
-        self.numbering = Numbering(config["last"])
+        self.numbering, self.cut = Numbering(config["last"]), bool(config["cut"])
         self.requests = Requests(self.numbering)
-        self.now_ms = self.calls = self.faults = 0
-        self.largest = 0  # epoch so far
+        self.now_ms = self.calls = self.faults = self.fail_overs = 0
         self.dying = False  # it may be under way to the log that the id is forgotten
         self.observed: frozenset[str] = frozenset()
         self.made: Made | None = None
@@ -64,6 +64,9 @@ class TransactionsInterpreter:
         self.now_ms += _waited_ms(made)
         if name == "advance" and value >= HOUR_MS and "id_expired" not in self.observed:
             raise Beyond("transactional ids may expire, and that is not shown")
+        self.fail_overs += name == "fail_over"
+        if self.fail_overs > self.bounds["fail_overs"]:
+            raise Beyond("there is no room for so many fail-overs")
         self.faults += name == "fail_over" or (name == "log_append" and not value)
         self.dying |= name == "advance" and value >= HOUR_MS
         self.dying &= name != "fail_over"
@@ -124,18 +127,20 @@ class TransactionsInterpreter:
         row = {**NOT_THERE, **self._circumstances(), **self._columns(event, kind, states)}
         if kind == "batch_appended":
             self._require_room(event, row, states)
+        if kind == "record_read" and not self.bumps and "batch_appended" not in self.observed:
+            self._require_seen(row, states)
         self.dying &= kind != "id_expired" and not (kind == "append_failed" and row["logged"] == DEAD)
         if kind == "check_asked":
             self.questions[row["txn"], row["partition"]] = self.leaders[row["partition"]]
         for column, bound in ROOM_FOR:
-            if row[column] >= self.bounds[bound] or (column == "number" and not self._is_small(event)):
+            if row[column] >= self.bounds[bound]:
                 raise Beyond(f"there is no room for so many {bound.replace('_', '-')}")
         return row
 
-    def _is_small(self, event: Event) -> bool:
-        """An epoch beyond those of the reading; but a large one that comes from nowhere is wrong."""
-        epoch = read(event, "epoch", -1)
-        return epoch <= self.numbering.last + 1 or epoch > self.largest + 2
+    def _require_epochs(self, state: State) -> None:
+        """The model has fewer epochs for a producer id than the implementation.  Raises `Beyond`."""
+        if self.cut and state["epoch"] + 2 >= state["base"] + self.numbering.last:
+            raise Beyond("there is no room for so many epochs")
 
     def _columns(self, event: Event, kind: str, states: Sequence[State]) -> dict[str, Any]:
         row: dict[str, Any] = {}
@@ -160,7 +165,6 @@ class TransactionsInterpreter:
             return {"number": 0} if told and kind not in ("add_handled", "partition_checked", "add_taken") else {}
         if kind in TOLD and states:
             self.numbering.meet(pair[0], _expected(kind, row, states[0]))
-        self.largest = max(self.largest, pair[1] if pair[1] <= self.numbering.last + 1 else 0)
         number = self.numbering.number(*pair)
         to = self.numbering.after_prepare(number, self.bumps)
         return {"number": number, "next_base": self.numbering.next_base(pair[0]), "to": to}
@@ -174,9 +178,16 @@ class TransactionsInterpreter:
         if self.bumps or again:
             return
         if all(s["fate"].get(key, 0) in (COMMITTED, ABORTED) for s in states):
-            raise Beyond("a record comes late, and others of its transaction in the same partition came in time")
+            raise Beyond(LATE_RECORD)
         if all(row["next_base"] <= s["known"].get((row["partition"],), 0) for s in states):
             raise Beyond("a record of an old producer id comes late")
+
+    def _require_seen(self, row: Row, states: Sequence[State]) -> None:
+        """The same, where nobody saw it come.  Raises `Beyond`."""
+        key = (row["txn"], row["partition"])
+        several = sum(place == key for place in self.requests.records.values()) > 1
+        if several and all(s["fate"].get(key, 0) != COMMITTED for s in states):
+            raise Beyond(LATE_RECORD)
 
     # What is a matter of choice
 
@@ -186,6 +197,7 @@ class TransactionsInterpreter:
         if kind in BEGUN.values():
             yield from self._beginnings(state, kind, row)
         elif kind in ("txn_logged", "append_failed"):
+            self._require_epochs(state)
             yield from self._appends(state, kind, {**row, **guesses.whose(state)})
         elif not row["hidden"]:
             yield row
@@ -232,7 +244,7 @@ class TransactionsInterpreter:
             found += [{**full, "by_owner": False, "of_init": True} for full in fences]
         yield from ({**full, **own} for full in found or [row])
 
-    def _appends(self, state: State, kind: str, row: Row) -> Iterator[Row]:
+    def _appends(self, state: State, kind: str, row: dict[str, Any]) -> Iterator[Row]:
         assert self.made is not None
         call = self.made.call
         if not row["hidden"] and self.is_composite() and state["pending"] == NOTHING:
@@ -243,6 +255,8 @@ class TransactionsInterpreter:
             if call.name == "log_append" and not call.value:
                 yield from ({**row, **record} for record in guesses.logged(state, self.numbering.last, self.bumps))
         elif call.value:
+            if state["pending"] == NOTHING and (asked := self.requests.waiting()) is not None and asked[0] == "init":
+                row |= self._of_request(asked[1])
             yield from ({**row, **record} for record in guesses.logged(state, self.numbering.last, self.bumps))
 
     # What is not in the model

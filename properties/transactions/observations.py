@@ -224,12 +224,19 @@ def _in_log(s, e):
     )
 
 
+def _answers_again(s, e):
+    """A retry gets the answer that the first request got."""
+    return e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & (e.named != 0)
+
+
 def logged(ask, add):
     """A record of the transaction log."""
     return Observation(
         "txn_logged",
         (
             *ask_for_epoch(lambda s, e: _new_epoch(s, e) & _unseen(s, e)),
+            Do("answer_init_again", _client, when=lambda s, e: (
+                (e.logged == EMPTY) & ~_new_epoch(s, e) & _answers_again(s, e))),
             Do("initialize", {"c": "client", "to": "number"}, when=_new_epoch),
             Do(ask, _record, when=lambda s, e: (e.logged == ONGOING) & _unseen(s, e)),
             Do(add, _record, when=lambda s, e: e.logged == ONGOING),
@@ -252,8 +259,7 @@ def coordinator(end_code):
         Observation(
             "init_handled",
             (
-                Do("answer_init_again", _client, when=lambda s, e: (
-                    (e.error == NONE) & e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & (e.named != 0))),
+                Do("answer_init_again", _client, when=lambda s, e: (e.error == NONE) & _answers_again(s, e)),
                 Do("lose_answer", _client, when=lambda s, e: (
                     (e.error == NONE) & ~e.counts & s.asking[e.client] & (s.answered[e.client] == s.epoch)
                     & ~s.again[e.client])),
