@@ -34,9 +34,11 @@ class Spelled:
 
 
 class Call(Protocol):
-    """One call as data: hashable, and compared by value.  ``columns``: of the events of its protocol."""
+    """One call as data: hashable, and compared by value.  ``columns``: of the events of its protocol;
+    ``always_compared``: those by which a program tells two events apart even where they do not apply."""
 
     columns: ClassVar[tuple[str, ...]]
+    always_compared: ClassVar[tuple[str, ...]]
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ report.failure                      # or the shortest program that disagrees, an
 import importlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fencepost.properties.agreement import DRIVEN, Agreeing, driven
@@ -73,6 +73,7 @@ def agree(
     observed: frozenset[str] | None = None,
     prefixes: Sequence[Sequence[Call]] = (),
     expecting: Collection[str] | None = None,
+    promises_only: bool = False,
 ) -> AgreementReport:
     """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
     model of ``protocol`` (default: its first), and against the promises.
@@ -80,13 +81,14 @@ def agree(
     ``steps``: machine steps in an example, each a call or a burst of calls; ``config``: further keys for the factory;
     ``observed``: the event kinds that the implementation shows whenever they happen (default: found out by trying);
     ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
-    violation is no failure where it comes about as the documents predict (default: those of the variant).  The same
-    arguments give the same report, but for ``seconds`` and what is in ``database``.  Raises ImplementationError.
+    violation is no failure where it comes about as the documents predict (default: those of the variant);
+    ``promises_only``: follow no model, which is faster and sees less.  The same arguments give the same report, but for
+    ``seconds`` and what is in ``database``.  Raises ImplementationError.
     """
     began = time.monotonic()
     if protocol not in DRIVEN:
         raise ValueError(f"no implementation of {protocol!r} can be driven: there are {', '.join(DRIVEN)}")
-    agreeing = driven(protocol)
+    agreeing = replace(driven(protocol), follow=None) if promises_only else driven(protocol)
     variant = agreeing.variants[0] if variant is None else variant
     if variant not in agreeing.variants:
         there = ", ".join(agreeing.variants)

@@ -48,7 +48,8 @@ def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
     if not any(e is evidence.event for e in made.events):  # known from the result of the call only
         return [f"result = {call}", f"assert tuple(result) != {tuple(made.result)!r}, {reason!r}"]
     as_mapping = isinstance(evidence.event, Mapping)
-    names = ["kind", *columns_of(evidence.event, made.call.columns)]
+    applying = columns_of(evidence.event, made.call.columns)
+    names = ["kind", *applying, *(name for name in made.call.always_compared if name not in applying)]
     values = tuple(read(evidence.event, name) for name in names)
     columns = ", ".join(f"e[{n!r}]" if as_mapping else f"e.{n}" for n in names)
     if as_mapping:

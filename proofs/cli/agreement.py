@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, duration, spinner
 from fencepost.proofs.report import write_json
@@ -27,11 +28,12 @@ from fencepost.properties.catalogue import CatalogueError, find
     help="A promise whose violation is no failure where the documents predict it; may be repeated; `none` for none; "
     "default: those that the variant is known to break.",
 )
+@click.option("--promises-only", is_flag=True, help="Follow no model: faster, and sees less.")
 @SEED
 @JSON
 def agree(
-    name: str, implementation: str | None, examples: int, steps: int, expecting: tuple[str, ...], seed: int,
-    json_file: Path | None,
+    name: str, implementation: str | None, examples: int, steps: int, expecting: tuple[str, ...], promises_only: bool,
+    seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -44,11 +46,11 @@ def agree(
     agreeing, variant = _driven(name)
     import_from_here()
     target = implementation or agreeing.implementations[variant]
-    excused = frozenset(expecting) - {"none"} if expecting else None
+    excused = _excused(expecting)
     with spinner(f"agreement of {target}"):
         report = run(
             target, protocol=agreeing.protocol, variant=variant, seed=seed, max_examples=examples, steps=steps,
-            expecting=excused,
+            expecting=excused, promises_only=promises_only,
         )  # fmt: skip
     against = "" if report.model != "none" else " (its promises only; model: none)"
     console.print(
@@ -76,6 +78,13 @@ def agree(
             },
         )  # fmt: skip
     return 1 if report.verdict == "violated" else 0
+
+
+def _excused(expecting: tuple[str, ...]) -> frozenset[str] | None:
+    """Rule numbers; None where the variant decides.  CatalogueError for what is no rule."""
+    if unknown := [rule for rule in expecting if rule not in RULES and rule != "none"]:
+        raise CatalogueError(f"--expecting: there is no rule {', '.join(unknown)}; name promises (txn.P5) or none")
+    return frozenset(expecting) - {"none"} if expecting else None
 
 
 def _driven(name: str) -> tuple[Agreeing, str]:

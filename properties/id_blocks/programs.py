@@ -21,6 +21,7 @@ class Call:
     """
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
+    always_compared: ClassVar[tuple[str, ...]] = ()
 
     name: str
     broker: int = -1

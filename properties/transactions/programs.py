@@ -25,6 +25,7 @@ class Call:
     """
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
+    always_compared: ClassVar[tuple[str, ...]] = ("error",)  # an answer without one is another answer
 
     name: str
     slot: int = -1

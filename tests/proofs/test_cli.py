@@ -123,6 +123,20 @@ def test_agree_with_the_reference(tmp_path: Path) -> None:
     assert (told["verdict"], told["examples"], told["program"]) == ("holds", 5, "")
 
 
+def test_agree_shows_what_is_predicted(tmp_path: Path) -> None:
+    """In v1 late copies break promises: that is no failure, and the programs are printed; unless nothing is
+    expected."""
+    asked = ("agree", "transactions/v1", "--examples", 20, "--promises-only", "--json", tmp_path / "a.json")
+    ran = fencepost(*asked)
+    assert ran.code == 0
+    assert "(its promises only; model: none)" in ran.out
+    assert "as predicted of v1: txn.P" in ran.out
+    result = read_json(tmp_path / "a.json")
+    assert (result["protocol"], result["model"], result["verdict"]) == ("transactions", "none", "holds")
+    assert all(rule.startswith("txn.P") and "assert" in program for rule, program in result["predicted"].items())
+    assert fencepost(*asked, "--expecting", "none").code == 1
+
+
 def test_agree_prints_a_program_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An implementation of the working directory is found there; its mistake comes as Python that can be pasted."""
     (tmp_path / "half_right.py").write_text(

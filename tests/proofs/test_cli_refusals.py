@@ -47,6 +47,8 @@ REFUSALS = [
     (["agree", KRAFT, "--implementation", "builtins:dict"], "its dict lacks messages, deliver, drop, "),
     (["agree", "id-blocks/kraft-threads"], "no implementation of id-blocks/kraft-threads can be driven; name one of"),
     (["agree", "kip618-yardstick"], "no implementation of kip618-yardstick can be driven"),
+    (["agree", "transactions/kraft"], "name one of transactions/v2, transactions/v1, transactions/v1-verified"),
+    (["agree", "transactions/v1", "--expecting", "P5"], "there is no rule P5; name promises (txn.P5) or none"),
     (
         ["generate", "id-blocks", "made"],
         "id-blocks has several variants; name one that has a simulator: id-blocks/kraft",

@@ -49,6 +49,19 @@ def test_disagreeing_implementation_fails_with_its_program(pytester):
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_another_protocol(pytester):
+    """Transactions have variants of their own, and those of id-blocks are none of them."""
+    pytester.makepyfile("def test_own(): pass")
+    asked = ("--fencepost-implementation=fencepost.reference_impl.transactions:reference",
+             "--fencepost-protocol=transactions", "--fencepost-examples=2", "-v")  # fmt: skip
+    result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=v1")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*agreement[[]fencepost.reference_impl.transactions:reference-v1[]]*PASSED*"])
+    result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=kraft")
+    assert result.ret != 0
+    result.stderr.fnmatch_lines(["*transactions has no kraft; it has v2, v1, v1-verified*"])
+
+
 def test_fixture_gives_the_report(pytester):
     """A test of one's own gets the report and decides for itself."""
     pytester.makepyfile(

@@ -1,4 +1,4 @@
-"""The promises of transactions held against hand-made events: each is broken by the fewest that can, and by no fewer."""
+"""The promises of transactions held against hand-made events: each is broken by the fewest that can, by no fewer."""
 
 import pytest
 from fencepost.properties.driving import Made
@@ -15,7 +15,10 @@ OPENED = (
     {"kind": "txn_begun", "client": 0, "txn_id": 0, "txn": 0, **PAIR},
     {"kind": "record_sent", "client": 0, "txn": 0, "partition": 0, "record": 0, "sequence": 0, "request": 1, **PAIR},
 )
-ACKED = (*OPENED, {"kind": "record_acked", "client": 0, "txn": 0, "partition": 0, "record": 0, "request": 1, "offset": 0})
+ACKED = (
+    *OPENED,
+    {"kind": "record_acked", "client": 0, "txn": 0, "partition": 0, "record": 0, "request": 1, "offset": 0},
+)
 READ = {"kind": "record_read", "client": 1000, "partition": 0, "offset": 0, "record": 0}
 
 
