@@ -18,7 +18,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
 COMMANDS = [line for line in SHELL if line.startswith("fencepost ")]
 EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "verdicts in" in text)
-SECONDS_PROMISED = 120
+SECONDS_PROMISED, CORES = 120, 2
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +73,15 @@ def untimed(line: str) -> str:
 
 
 def test_verify_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    """The main job as a newcomer runs it: exit code 0, work for two minutes at most, and an excerpt that is real."""
+    """The main job as a newcomer runs it: exit code 0, two minutes of work for two cores at most, an excerpt that is
+    real."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = process("verify", "--json", tmp_path / "v.json")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime  # other tests don't count
     assert ran.code == 0, ran.out + ran.err
     assert ran.err == ""
-    assert spent < SECONDS_PROMISED
+    assert spent < SECONDS_PROMISED * CORES
     printed = [untimed(line) for line in ran.out.splitlines()]
     shown = [untimed(line) for line in EXCERPT.splitlines() if line.strip() not in ("", "…")]
     assert [line for line in shown if line not in printed] == []
