@@ -68,7 +68,7 @@ class Producers(Core):
     @fault(budget="copies")
     def come_late(s, c: Client):
         """The network kept a copy of the first request, which was answered; nobody takes the answer to the copy."""
-        require((s.ready[c] | s.again[c] | (s.asking[c] & (s.answered[c] != 0))) & ~s.stray[c])
+        require((s.ready[c] | s.again[c] | s.dead[c] | (s.asking[c] & (s.answered[c] != 0))) & ~s.stray[c])
         s.stray[c] = True
         s.forgotten = True
 
