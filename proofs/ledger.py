@@ -51,7 +51,7 @@ def _sentences(mine: Iterable[Necessity]) -> Iterable[str]:
             what = f"{name_in_words(short.promise or '')} fails in {short.steps} steps"
             yield f"**{verdict}**: {what} ({short.variant}: {short.mutation})"
     for verdict in ("liveness", "redundant", "survives-bounded", "refuted"):
-        names = [n.mutation for n in found if n.verdict == verdict]
+        names = dict.fromkeys(n.mutation for n in found if n.verdict == verdict)
         if names:
             yield f"{verdict}: {', '.join(names)}"
 

@@ -94,7 +94,8 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
 def _implementation(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
     for name, variant_name in entry.implementations:
         variant = entry.variant(variant_name)
-        report = agree(name, protocol=entry.name, variant=variant_name, seed=seed, max_examples=EXAMPLES[profile])
+        examples = entry.examples.get(profile, EXAMPLES[profile])
+        report = agree(name, protocol=entry.name, variant=variant_name, seed=seed, max_examples=examples)
         evidence: dict[str, Any] = {"implementation": name, "examples": report.examples, "program": report.program}
         found = result(
             entry,

@@ -193,6 +193,7 @@ TRANSACTIONS = ProtocolEntry(
     REASONS,
     parts=("idempotence", "transactional-offsets", "read-committed", "transaction-log"),
     survivors=SURVIVORS,
+    examples={"smoke": 12},
     implementations=tuple((f"{REFERENCE}:reference", mode) for mode in ("v2", "v1-verified", "v1")),
     simulators=(("v2", f"{REFERENCE}:simulate_with_stats", {"mode": "v2", "events": 300}),),
     scenarios=(
