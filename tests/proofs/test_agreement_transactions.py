@@ -12,6 +12,8 @@ import sys
 import pytest
 import transactions_doubles
 from fencepost.proofs.agreement import ImplementationError, agree
+from fencepost.proofs.pytest_plugin import VARIANTS
+from fencepost.properties import agreement
 from fencepost.reference_impl.transactions.broken import REGISTRY, Breaks
 from fencepost.reference_impl.transactions.system import reference
 
@@ -108,7 +110,7 @@ def needs(name):
 @pytest.mark.parametrize("variant", ["v2", "v1-verified", "v1"])
 def test_reference_keeps_its_promises(variant):
     """Nothing is broken but what the variant is known for; it is said that no model was followed."""
-    report = driven(REFERENCE, variant, max_examples=40, seed=1)
+    report = driven(REFERENCE, variant, max_examples=30, seed=1)
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert (report.verdict, report.model, report.protocol) == ("holds", "none", "transactions")
     assert set(report.observed) >= {"txn_logged", "marker_appended", "record_read", "timed_out", "id_expired"}
@@ -192,6 +194,11 @@ def test_variants_of_a_protocol():
     assert driven(REFERENCE, None, max_examples=1, steps=1).variant == "v2"
     with pytest.raises(ValueError, match="there are id-blocks, transactions"):
         agree(REFERENCE, protocol="quorum")
+
+
+def test_plugin_offers_the_variants_that_are_driven():
+    """They are written out there, since loading it must be cheap."""
+    assert {protocol: agreement.driven(protocol).variants for protocol in agreement.DRIVEN} == VARIANTS
 
 
 def test_registry_is_all_in_the_table():
