@@ -14,7 +14,15 @@ from .calls import BEGUN, HANDLED, WRITTEN
 from .members import ABORTED, COMMITTED, NOTHING
 from .memory import NOTHING_KEPT, Memory, after_step, numbers
 from .numbering import Numbering
-from .observations import COLUMNS, EMPTY, ONGOING, PREPARE_ABORT, PREPARE_COMMIT
+from .observations import (
+    COLUMNS,
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    EMPTY,
+    ONGOING,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
+)
 from .plug import Message
 from .programs import EXPIRY_MS
 from .requests import COMPOSITE, Request, Requests
@@ -46,7 +54,7 @@ class TransactionsInterpreter:
         self.timeout_ms: int = config.get("transaction_timeout_ms", 60_000)
         self.numbering, self.cut = Numbering(config["last"]), bool(config["cut"])
         self.requests = Requests(self.numbering)
-        self.now_ms = self.calls = self.faults = self.fail_overs = 0
+        self.began_ms = self.now_ms = self.calls = self.faults = self.fail_overs = 0
         self.dying = False  # it may be under way to the log that the id is forgotten
         self.observed: frozenset[str] = frozenset()
         self.made: Made | None = None
@@ -61,7 +69,7 @@ class TransactionsInterpreter:
         """Take note of what a call does by itself.  Raises `Beyond`."""
         self.made, self.calls = made, self.calls + 1
         name, value = made.call.name, made.call.value
-        self.now_ms += _waited_ms(made)
+        self.began_ms, self.now_ms = self.now_ms, self.now_ms + _waited_ms(made)
         if name == "advance" and value >= HOUR_MS and "id_expired" not in self.observed:
             raise Beyond("transactional ids may expire, and that is not shown")
         self.fail_overs += name == "fail_over"
@@ -175,7 +183,8 @@ class TransactionsInterpreter:
         record, key = read(event, "record"), (row["txn"], row["partition"])
         again = record in self.appended and row["partition"] < self.data
         self.appended.add(record)
-        if self.bumps or again:
+        fenced = all(row["number"] < s["known"].get((row["partition"],), 0) < row["next_base"] for s in states)
+        if self.bumps or again or fenced:
             return
         if all(s["fate"].get(key, 0) in (COMMITTED, ABORTED) for s in states):
             raise Beyond(LATE_RECORD)
@@ -269,6 +278,10 @@ class TransactionsInterpreter:
         if kind == "timed_out" and not 0 <= memory.open_ms < self.now_ms - self.timeout_ms:
             words = f"{self.timeout_ms} ms have passed since the transaction was opened, at {memory.open_ms} of {self.now_ms}"
             return (FalseConjunct(kind, "txn.18", words),)
+        early = kind == "txn_logged" and row["logged"] in (COMPLETE_COMMIT, COMPLETE_ABORT) and memory.awaited
+        if early and "marker_acked" in self.observed:
+            words = f"every marker is acknowledged: those of partitions {', '.join(map(str, memory.awaited))} are not"
+            return (FalseConjunct("complete", "txn.10", words),)
         if row["hidden"] and not self.is_composite() and not self._fits(memory, kind, row):
             return (FalseConjunct(kind, "", "the messages in flight say so: they don't"),)
         return ()
@@ -299,7 +312,9 @@ class TransactionsInterpreter:
 
     def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
         """Answers that leave, markers that leave, and how long a transaction is open."""
-        memory = after_step(memory or NOTHING_KEPT, before, state, self.calls, self.now_ms)
+        memory = after_step(memory or NOTHING_KEPT, before, state, self.calls, (self.began_ms, self.now_ms))
+        if kind == "marker_acked":
+            return memory.having_heard(row["partition"])
         if kind in HANDLED.values():
             return memory.with_answer((ASKED[kind], row["request"], *numbers(row)))
         if row["hidden"] and kind in ("txn_logged", "append_failed") and (asked := self.requests.waiting()) is not None:

@@ -16,15 +16,20 @@ Round = tuple[int, int, bool, int]
 
 
 class Memory(NamedTuple):
-    """``open_ms``: when the open transaction began, -1 if there is none; ``free_ms``: since when nothing is pending."""
+    """``awaited``: partitions of which the coordinator has not heard that the marker is there; ``open_ms``: when the open
+    transaction began, -1 if there is none; ``free_ms``: since when nothing is pending."""
 
     answers: tuple[Answer, ...] = ()
     rounds: tuple[Round, ...] = ()
+    awaited: tuple[int, ...] = ()
     open_ms: int = -1
     free_ms: int = -1
 
     def with_answer(self, answer: Answer) -> "Memory":
         return self._replace(answers=tuple(sorted({*self.answers, answer})))
+
+    def having_heard(self, partition: int) -> "Memory":
+        return self._replace(awaited=tuple(p for p in self.awaited if p != partition))
 
     def without(self, flying: Collection[tuple[str, int]]) -> "Memory":
         """Without the answers that are not in flight any more."""
@@ -38,19 +43,20 @@ class Memory(NamedTuple):
 NOTHING_KEPT = Memory()
 
 
-def after_step(memory: Memory, before: State, state: State, call: int, now_ms: int) -> Memory:
-    """What a step of the coordinator changes in it."""
+def after_step(memory: Memory, before: State, state: State, call: int, time_ms: tuple[int, int]) -> Memory:
+    """What a step of the coordinator changes in it.  ``time_ms``: when the call began, and when it returned."""
     prepared = state["phase"] == PREPARED
     if prepared and (before["phase"] != PREPARED or before["term"] != state["term"]):
         sent = (call, state["marker_epoch"], state["outcome"] == COMMIT, state["term"])
-        memory = memory._replace(rounds=(*memory.rounds, sent)[-ROUNDS:])
+        parts = tuple(sorted(p for (p,) in state["parts"]))
+        memory = memory._replace(rounds=(*memory.rounds, sent)[-ROUNDS:], awaited=parts)
     if state["phase"] != ONGOING:
         return memory._replace(open_ms=-1, free_ms=-1)
     if before["phase"] != ONGOING:
-        memory = memory._replace(open_ms=now_ms)
+        memory = memory._replace(open_ms=time_ms[0])
     if state["pending"] != NOTHING:
         return memory._replace(free_ms=-1)
-    return memory if memory.free_ms >= 0 else memory._replace(free_ms=now_ms)
+    return memory if memory.free_ms >= 0 else memory._replace(free_ms=time_ms[1])
 
 
 def numbers(row: Row) -> tuple[int, int]:
