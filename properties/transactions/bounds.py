@@ -23,6 +23,7 @@ FEATURES: Mapping[str, Mapping[str, int]] = {
 }
 OF_V1: Mapping[str, Mapping[str, int]] = {
     "two owners": dict(clients=2, epochs=4),
+    "two partitions of v1": dict(partitions=2, epochs=1),
     "the last epoch of v1": dict(transactions=1, epochs=8, last=1, failed_appends=1),
 }
 """v1 bumps the epoch for an owner only, so that it takes two to come to the last one."""
