@@ -61,9 +61,7 @@ def _init_may_begin(s, e):
 _record = {"t": "txn", "p": "partition"}
 
 _BEGINNINGS = (
-    Observation(
-        "init_begun", (*fence_first(_fence), *ask_for_epoch(_for_epoch)), before=_init_may_begin, rule="txn.5"
-    ),
+    Observation("init_begun", (*fence_first(_fence), *ask_for_epoch(_for_epoch)), before=_init_may_begin, rule="txn.5"),
     Observation("add_begun", (Do("ask_to_add_partition", _record),), before=_may_begin, rule="txn.5"),
     Observation("check_begun", (Do("ask_to_verify", _record),), before=_may_begin, rule="txn.5"),
     Observation("end_begun", (Do("ask_to_end", {"t": "txn"}),), before=_may_begin, rule="txn.5"),

@@ -1,31 +1,25 @@
 """How the calls and events of one cluster are read as rows of the model: which request an event answers, the numbers of
 pairs, the time, and what explains codes to be tried again."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.model.language.types import AtomsType, BoolType, ScalarType
 
-from ..agreement import UNKNOWN, Beyond, FalseConjunct, Row, Seen, State, Take
+from ..agreement import UNKNOWN, Beyond, FalseConjunct, Row, State, Take
 from ..driving import Event, Made, read
 from . import guesses
 from .calls import BEGUN, HANDLED, WRITTEN
-from .members import ABORTED, COMMITTED, NOTHING
+from .choosing import Choosing
+from .members import ABORTED, COMMITTED
 from .memory import NOTHING_KEPT, Memory, after_step, numbers
-from .numbering import Numbering
 from .observations import (
     COLUMNS,
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
-    EMPTY,
-    ONGOING,
-    PREPARE_ABORT,
-    PREPARE_COMMIT,
 )
 from .plug import Message
 from .programs import EXPIRY_MS
-from .requests import COMPOSITE, Request, Requests
 
 HOUR_MS, CHECKED_MS = 3_600_000, 10_000
 """Ids expire in days.  So often the coordinator looks for transactions whose time is up (shipped: 10 s)."""
@@ -36,7 +30,9 @@ ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs")
 TOLD = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
 ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}
 READ = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
-FOLLOWED_BLINDLY = frozenset({"txn_logged", "append_failed", "timed_out", "batch_appended", "marker_appended", "id_expired"})
+FOLLOWED_BLINDLY = frozenset(
+    {"txn_logged", "append_failed", "timed_out", "batch_appended", "marker_appended", "id_expired"}
+)
 """What must be shown for a call that does many things to be followed."""
 
 NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
@@ -45,23 +41,8 @@ NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
 }  # fmt: skip
 
 
-class TransactionsInterpreter:
+class TransactionsInterpreter(Choosing):
     """Reads one cluster.  ``bounds``: how much of everything the reading of the model has room for."""
-
-    def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
-        self.bounds, self.asks, self.bumps = bounds, config["mode"] != "v1", config["mode"] == "v2"
-        self.data: int = config["partitions"]
-        self.timeout_ms: int = config.get("transaction_timeout_ms", 60_000)
-        self.numbering, self.cut = Numbering(config["last"]), bool(config["cut"])
-        self.requests = Requests(self.numbering)
-        self.began_ms = self.now_ms = self.calls = self.faults = self.fail_overs = 0
-        self.dying = False  # it may be under way to the log that the id is forgotten
-        self.observed: frozenset[str] = frozenset()
-        self.made: Made | None = None
-        self.leaders: Counter[int] = Counter()  # by partition: how often it has changed
-        self.questions: dict[tuple[int, int], int] = {}  # of a transaction's record: which leader asked
-        self.appended: set[int] = set()
-        self.marker_calls: dict[int, int] = {}  # by number of the request: the call that sent it
 
     # Calls
 
@@ -92,10 +73,6 @@ class TransactionsInterpreter:
         for event in made.events:
             yield event, event
 
-    def is_composite(self) -> bool:
-        assert self.made is not None
-        return self.made.call.name in COMPOSITE
-
     def row_of_call(self, made: Made) -> dict[str, Any]:
         """What is known of an event that nobody showed."""
         row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "durable": False, "late": False, "by_owner": True,
@@ -118,14 +95,6 @@ class TransactionsInterpreter:
         busy = self.is_composite() or self.dying or self.requests.others_wait(delivered)
         return {"away": self.faults > 0, "busy": busy}
 
-    def _of_request(self, number: int) -> dict[str, Any]:
-        request: Request = self.requests.sent[number]
-        found = {name: getattr(request, name) for name in ("client", "txn", "partition", "number", "next_base", "named",
-                                                           "commit")}  # fmt: skip
-        fresh = self.questions.get((request.txn, request.partition)) != self.leaders[request.partition]
-        counts = self.requests.current.get(request.client) == number
-        return {**found, "counts": counts, "fresh": fresh, "late": False, "request": number}
-
     # Events
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
@@ -144,11 +113,6 @@ class TransactionsInterpreter:
             if row[column] >= self.bounds[bound]:
                 raise Beyond(f"there is no room for so many {bound.replace('_', '-')}")
         return row
-
-    def _require_epochs(self, state: State) -> None:
-        """The model has fewer epochs for a producer id than the implementation.  Raises `Beyond`."""
-        if self.cut and state["epoch"] + 2 >= state["base"] + self.numbering.last:
-            raise Beyond("there is no room for so many epochs")
 
     def _columns(self, event: Event, kind: str, states: Sequence[State]) -> dict[str, Any]:
         row: dict[str, Any] = {}
@@ -198,76 +162,6 @@ class TransactionsInterpreter:
         if several and all(s["fate"].get(key, 0) != COMMITTED for s in states):
             raise Beyond(LATE_RECORD)
 
-    # What is a matter of choice
-
-    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """The row with everything that is a matter of choice chosen, in every way."""
-        kind = seen.kind
-        if kind in BEGUN.values():
-            yield from self._beginnings(state, kind, row)
-        elif kind in ("txn_logged", "append_failed"):
-            self._require_epochs(state)
-            yield from self._appends(state, kind, {**row, **guesses.whose(state)})
-        elif not row["hidden"]:
-            yield row
-        elif kind == "timed_out":
-            yield {**row, "number": state["epoch"] + int(state["ahead"])}
-        elif kind == "coordinator_loaded":
-            yield {**row, "term": state["term"] + 1}
-        elif kind.startswith("marker_"):
-            for marker in guesses.markers(state, row["partition"]):
-                for error in guesses.CODES.get(kind, (0,)):
-                    yield {**row, "next_base": self._next_base(marker["number"]), **marker, "error": error}
-        elif kind in guesses.CODES:
-            for error in guesses.CODES[kind]:
-                number = state["epoch"] if kind == "init_handled" or (kind == "end_handled" and self.bumps) else 0
-                own = row["number"] if kind in ("add_handled", "partition_checked") else number
-                yield {**row, "error": error, "number": own}
-        else:
-            yield row
-
-    def _next_base(self, number: int) -> int:
-        return self.numbering.base((number - 1) // (self.numbering.last + 2) + 1)
-
-    def _beginnings(self, state: State, kind: str, row: Row) -> Iterator[Row]:
-        if row["request"] in self.requests.sent:
-            yield from self._asked_by(state, row["request"], {**row, "busy": self.requests.others_wait(delivered=True)})
-
-    def _asked_by(self, state: State, number: int, row: Row) -> Iterator[Row]:
-        """A request begins; the answer to a copy may be the one that is taken, or not."""
-        full = {**row, **self._of_request(number)}
-        client = full["client"]
-        answered = state["asking"].get((client,), False) and state["answered"].get((client,), 0)
-        for late in ((False, True) if full["counts"] else (True,)) if answered else (False,):
-            yield {**full, "error": 0, "late": late}
-
-    def _causes(self, state: State, row: Row) -> Iterator[Row]:
-        """A record of which nobody saw the beginning: whose request may it be?"""
-        own = {name: row[name] for name in ("number", "next_base", "to")}
-        kinds: tuple[str, ...] = {EMPTY: ("init",), ONGOING: ("add", "check")}.get(row["logged"], ())
-        if row["logged"] in (PREPARE_COMMIT, PREPARE_ABORT):
-            kinds = ("end",)
-        found = [full for n in self.requests.about(*kinds) for full in self._asked_by(state, n, row)]
-        if row["logged"] == PREPARE_ABORT:
-            fences = (full for n in self.requests.about("init") for full in self._asked_by(state, n, row))
-            found += [{**full, "by_owner": False, "of_init": True} for full in fences]
-        yield from ({**full, **own} for full in found or [row])
-
-    def _appends(self, state: State, kind: str, row: dict[str, Any]) -> Iterator[Row]:
-        assert self.made is not None
-        call = self.made.call
-        if not row["hidden"] and self.is_composite() and state["pending"] == NOTHING:
-            yield from self._causes(state, row)
-        elif not row["hidden"]:
-            yield row
-        elif kind == "append_failed":
-            if call.name == "log_append" and not call.value:
-                yield from ({**row, **record} for record in guesses.logged(state, self.numbering.last, self.bumps))
-        elif call.value:
-            if state["pending"] == NOTHING and (asked := self.requests.waiting()) is not None and asked[0] == "init":
-                row |= self._of_request(asked[1])
-            yield from ({**row, **record} for record in guesses.logged(state, self.numbering.last, self.bumps))
-
     # What is not in the model
 
     def barred(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
@@ -276,7 +170,8 @@ class TransactionsInterpreter:
         if kind in TOLD:
             return self._as_answered(memory, kind, row)
         if kind == "timed_out" and not 0 <= memory.open_ms < self.now_ms - self.timeout_ms:
-            words = f"{self.timeout_ms} ms have passed since the transaction was opened, at {memory.open_ms} of {self.now_ms}"
+            since = f"since the transaction was opened, at {memory.open_ms} of {self.now_ms}"
+            words = f"{self.timeout_ms} ms have passed {since}"
             return (FalseConjunct(kind, "txn.18", words),)
         early = kind == "txn_logged" and row["logged"] in (COMPLETE_COMMIT, COMPLETE_ABORT) and memory.awaited
         if early and "marker_acked" in self.observed:
@@ -340,7 +235,9 @@ class TransactionsInterpreter:
             return ()
         if self.now_ms - began <= self.timeout_ms + 2 * CHECKED_MS:
             return ()
-        return (FalseConjunct("time_out", "txn.18", f"the transaction is aborted: it is open for {self.now_ms - began} ms"),)
+        return (
+            FalseConjunct("time_out", "txn.18", f"the transaction is aborted: it is open for {self.now_ms - began} ms"),
+        )
 
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take

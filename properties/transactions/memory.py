@@ -16,8 +16,8 @@ Round = tuple[int, int, bool, int]
 
 
 class Memory(NamedTuple):
-    """``awaited``: partitions of which the coordinator has not heard that the marker is there; ``open_ms``: when the open
-    transaction began, -1 if there is none; ``free_ms``: since when nothing is pending."""
+    """``awaited``: partitions of which the coordinator has not heard that the marker is there; ``open_ms``: when the
+    open transaction began, -1 if there is none; ``free_ms``: since when nothing is pending."""
 
     answers: tuple[Answer, ...] = ()
     rounds: tuple[Round, ...] = ()

@@ -21,7 +21,7 @@ class Clients:
         self.facts = facts
         self.acked: dict[tuple[int, int], int] = {}  # (partition, offset): record
         self.committed: dict[int, int] = {}  # offsets partition: the newest record whose commit was acknowledged
-        self.upto: dict[tuple[int, int], int] = {}  # (reader, partition): bound of its latest fetch
+        self.fetches: dict[tuple[int, int], Event] = {}  # (reader, partition): its latest
         self.read: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)  # (offset, record), in order
         self.seen: dict[tuple[int, int], set[int]] = defaultdict(set)
         self.waiting: dict[tuple[int, int], set[int]] = defaultdict(set)  # records without an answer
@@ -169,7 +169,7 @@ class Clients:
             yield from self._fenced(event, read(event, "error", 0))
 
     def _fetched(self, event: Event) -> Iterator[Verdict]:
-        self.upto[read(event, "client"), read(event, "partition")] = read(event, "upto")
+        self.fetches[read(event, "client"), read(event, "partition")] = event
         yield from ()
 
     def _record_read(self, event: Event) -> Iterator[Verdict]:
@@ -180,8 +180,9 @@ class Clients:
             yield verdict(
                 "txn.P6", f"record {record} is read twice on partition {partition}", event, *self.pairs_of(record)
             )
-        if offset >= self.upto.get((reader, partition), offset + 1):
-            words = f"{partition}:{offset} is read, and the last stable offset is {self.upto[reader, partition]}"
+        upto = read(self.fetches.get((reader, partition), {}), "upto", offset + 1)
+        if offset >= upto:
+            words = f"{partition}:{offset} is read, and the last stable offset is {upto}"
             yield verdict("txn.P3", words, event, *self.pairs_of(record))
         if self.acked.get((partition, offset), record) != record:
             words = f"record {record} is at {partition}:{offset}, where {self.acked[partition, offset]} is said to be"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..driving import Made
+from ..driving import Made, read
 from .facts import COMMIT, Facts, Transaction, Verdict, verdict
 from .monitor_clients import Clients
 from .monitor_coordinator import Coordinator
@@ -25,10 +25,10 @@ class Quiet:
             if not result.quiet:
                 yield self._hangs("requests are sent again without end", "result.quiet")
                 return
-            yield from self.coordinator.unfinished()
-            yield from self.partitions.hanging()
-            yield from self._complete(result)
             yield from self._unstable(result, made.call.slot)
+            yield from self._complete(result)
+            yield from self.partitions.hanging()
+            yield from self.coordinator.unfinished()
         elif made.call.name == "probe":
             yield from self._probed(made.result)
 
@@ -81,22 +81,23 @@ class Quiet:
 
     def _alike(self, result: Settled) -> Iterator[Verdict]:
         """Who read while transactions were open got what everybody gets."""
-        for (reader, partition), read in self.clients.read.items():
+        for (reader, partition), seen in self.clients.read.items():
             if reader == READERS + PROBE_READER or partition >= len(result.records):
                 continue
             now = result.records[partition]
-            if tuple(read) != now[: len(read)]:
-                words = f"reader {reader} has read {[r for _, r in read]} of partition {partition}, and others now "
-                words += f"{[r for _, r in now[: len(read) + 1]]}"
-                check = f"result.records[{partition}][:{len(read)}] == {tuple(read)!r}"
+            if tuple(seen) != now[: len(seen)]:
+                words = f"reader {reader} has read {[r for _, r in seen]} of partition {partition}, and others now "
+                words += f"{[r for _, r in now[: len(seen) + 1]]}"
+                check = f"result.records[{partition}][:{len(seen)}] == {tuple(seen)!r}"
                 yield verdict("txn.P4", words, None, *self.facts.holders, check=check)
 
     def _unstable(self, result: Settled, reader: int) -> Iterator[Verdict]:
         """Everything written lies below the last stable offset."""
         for partition, written in enumerate(result.written):
-            upto = self.clients.upto.get((READERS + reader, partition))
-            if upto is not None and written and written[-1][0] >= upto:
+            fetch = self.clients.fetches.get((READERS + reader, partition))
+            upto = read(fetch or {}, "upto")
+            if fetch is not None and written and written[-1][0] >= upto:
                 offset, record = written[-1]
                 words = f"nothing happens any more, and record {record} at {partition}:{offset} is not below {upto}, "
                 words += "the last stable offset"
-                yield verdict("txn.P10", words, None, *self.facts.holders)
+                yield verdict("txn.P10", words, fetch, *self.facts.holders)

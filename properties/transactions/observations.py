@@ -15,13 +15,14 @@ A transaction with several records in a partition has one in the model: the firs
 find it open.  A transaction begins when its first request leaves: of one without any nobody hears.
 """
 
-from fencepost.model.language import Bool, Int, exists, implies, when
+from fencepost.model.language import Bool, Int, implies, when
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.transactions.coordinator import Pending
 from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Partition, Phase, Term, Txn
 
 from . import codes
 from .codes import NONE
+from .observed_partitions import ASKED, PARTITIONS, RECORD, checked, good, refusals, same_pair
 
 COLUMNS = {
     "client": Client, "txn": Txn, "partition": Partition, "number": Epoch, "next_base": Epoch, "named": Epoch,
@@ -33,12 +34,6 @@ EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT =
 
 _client = {"c": "client"}
 _txn = {"t": "txn"}
-_record = {"t": "txn", "p": "partition"}
-_marker = {"p": "partition", "e": "number", "commit": "commit", "k": "term"}
-
-
-def _good(s, e):
-    return e.error == NONE
 
 
 def _outcome(e):
@@ -55,10 +50,6 @@ def _named(s, e):
     )
 
 
-def _same_pair(s, e):
-    return implies(s.begun[e.txn], s.number[e.txn] == e.number)
-
-
 def _fenced_init(s, e):
     return (e.error == codes.FENCED) & codes.quiet(s) & s.is_sent(e.client) & (s.expected(e.client) != 0) & (
         s.phase == Phase.IDLE
@@ -66,9 +57,10 @@ def _fenced_init(s, e):
 
 
 def _refused_end(s, e):
-    return (e.error != NONE) & s.begun[e.txn] & ~s.success[e.txn] & s.ready[s.owner[e.txn]] & codes.quiet(s) & ~(
-        (s.number[e.txn] == s.live()) & s.may_end(e.txn)
-    ) & ~((s.phase == Phase.IDLE) & s.is_retry(e.txn) & s.is_next_to_present(e.txn) & (s.outcome == s.choice[e.txn]))  # fmt: skip
+    repeats = s.is_retry(e.txn) & s.is_next_to_present(e.txn) & (s.outcome == s.choice[e.txn])
+    waits = (e.error != NONE) & s.begun[e.txn] & ~s.success[e.txn] & s.ready[s.owner[e.txn]] & codes.quiet(s)
+    ends = (s.number[e.txn] == s.live()) & s.may_end(e.txn)
+    return waits & ~ends & ~((s.phase == Phase.IDLE) & repeats)
 
 
 BEGIN = Do("begin", {"c": "client", "t": "txn", "e": "number"}, when=lambda s, e: ~s.begun[e.txn])
@@ -90,13 +82,13 @@ CLIENTS = (
     ),
     Observation(
         "init_taken",
-        (Do("take", _client, when=_good), Do("refuse_init", _client, when=_fenced_init)),
+        (Do("take", _client, when=good), Do("refuse_init", _client, when=_fenced_init)),
         before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
         rule="txn.2",
     ),
     Observation(
         "fence_told",
-        (Do("take", _client, when=_good),),
+        (Do("take", _client, when=good),),
         before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
         rule="txn.22",
     ),
@@ -106,7 +98,7 @@ CLIENTS = (
         rule="txn.1",
     ),
     Observation(
-        "record_sent", (BEGIN, Do("send", _record, when=lambda s, e: ~s.sent[e.txn, e.partition])), before=_same_pair
+        "record_sent", (BEGIN, Do("send", RECORD, when=lambda s, e: ~s.sent[e.txn, e.partition])), before=same_pair
     ),
     Observation("record_acked", before=lambda s, e: s.fate[e.txn, e.partition] != Fate.ABSENT, rule="txn.P4"),
     Observation(
@@ -116,7 +108,7 @@ CLIENTS = (
             Do("abort", _txn, when=lambda s, e: s.choice[e.txn] == Outcome.NONE),
         ),
         before=lambda s, e: (
-            _same_pair(s, e)
+            same_pair(s, e)
             & implies(s.choice[e.txn] != Outcome.NONE, s.choice[e.txn] == _outcome(e))
         ),
     ),
@@ -133,20 +125,24 @@ CLIENTS = (
 
 
 def _may_refuse_add(s, e):
-    return (e.error == codes.FENCED) & (s.choice[e.txn] == Outcome.NONE) & s.ready[s.owner[e.txn]] & codes.quiet(s) & (
-        s.number[e.txn] != s.live()
+    return (
+        (e.error == codes.FENCED)
+        & (s.choice[e.txn] == Outcome.NONE)
+        & s.ready[s.owner[e.txn]]
+        & codes.quiet(s)
+        & (s.number[e.txn] != s.live())
     )
 
 
 ADDING = (
-    Observation("add_sent", (BEGIN,), before=_same_pair),
+    Observation("add_sent", (BEGIN,), before=same_pair),
     Observation(
         "add_taken",
-        (Do("refuse_add", _record, when=_may_refuse_add),),
+        (Do("refuse_add", RECORD, when=_may_refuse_add),),
         before=lambda s, e: implies(e.error == NONE, s.added[e.txn, e.partition]),
         rule="txn.6",
     ),
-    Observation("add_handled", (Do("add_partition", _record, when=_good),), before=codes.add_code, rule="txn.6"),
+    Observation("add_handled", (Do("add_partition", RECORD, when=good),), before=codes.add_code, rule="txn.6"),
 )
 
 # What the coordinator does
@@ -238,8 +234,8 @@ def logged(ask, add):
             Do("answer_init_again", _client, when=lambda s, e: (
                 (e.logged == EMPTY) & ~_new_epoch(s, e) & _answers_again(s, e))),
             Do("initialize", {"c": "client", "to": "number"}, when=_new_epoch),
-            Do(ask, _record, when=lambda s, e: (e.logged == ONGOING) & _unseen(s, e)),
-            Do(add, _record, when=lambda s, e: e.logged == ONGOING),
+            Do(ask, RECORD, when=lambda s, e: (e.logged == ONGOING) & _unseen(s, e)),
+            Do(add, RECORD, when=lambda s, e: e.logged == ONGOING),
             Do("ask_to_end", _txn, when=lambda s, e: _prepared(e) & _unseen(s, e) & e.by_owner),
             *CLOCK,
             Do("end", {"t": "txn", "marker": "number", "to": "to"}, when=lambda s, e: (
@@ -293,76 +289,6 @@ def coordinator(end_code):
             rule="txn.10",
         ),
     )  # fmt: skip
-
-
-# What partitions do, and what readers get
-
-APPENDED = Observation(
-    "batch_appended",
-    (Do("append", _record, when=lambda s, e: s.fate[e.txn, e.partition] == Fate.ABSENT),),
-    before=lambda s, e: _same_pair(s, e) & s.sent[e.txn, e.partition],
-    after=lambda s, e: s.fate[e.txn, e.partition] == Fate.OPEN,
-    rule="txn.12",
-)
-
-
-def _something_open(s, e):
-    return exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
-
-
-def _is_current(s, e):
-    """The marker is one that the coordinator waits for."""
-    return s.is_current(e.partition, e.number, e.commit) & (e.term == s.term)
-
-
-PARTITIONS = (
-    APPENDED,
-    Observation("batch_duplicate", before=lambda s, e: s.fate[e.txn, e.partition] != Fate.ABSENT, rule="txn.14"),
-    Observation(
-        "marker_appended",
-        (
-            Do("mark", _marker, when=_is_current),
-            Do("mark_late", _marker, when=lambda s, e: ~_is_current(s, e) & (s.known[e.partition] < e.next_base)),
-        ),
-        rule="txn.12",
-    ),
-    Observation("leader_changed"),
-    Observation("stable_moved"),
-    Observation("fetched"),
-    Observation("record_read", before=lambda s, e: s.fate[e.txn, e.partition] == Fate.COMMITTED, rule="txn.17"),
-    Observation("record_seen", before=lambda s, e: s.fate[e.txn, e.partition] != Fate.ABSENT, rule="txn.P6"),
-    Observation(
-        "offset_fetched",
-        before=lambda s, e: (
-            ((e.error == NONE) | (e.error == codes.UNSTABLE))
-            & (_something_open(s, e) == (e.error == codes.UNSTABLE))
-            & implies((e.error == NONE) & e.reads, s.fate[e.txn, e.partition] == Fate.COMMITTED)
-        ),
-        rule="txn.21",
-    ),
-)  # fmt: skip
-
-ASKED = Observation(
-    "check_asked",
-    (
-        Do("ask", _record, when=lambda s, e: (
-            (s.fate[e.txn, e.partition] == Fate.ABSENT) & (e.fresh | ~s.asked[e.txn, e.partition]))),
-    ),
-    before=lambda s, e: _same_pair(s, e) & s.sent[e.txn, e.partition],
-    rule="txn.15",
-)  # fmt: skip
-
-
-def refusals(produce_code, marker_code):
-    return (
-        Observation("batch_refused", before=produce_code, rule="txn.12"),
-        Observation("marker_refused", before=marker_code, rule="txn.11"),
-    )
-
-
-def checked(code):
-    """A leader's question is answered."""
-    return Observation("partition_checked", (Do("verify", _record, when=_good),), before=code, rule="txn.15")
 
 
 EVERYBODY = (*CLIENTS, *PARTITIONS)

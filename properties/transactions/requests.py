@@ -68,8 +68,12 @@ class Requests:
     def about(self, *kinds: str) -> list[int]:
         """The numbers of requests of these kinds that may have reached the coordinator in a call that delivers many:
         they were in flight or unanswered before it, or were sent in it."""
-        before = {n for kind, n in (*self.flew, *self.waited) if kind in (*kinds, "produce" if "check" in kinds else "")}
-        new = [n for n in self.new if self.sent[n].kind in kinds or ("check" in kinds and self.sent[n].kind == "produce")]
+        before = {
+            n for kind, n in (*self.flew, *self.waited) if kind in (*kinds, "produce" if "check" in kinds else "")
+        }
+        new = [
+            n for n in self.new if self.sent[n].kind in kinds or ("check" in kinds and self.sent[n].kind == "produce")
+        ]
         return sorted({*(n for n in before if n in self.sent), *new})
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:

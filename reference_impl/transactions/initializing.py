@@ -72,9 +72,7 @@ class ProducerInitializing(PartitionAdding):
         metadata = self.find(request.transactional_id)
         if metadata is None:
             version = TRANSACTION_VERSIONS[self.env.config.mode]
-            transit = new_transit(
-                self.env.next_producer_id(), request.transaction_timeout_ms, self.env.now_ms, version
-            )
+            transit = new_transit(self.env.next_producer_id(), request.transaction_timeout_ms, self.env.now_ms, version)
             metadata = self.transactions[request.transactional_id] = TransactionMetadata(
                 request.transactional_id, transit
             )

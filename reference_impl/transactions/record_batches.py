@@ -43,9 +43,7 @@ def _control(batch: Batch) -> NewRecordBatch:
 
 def _batch(batch: Batch, attributes: int, key: bytes | None, value: bytes) -> NewRecordBatch:
     time = TZAwareMicros.parse(datetime.fromtimestamp(batch.timestamp_ms / 1000, UTC))
-    record = Record(
-        attributes=i8(0), timestamp=time, offset=i64(batch.base_offset), key=key, value=value, headers=()
-    )
+    record = Record(attributes=i8(0), timestamp=time, offset=i64(batch.base_offset), key=key, value=value, headers=())
     return NewRecordBatch(
         producer_id=i64(batch.producer_id),
         producer_epoch=i16(batch.producer_epoch),
