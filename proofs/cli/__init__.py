@@ -89,7 +89,7 @@ INPUT_ERRORS = {
     "fencepost.proofs.explore.compiled": "NotInstalled",
     "fencepost.proofs.ground": "BoundsError",
     "fencepost.proofs.recording.errors": "RecordingError",
-    "fencepost.proofs.recording.wire": "WireError",
+    "fencepost.reference_impl.wire.connection": "WireError",
     "fencepost.proofs.spark": "SparkUnavailable",
 }
 

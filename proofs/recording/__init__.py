@@ -12,7 +12,7 @@ from fencepost.proofs.recording.clients import (
 )
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.recorder import Summary, record
-from fencepost.proofs.recording.wire import Connection, WireError, find_brokers, init_producer_id
+from fencepost.reference_impl.wire.connection import Connection, WireError, find_brokers, init_producer_id
 
 __all__ = [
     "UNANSWERED",

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.wire import Broker, Connection, WireError, find_brokers, init_producer_id
+from fencepost.reference_impl.wire.connection import Broker, Connection, WireError, find_brokers, init_producer_id
 
 UNANSWERED = 13  # NETWORK_EXCEPTION, the code by which Kafka's own clients mean a lost connection
 BACK_OFF_S = 0.05  # after an error: the back-off that a broker itself keeps towards the controller

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from fencepost.proofs.recording.wire import Connection, WireError, find_brokers
+from fencepost.reference_impl.wire.connection import Connection, WireError, find_brokers
 from kio.schema.describe_quorum.v1.request import DescribeQuorumRequest, PartitionData, TopicData
 from kio.schema.types import TopicName
 from kio.static.primitive import i32

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fencepost.proofs.recording import UNANSWERED, Connection, WireError, collect_producer_ids, init_producer_id
-from fencepost.proofs.recording.wire import parse_servers
+from fencepost.reference_impl.wire.connection import parse_servers
 from kio.schema.errors import ErrorCode
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 from kio.schema.metadata.v12.response import MetadataResponse, MetadataResponseBroker

@@ -1,0 +1,1 @@
+"""Real brokers behind the plug: the reference implementation's clients, and real ones, over TCP."""
