@@ -1,1 +1,5 @@
 """Real brokers behind the plug: the reference implementation's clients, and real ones, over TCP."""
+
+from fencepost.reference_impl.wire.prompt import prompt
+
+__all__ = ["prompt"]
