@@ -128,7 +128,7 @@ def test_a_marker_refused_for_ever_does_not_hang():
     pump(system)
     system.commit(0)
     pump(system)
-    assert any(m[1] == "marker" for m in system.system.messages()) and system.messages() == []
+    assert any(m[1].startswith("marker") for m in system.system.messages()) and system.messages() == []
     assert system.read(0, 0) == []
 
 
