@@ -26,16 +26,11 @@ from typing import Any
 
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.transactions.admin import Admin
+from fencepost.reference_impl.transactions.clients import ClientSide
 from fencepost.reference_impl.transactions.config import parse
 from fencepost.reference_impl.transactions.consumer import Reader
 from fencepost.reference_impl.transactions.coordinator import Coordinator
-from fencepost.reference_impl.transactions.environment import (
-    COORDINATOR,
-    DrivenPace,
-    Environment,
-    client_name,
-)
-from fencepost.reference_impl.transactions.events import Event, readable
+from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment
 from fencepost.reference_impl.transactions.leader import OffsetsLeader, PartitionLeader
 from fencepost.reference_impl.transactions.log import PartitionLog
 from fencepost.reference_impl.transactions.offsets import OffsetsLog
@@ -44,9 +39,7 @@ from fencepost.reference_impl.transactions.record_batches import encode
 from fencepost.reference_impl.transactions.roles import (
     AdminFactory,
     ProducerFactory,
-    ProducerRole,
     ReaderFactory,
-    ReaderRole,
 )
 from fencepost.reference_impl.transactions.transaction_log import TransactionLog
 
@@ -65,12 +58,12 @@ class Parts:
     offsets_log: type[OffsetsLog] = OffsetsLog
 
 
-class System:
+class System(ClientSide):
     """One cluster. Slots, data partitions and groups are numbered from 0; offsets partitions follow the data ones."""
 
     def __init__(self, env: Environment, parts: Parts) -> None:
+        super().__init__(env, parts.producer, parts.admin, parts.reader)
         config = env.config
-        self.env = env
         self.parts = parts
         self.transaction_log = TransactionLog()
         self.coordinator = self._new_coordinator(0)
@@ -80,54 +73,7 @@ class System:
         self.leaders += [parts.offsets_leader(env, parts.offsets_log(env, number)) for number in offsets]
         for leader in self.leaders:
             env.network.nodes[leader.name] = leader
-        self.producers: list[ProducerRole] = [self._new_producer(slot) for slot in range(config.clients)]
-        self.readers: dict[int, ReaderRole] = {}
-        self.admins = 0
-
-    def messages(self) -> list[tuple[int, str, str, str, int]]:
-        """What is in flight: (number, kind, source, target, request), oldest first."""
-        flying = self.env.network.in_flight.values()
-        return [(m.number, m.kind, m.source, m.target, m.body.number) for m in flying]
-
-    def deliver(self, number: int, keep: bool = False) -> None:
-        """Deliver a message now; `keep` leaves a copy in flight. Raises KeyError if there is no such message."""
-        self.env.network.deliver(number, keep)
-
-    def drop(self, number: int) -> None:
-        """Lose a message. Raises KeyError if there is no such message."""
-        self.env.network.drop(number)
-
-    def init(self, slot: int) -> bool:
-        """initTransactions()."""
-        return self.producers[slot].init()
-
-    def begin(self, slot: int) -> bool:
-        """beginTransaction()."""
-        return self.producers[slot].begin()
-
-    def send(self, slot: int, partition: int) -> bool:
-        """send() of one record; for an offsets partition sendOffsetsToTransaction()."""
-        return self.producers[slot].send(partition)
-
-    def commit(self, slot: int) -> bool:
-        """commitTransaction()."""
-        return self.producers[slot].commit()
-
-    def abort(self, slot: int) -> bool:
-        """abortTransaction()."""
-        return self.producers[slot].abort()
-
-    def restart_client(self, slot: int) -> None:
-        """Crash; a new instance, not initialised, takes the slot. What the old one sent stays in flight."""
-        self.producers[slot].crash()
-        self.producers[slot] = self._new_producer(slot)
-
-    def fence(self) -> bool:
-        """Admin.fenceProducers([id 0]) by a fresh admin instance (txn.22)."""
-        admin = self.parts.admin(self.env, self.admins)
-        self.env.network.nodes[admin.name] = admin
-        self.admins += 1
-        return admin.fence(0)
+        self._new_producers()
 
     def log_append(self, ok: bool = True) -> bool:
         """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
@@ -143,10 +89,6 @@ class System:
         """Another leader for the partition: what was in memory only is gone."""
         self.leaders[partition].change()
 
-    def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass: requests and transactions time out, markers are sent again, ids expire."""
-        self.env.kernel.advance(ms * 1000)
-
     def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
         """The (offset, record) pairs that a reader gets next, read_committed or read_uncommitted."""
         return self._reader(reader).read(self.leaders[partition].log, committed)
@@ -160,24 +102,10 @@ class System:
         log = self.leaders[partition].log
         return encode(log.batches, log.record_key())
 
-    def drain_events(self) -> list[Event]:
-        """The events since the last call, in order."""
-        return [readable(row) for row in self.env.log.drain_rows()]
-
     def _new_coordinator(self, epoch: int) -> Coordinator:
         coordinator = self.parts.coordinator(self.env, self.transaction_log, epoch)
         self.env.network.nodes[COORDINATOR] = coordinator
         return coordinator
-
-    def _new_producer(self, slot: int) -> ProducerRole:
-        producer = self.parts.producer(self.env, slot)
-        self.env.network.nodes[client_name(slot)] = producer
-        return producer
-
-    def _reader(self, reader: int) -> ReaderRole:
-        if reader not in self.readers:
-            self.readers[reader] = self.parts.reader(self.env, reader)
-        return self.readers[reader]
 
     def _offsets_log(self, partition: int) -> OffsetsLog:
         log = self.leaders[partition].log
