@@ -24,5 +24,5 @@ TRANSACTIONS = Agreeing(
     ways=WAYS,
     follow=follow,
     expecting=EXPECTING,
-    composite=frozenset({"settle", "probe"}),
+    composite=frozenset({"settle", "probe", "newcomers"}),
 )

@@ -91,7 +91,7 @@ class Facts:
             self._doubt(made.call.value >= EXPIRY_MS)  # the id may be forgotten
         elif name == "fail_over":
             self._doubt(bool(self._awaiting))
-        elif name == "settle":
+        elif name in ("settle", "newcomers"):
             for message in self._flying:
                 self._note_delivery(message)
         elif name == "probe":

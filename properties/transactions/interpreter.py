@@ -53,6 +53,8 @@ class TransactionsInterpreter(Choosing):
         self.began_ms, self.now_ms = self.now_ms, self.now_ms + _waited_ms(made)
         if name == "advance" and value >= HOUR_MS and "id_expired" not in self.observed:
             raise Beyond("transactional ids may expire, and that is not shown")
+        if name == "newcomers":
+            raise Beyond("there is no room for so many newcomers")
         self.fail_overs += name == "fail_over"
         if self.fail_overs > self.bounds["fail_overs"]:
             raise Beyond("there is no room for so many fail-overs")

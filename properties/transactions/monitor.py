@@ -16,6 +16,7 @@ from ..driving import Made, Message
 from .facts import Facts, Verdict
 from .monitor_clients import Clients
 from .monitor_coordinator import Coordinator
+from .monitor_newcomers import events_of, look_at_newcomers
 from .monitor_partitions import Partitions
 from .monitor_quiet import Quiet
 
@@ -52,7 +53,8 @@ class Monitor:
         self.facts.note_flying(messages)
 
     def _verdicts(self, made: Made) -> Iterator[Verdict]:
-        for event in made.events:
+        yield from look_at_newcomers(made)
+        for event in events_of(made):
             self.facts.note(event)
             for view in (self.clients, self.partitions, self.coordinator):
                 yield from view.look(event)

@@ -11,6 +11,7 @@ from ..driving import Program, Spelled
 from .plug import COLUMNS, Message, System
 
 SETTLING = "fencepost.properties.transactions.settling"
+NEWCOMERS = "fencepost.properties.transactions.newcomers"
 EXPIRY_MS = 8 * 24 * 3_600_000  # an implementation that is busy would send thousands of requests in the time
 SLOTTED = frozenset({"init", "begin", "commit", "abort", "restart_client"})
 
@@ -21,7 +22,7 @@ class Call:
 
     ``slot``: of a producer, or the number of a reader.  ``value``: milliseconds; or 1 and 0 for success and failure of
     ``log_append``, a durable ``fail_over`` or not, read_committed or not.  What ``settle`` and ``probe`` are, and
-    ``advance`` by a week or more, `settling` says.
+    ``advance`` by a week or more, `settling` says; ``newcomers``, ``value`` of them, the module of that name.
     """
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
@@ -77,6 +78,8 @@ class Call:
                 return Spelled((self.slot, self.partition, self.value), helper=f"{SETTLING}:settle")
             case "probe":
                 return Spelled((self.partition, self.value), helper=f"{SETTLING}:probe")
+            case "newcomers":
+                return Spelled((self.value,), helper=f"{NEWCOMERS}:newcomers")
             case "fence":
                 return Spelled()
         return Spelled((self.slot,))
