@@ -12,6 +12,9 @@ from pathlib import Path
 from cluster import KafkaCluster, kafka_version
 from fencepost.proofs.recording import Observation, Summary, collect_producer_ids, record, write_observations
 
+# Small, so that a run of two minutes has several snapshots and segments of the metadata log (bytes).
+METADATA = {"metadata.log.max.record.bytes.between.snapshots": 4096, "internal.metadata.log.segment.bytes": 8192}
+
 
 @dataclass(frozen=True)
 class Run:
@@ -31,7 +34,7 @@ def run_under_fire(
 
     When both die the quorum is lost, and no block can be granted until one of them is back.
     """
-    with KafkaCluster(jars, folder / "cluster") as cluster, ThreadPoolExecutor(1) as pool:
+    with KafkaCluster(jars, folder / "cluster", settings=METADATA) as cluster, ThreadPoolExecutor(1) as pool:
         over = threading.Event()
         asked = pool.submit(
             collect_producer_ids, cluster.bootstrap, requests, threads, seed, pace_s=pace_s, until=over, deadline_s=240

@@ -7,14 +7,13 @@ the two can be held against each other.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from chaos import Run, run_under_fire
-from cluster import ClusterError, fetch_kafka, reason_to_skip
 from fencepost.proofs.recording import UNANSWERED
 from fencepost.properties.history import Kind
 
@@ -25,20 +24,9 @@ Row = dict[str, int]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One run: 12,000 requests or more, nine SIGKILLs in seven rounds."""
-    folder = tmp_path_factory.mktemp("kafka")
-    reason = reason_to_skip()
-    if reason is None:
-        try:
-            fetch_kafka(folder / "jars")
-        except ClusterError as error:
-            reason = str(error)
-    if reason is not None:
-        if os.environ.get("FENCEPOST_REQUIRE_KAFKA") == "1":
-            pytest.fail(f"FENCEPOST_REQUIRE_KAFKA=1, but {reason}")
-        pytest.skip(reason)
-    return run_under_fire(folder / "jars", folder, requests=REQUESTS, seed=730, kills=7)
+    return run_under_fire(jars, tmp_path_factory.mktemp("kafka"), requests=REQUESTS, seed=730, kills=7)
 
 
 @pytest.fixture(scope="module")

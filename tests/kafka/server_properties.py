@@ -1,0 +1,69 @@
+"""What a node of a test cluster is told: server.properties, from the cluster's shape and the test's own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+# Two listeners besides the controller's: clients may be sent through a proxy while brokers talk to one another
+# directly, or the other way round.  Short time-outs: a fail-over takes two seconds, and nobody waits for a rebalance.
+# One partition for each internal topic: quick to make, and one coordinator for everybody.
+ALWAYS = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "INTERNAL",
+    "listener.security.protocol.map": "CLIENTS:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "controller.quorum.election.timeout.ms": "800",
+    "controller.quorum.fetch.timeout.ms": "1500",
+    "controller.socket.timeout.ms": "2000",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+    "background.threads": "2",
+    "log.cleaner.enable": "false",
+}
+
+
+class Addresses(NamedTuple):
+    """Where a node listens, each as `host:port`; and what clients and brokers are told, if a proxy is between."""
+
+    clients: str
+    internal: str
+    controller: str
+    advertised: str
+    advertised_internal: str
+
+
+def server_properties(
+    node: int, data: Path, size: int, voters: str, addresses: Addresses, settings: Mapping[str, object]
+) -> str:
+    """The text of node `node`'s file; `settings` win over everything here."""
+    replicas = {
+        "offsets.topic.replication.factor": size,
+        "transaction.state.log.replication.factor": size,
+        "transaction.state.log.min.isr": min(2, size),
+        "default.replication.factor": size,
+        "min.insync.replicas": min(2, size),
+    }
+    own = {
+        "node.id": node,
+        "log.dirs": data,
+        "controller.quorum.voters": voters,
+        "listeners": (
+            f"CLIENTS://{addresses.clients},INTERNAL://{addresses.internal},CONTROLLER://{addresses.controller}"
+        ),
+        "advertised.listeners": f"CLIENTS://{addresses.advertised},INTERNAL://{addresses.advertised_internal}",
+    }
+    everything: dict[str, object] = {**ALWAYS, **replicas, **own, **settings}
+    return "".join(f"{name}={_text(value)}\n" for name, value in everything.items())
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
