@@ -14,7 +14,8 @@ class _Monitoring:
         self.monitor = monitor
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        self.monitor.watch(made, messages)
+        if made.error is None:  # who raises once may go on raising, which breaks no promise
+            self.monitor.watch(made, messages)
 
 
 def going_on(agreeing: Agreeing, factory: Factory, program: Program, expecting: frozenset[str]) -> str:
