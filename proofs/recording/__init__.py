@@ -1,6 +1,7 @@
 """Records what a real Apache Kafka did as a history: its metadata log, and what its clients were given.
 
-`record(log_dirs, clients, out)` makes the history; `collect_producer_ids` is a client that keeps what it was given.
+`record(log_dirs, clients, out)` makes the history; `collect_producer_ids` is a client that keeps what it was given, and
+`record_observations` makes a history of that alone.
 """
 
 from fencepost.proofs.recording.clients import (
@@ -11,6 +12,7 @@ from fencepost.proofs.recording.clients import (
     write_observations,
 )
 from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.observed import record_observations
 from fencepost.proofs.recording.recorder import Summary, record
 from fencepost.reference_impl.wire.connection import Connection, WireError, find_brokers, init_producer_id
 
@@ -26,5 +28,6 @@ __all__ = [
     "init_producer_id",
     "read_observations",
     "record",
+    "record_observations",
     "write_observations",
 ]

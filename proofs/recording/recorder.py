@@ -21,12 +21,12 @@ from typing import NamedTuple
 from fencepost.proofs.recording.clients import UNANSWERED, Observation, read_observations
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.log import NodeLog, read_node
+from fencepost.proofs.recording.observed import Event, client_events, faults, observable, row
 from fencepost.proofs.recording.quorum import CommittedLog, committed_log
 from fencepost.proofs.recording.records import Block, Dated, Election, MetadataVersion, Registration, read_facts
-from fencepost.properties.history import ABSENT, ID_BLOCKS, Kind, write_histories
+from fencepost.properties.history import ID_BLOCKS, Kind, write_histories
 
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in every release so far
-Event = tuple[int, Kind, dict[str, int]]  # time in µs, kind, the columns that apply
 
 NOTES = (
     "Recorded from controllers' metadata logs and from clients. Events of the log stand in log order, with their "
@@ -87,9 +87,9 @@ def record(
     facts = list(read_facts(committed.batches))
     seen = read_observations(clients) if clients else []
     by_log = list(_log_events(facts, _snapshots(logs), block_size))
-    by_clients = list(_client_events(seen))
+    by_clients = list(client_events(seen))
     in_time = heapq.merge(by_log, by_clients, key=lambda event: event[0])
-    rows = [_row(step, *event) for step, event in enumerate(in_time)]
+    rows = [row(step, *event) for step, event in enumerate(in_time)]
     levels = [dated.fact.level for dated in facts if isinstance(dated.fact, MetadataVersion)]
     write_histories(
         out,
@@ -107,7 +107,7 @@ def record(
             "first_offset": committed.start,
             "committed_end_offset": committed.end,
         },
-        faults=dict(Counter(observation.fault for observation in seen if observation.fault)),
+        faults=faults(seen),
         notes=" ".join([NOTES, *(note + "." for note in committed.notes)]),
     )
     kinds = Counter(kind for _, kind, _ in by_log + by_clients)
@@ -156,26 +156,8 @@ def _snapshots(logs: Sequence[NodeLog]) -> list[Taken]:
     return sorted(found)
 
 
-def _client_events(seen: Sequence[Observation]) -> Iterator[Event]:
-    for each in sorted(seen, key=lambda observation: observation.time_us):
-        if each.fault:
-            yield each.time_us, Kind.broker_stopped, {"broker": each.broker}
-        elif each.error == 0:
-            yield each.time_us, Kind.id_handed_out, {"broker": each.broker, "producer_id": each.producer_id}
-        elif each.error != UNANSWERED:
-            yield each.time_us, Kind.id_refused, {"broker": each.broker, "error": each.error}
-
-
 def _observable(committed: CommittedLog, seen: Sequence[Observation], clients: bool) -> tuple[str, ...]:
-    kinds = {Kind.snapshot_taken}
+    kinds = {Kind.snapshot_taken} | (observable(seen) if clients else set())
     if committed.start == 0:  # otherwise a snapshot stands for events that nobody can list any more
         kinds |= {Kind.broker_started, Kind.block_committed, Kind.controller_elected}
-    if clients:
-        kinds |= {Kind.id_handed_out, Kind.id_refused}
-    if any(each.fault for each in seen):
-        kinds |= {Kind.broker_stopped}
     return tuple(kind.name for kind in sorted(kinds))
-
-
-def _row(step: int, time_us: int, kind: Kind, columns: dict[str, int]) -> list[int]:
-    return [step, time_us, int(kind), *(columns.get(column.name, ABSENT) for column in ID_BLOCKS.columns)]
