@@ -1,5 +1,5 @@
-"""A history of what clients were given and of nothing else: of any broker that can be asked for producer ids, whether it
-shows its logs or not.
+"""A history of what clients were given and of nothing else: of any broker that can be asked for producer ids, even one
+that shows no logs.
 
     seen = collect_producer_ids("host:port", requests=10_000)
     record_observations(seen, out)        # and then: fencepost replay OUT
