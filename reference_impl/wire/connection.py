@@ -33,6 +33,13 @@ class WireError(Exception):
     """
 
 
+class NoAnswer(WireError):
+    """The connection could not be had, broke, or was silent for too long: the broker is away, or not as it should be.
+
+    A `WireError` that is not this one is an answer that could not be understood.
+    """
+
+
 class Broker(NamedTuple):
     """Where a broker listens."""
 
@@ -65,7 +72,7 @@ class Connection:
         try:
             self._socket = socket.create_connection((self.host, self.port), self.timeout_s)
         except OSError as error:
-            raise WireError(f"{self.host}:{self.port}: cannot connect: {error}; is the broker running?") from error
+            raise NoAnswer(f"{self.host}:{self.port}: cannot connect: {error}; is the broker running?") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def call(self, request: Any) -> Any:
@@ -80,7 +87,8 @@ class Connection:
             return self._decode(kind, self._read(length))
         except (OSError, ValueError, SerialError) as error:
             self.close()
-            raise WireError(f"{self.host}:{self.port}: no answer to {kind.__name__}: {error or 'timed out'}") from error
+            failure = NoAnswer if isinstance(error, OSError) else WireError
+            raise failure(f"{self.host}:{self.port}: no answer to {kind.__name__}: {error or 'timed out'}") from error
 
     def close(self) -> None:
         """Close the socket; safe to repeat."""
@@ -156,7 +164,7 @@ def find_brokers(bootstrap: str, timeout_s: float = 5.0) -> list[Broker]:
                 return sorted(Broker(int(each.node_id), each.host, int(each.port)) for each in answer.brokers)
         except WireError as error:
             failures.append(str(error))
-    raise WireError("no bootstrap server answered: " + "; ".join(failures))
+    raise NoAnswer("no bootstrap server answered: " + "; ".join(failures))
 
 
 def parse_servers(bootstrap: str) -> list[tuple[str, int]]:
