@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.reference_impl.transactions.events import Event
+from fencepost.reference_impl.wire.over_tcp import over_tcp
 from fencepost.reference_impl.wire.prompt import prompt
 from fencepost.reference_impl.wire.sides import Difference, Message, Plugged, Side, alike, first_difference
 
@@ -178,7 +179,5 @@ def beside_reference(config: Mapping[str, Any]) -> Beside:
 
     Raises ValueError, WireError where the brokers cannot be had, and `Difference` from any call.
     """
-    from fencepost.reference_impl.wire.over_tcp import over_tcp
-
     collapsed = {**config, "collapse": True}
     return beside(over_tcp, prompt, collapsed, ("over the wire", "in the reference"))
