@@ -16,6 +16,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from fencepost.reference_impl.wire.mended import MENDED
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.types import ProducerId
@@ -118,7 +119,7 @@ class Connection:
 
     def _decode(self, kind: Any, payload: bytes) -> Any:
         module = import_module(kind.__module__.rpartition(".")[0] + ".response")
-        response = getattr(module, kind.__name__.replace("Request", "Response"))
+        response = MENDED.get(kind) or getattr(module, kind.__name__.replace("Request", "Response"))
         header, offset = entity_reader(response.__header_schema__)(payload, 0)
         if header.correlation_id != self._correlation:
             raise ValueError(f"the answer is to request {header.correlation_id}, not to {self._correlation}")
