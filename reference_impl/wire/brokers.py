@@ -88,15 +88,16 @@ class Brokers:
             return known
         version = self.offered.version("find_coordinator")
         request = build("find_coordinator", version or 3, key=key, key_type=kind)
-        answer = None
+        error = 0
         for _ in Patience(READY_S):
             answer = self.ask_any(request)
-            if not int(answer.error_code):
+            error = int(answer.error_code)
+            if not error:
                 broker = self._coordinators[kind, key] = int(answer.node_id)
                 if broker not in self.addresses:
                     self.refresh()
                 return broker
-        raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r}: error {int(answer.error_code)}")
+        raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r}: error {error}")
 
     def forget(self) -> None:
         """Leaders and coordinators may have moved."""

@@ -38,7 +38,7 @@ LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long
 APPEND_MS = 2_000
 SETTLED_S = 10.0  # how long the end of a transaction may take, once it is decided
 PAUSE_S = 0.002
-PREPARED = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+PREPARED, ONGOING = frozenset({"PrepareCommit", "PrepareAbort"}), frozenset({"Ongoing"})
 
 
 class Control(Protocol):
@@ -144,32 +144,35 @@ class WireSystem(ClientSide):
     def settle(self) -> None:
         """Wait until the transactional id is not in a Prepare state: what is decided is then in every partition.
 
-        Brokers without DescribeTransactions are not waited for, nor one that is away.
+        Brokers without ListTransactions are not waited for, nor one that is away.
         """
         if self.line.unsettled:
             for _ in Patience(SETTLED_S):
-                if self.transaction_state() not in PREPARED:
+                if not self.is_in(PREPARED):
                     break
             self.line.unsettled = self.wire.timeouts  # then the brokers end transactions by themselves
 
-    def transaction_state(self) -> str:
-        """Kafka's name of the transactional id's state; empty if the brokers do not say, or do not know it."""
-        version = self.brokers.offered.version("describe_transactions")
+    def is_in(self, states: frozenset[str]) -> bool:
+        """Whether the transactional id is in one of these states (Kafka's names); False if the brokers do not say.
+
+        Asked of ListTransactions: kio cannot read DescribeTransactions of a transaction that has not begun.
+        """
+        version = self.brokers.offered.version("list_transactions")
         if version is None:
-            return ""
+            return False
         name = self.names.transactional_id(0)
+        request = build("list_transactions", version, state_filters=tuple(sorted(states)))
         try:
-            broker = self.brokers.coordinator(TRANSACTION, name)
-            answer = self.brokers.ask(broker, build("describe_transactions", version, transactional_ids=(name,)))
+            answer = self.brokers.ask(self.brokers.coordinator(TRANSACTION, name), request)
         except NoAnswer:
             self.brokers.forget()
-            return ""
-        return str(answer.transaction_states[0].transaction_state)
+            return False
+        return any(each.transactional_id == name for each in answer.transaction_states)
 
     def _wait_for_time_out(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         for _ in Patience(seconds):
-            if self.transaction_state() != "Ongoing":
+            if not self.is_in(ONGOING):
                 return
         time.sleep(max(0.0, until - time.monotonic()))
 
