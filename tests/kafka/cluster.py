@@ -7,6 +7,8 @@ separate controller would add (a fail-over that no broker's memory is lost with)
 
 from __future__ import annotations
 
+import contextlib
+import random
 import signal
 import socket
 import subprocess
@@ -28,6 +30,7 @@ __all__ = ["ClusterError", "KafkaCluster", "Node", "fetch_kafka", "free_ports", 
 
 CLUSTER_ID = "ZmVuY2Vwb3N0LXRlc3RzLQ"  # 16 bytes in base64, as StorageTool wants it
 HOST = "127.0.0.1"
+PORTS = (15_000, 32_000)
 
 
 @dataclass
@@ -263,9 +266,12 @@ def archive_classes(jars: Path, folder: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that were free just now; held open together so that none comes twice."""
-    sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Ports of 127.0.0.1 that are free, below those that the system gives out by itself: nobody gets one by chance."""
+    ports: set[int] = set()
+    for _ in range(100 * count):
+        if len(ports) == count:
+            return list(ports)
+        port = random.randrange(*PORTS)
+        with contextlib.suppress(OSError), socket.create_server((HOST, port)):
+            ports.add(port)
+    raise ClusterError(f"no {count} free ports of 127.0.0.1 between {PORTS[0]} and {PORTS[1]} were found")
