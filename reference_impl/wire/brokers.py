@@ -99,6 +99,15 @@ class Brokers:
                 return broker
         raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r}: error {error}")
 
+    def is_same(self) -> bool:
+        """Whether the cluster still answers, on a connection from before, and is the one it was."""
+        known = self.cluster_id
+        try:
+            self.refresh()
+        except WireError:
+            return False
+        return self.cluster_id == known
+
     def forget(self) -> None:
         """Leaders and coordinators may have moved."""
         self._leaders.clear()
@@ -154,16 +163,15 @@ _CONNECTED: dict[str, Brokers] = {}
 
 
 def connect(bootstrap: str, timeout_s: float) -> Brokers:
-    """The brokers behind these servers. Raises ValueError for a malformed list, WireError if nobody answers."""
+    """The brokers behind these servers: as before, unless they were away meanwhile, for another cluster may be there.
+
+    Raises ValueError for a malformed list, WireError if nobody answers.
+    """
     brokers = _CONNECTED.get(bootstrap)
-    if brokers is None:
+    if brokers is None or not brokers.is_same():
+        if brokers is not None:
+            brokers.close()
+            del _CONNECTED[bootstrap]
         brokers = _CONNECTED[bootstrap] = Brokers(bootstrap, timeout_s)
     brokers.timeout_s = timeout_s
     return brokers
-
-
-def disconnect(bootstrap: str) -> None:
-    """Forget a cluster: its servers may be another's when they are asked again."""
-    brokers = _CONNECTED.pop(bootstrap, None)
-    if brokers is not None:
-        brokers.close()

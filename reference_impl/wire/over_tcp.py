@@ -55,7 +55,7 @@ class WireConfig:
     bootstrap: str = ""  # host:port,…
     collapse: bool = False  # answers that only say "try again" are tried again before they are seen
     timeouts: bool = False  # transactions time out, in real time, a hundred times as fast as they say
-    answer_timeout_ms: int = 5_000  # real: how long a broker may be silent
+    answer_timeout_ms: int = 6_000  # real: how long a broker may be silent
 
     def __post_init__(self) -> None:
         if not self.bootstrap or not isinstance(self.bootstrap, str):

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from uuid import uuid4
 
+from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.wire.brokers import READY_S, TRANSACTION, Brokers
 from fencepost.reference_impl.wire.connection import NoAnswer, WireError
 from fencepost.reference_impl.wire.names import Place
 from fencepost.reference_impl.wire.patience import Patience
+from fencepost.reference_impl.wire.remote import TRY_AGAIN
 from fencepost.reference_impl.wire.schemas import build, milliseconds
 
 FIRST_BATCH, LARGEST_BATCH = 8, 64  # partitions created at a time
@@ -39,6 +41,7 @@ class Pool:
         self._topics = 0
         self._free: deque[Place] = deque()
         self.returned: deque[Returned] = deque()
+        self._warm_up()
 
     def fresh_name(self) -> str:
         """A name that no system of any process has had."""
@@ -130,14 +133,27 @@ class Pool:
             if not int(each.error_code)
         }
 
-    def _fence(self, transactional_id: str) -> None:
-        """Have whatever is open aborted; that takes a while, and the next look will show."""
+    def _warm_up(self) -> None:
+        """Wait until the coordinator is there for everybody: a cluster that has just started is still loading."""
+        name, error = f"{self._prefix}-0", 0
+        for _ in Patience(READY_S):
+            error = self._fence(name)
+            if error not in TRY_AGAIN:
+                break
+            self._brokers.forget()
+        if error:
+            raise WireError(f"{self._brokers.bootstrap}: no producer id for transactional id {name}: error {error}")
+
+    def _fence(self, transactional_id: str) -> int:
+        """Have whatever is open aborted; that takes a while, and the next look will show. Returns the error code."""
         version = self._brokers.offered.version("init_producer_id") or 0
         request = build(
             "init_producer_id", version, since=("producer_id", "producer_epoch"), transactional_id=transactional_id,
             transaction_timeout=milliseconds(FENCE_TIMEOUT_MS), producer_id=-1, producer_epoch=-1,
         )  # fmt: skip
         try:
-            self._brokers.ask(self._brokers.coordinator(TRANSACTION, transactional_id), request)
+            coordinator = self._brokers.coordinator(TRANSACTION, transactional_id)
+            return int(self._brokers.ask(coordinator, request).error_code)
         except NoAnswer:
             self._brokers.forget()
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -22,17 +22,16 @@ from fencepost.reference_impl.transactions.messages import (
 from fencepost.reference_impl.wire.brokers import GROUP, TRANSACTION, Brokers
 from fencepost.reference_impl.wire.connection import NoAnswer
 from fencepost.reference_impl.wire.patience import Patience
+from fencepost.reference_impl.wire.prompt import TRY_AGAIN as TRY_AGAIN_ALONE
 from fencepost.reference_impl.wire.requests import Answer, Codec
 
-# The answers that only say "try again": another node is to be asked, or the one asked is not ready.
+# After these another node may be the one to ask.
 MOVED = frozenset({
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 })  # fmt: skip
-TRY_AGAIN = MOVED | {
-    ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_ENOUGH_REPLICAS,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.CONCURRENT_TRANSACTIONS,
-}  # fmt: skip
+# With what only brokers among themselves run into.
+TRY_AGAIN = TRY_AGAIN_ALONE | {ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 COLLAPSED_S = 5.0  # how long a node goes on trying before it lets the client know
 
 

@@ -26,6 +26,7 @@ from fencepost.reference_impl.transactions.messages import (
     TxnOffsetCommitRequest,
 )
 from fencepost.reference_impl.transactions.record_batches import TRANSACTIONAL
+from fencepost.reference_impl.wire.connection import WireError
 from fencepost.reference_impl.wire.names import Names
 from fencepost.reference_impl.wire.schemas import build, milliseconds
 from kio.records.schema import NewRecordBatch, Record
@@ -75,7 +76,16 @@ class Codec:
         raise TypeError(f"{data} is no request of a client")
 
     def decode(self, data: Data, answer: Any) -> Answer:
-        """The answer to `data`; an error's other fields are those of Kafka's errors, whatever the broker puts there."""
+        """The answer to `data`; an error's other fields are those of Kafka's errors, whatever the broker puts there.
+
+        Raises WireError for an answer without an answer, such as one that speaks of no partition.
+        """
+        try:
+            return self._decode(data, answer)
+        except (IndexError, ValueError) as error:
+            raise WireError(f"an answer to {type(data).__name__} without what was asked for: {answer}") from error
+
+    def _decode(self, data: Data, answer: Any) -> Answer:
         match data:
             case InitProducerIdRequest():
                 error = int(answer.error_code)
