@@ -72,6 +72,7 @@ class Facts:
         self.producer_ids: list[int] = []  # in the order in which they were handed out
         self.fences: list[Pair] = []  # acknowledged: whoever holds less is fenced
         self.zombies: set[int] = set()  # records that left, or were appended, after the fence of their producer
+        self.zombie_ends: set[int] = set()  # requests to end a transaction that left after the fence of their producer
         self.alone = -1  # the client that has the transactional id for itself
         self._rivals: set[int] = set()  # clients that asked for a producer id, and may still use it
         self.doubts = (
@@ -224,6 +225,8 @@ class Facts:
         self.asker[read(event, "request")] = (read(event, "client"), transaction)
         if transaction is not None:
             transaction.asked.add(read(event, "outcome"))
+            if self.is_fenced(transaction.pair):
+                self.zombie_ends.add(read(event, "request"))
 
     def _batch_appended(self, event: Event) -> None:
         if self.is_fenced((read(event, "producer_id"), read(event, "epoch"))):

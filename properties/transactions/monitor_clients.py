@@ -27,6 +27,7 @@ class Clients:
         self.waiting: dict[tuple[int, int], set[int]] = defaultdict(set)  # records without an answer
         self.before: dict[int, Transaction] = {}  # by client
         self.over: dict[int, int] = {}  # by client: the error after which it must not go on
+        self.resurrected: set[int] = set()  # transactions whose end was taken from a producer that was fenced
 
     def look(self, event: Event) -> Iterator[Verdict]:
         """Judge one event."""
@@ -123,6 +124,10 @@ class Clients:
         if read(event, "error", 0) or transaction is None:
             return
         outcome, number = read(event, "outcome"), transaction.number
+        if read(event, "request", -1) in self.facts.zombie_ends:
+            self.resurrected.add(number)
+            words = f"client {transaction.client} was fenced before it asked, and transaction {number} is told "
+            yield verdict("txn.1", words + WORDS[outcome], event)
         if read(event, "request", -1) >= 0:
             if outcome not in transaction.asked:
                 words = f"transaction {number} is told {WORDS[outcome]}, which its owner did not ask for"
@@ -200,7 +205,8 @@ class Clients:
             words = (
                 f"record {record} of {_named(pair)} is read, and left, or was written, after its producer was fenced"
             )
-            yield verdict("txn.P1", words, event, pair)
+            late = () if number in self.resurrected else (pair,)  # no copy that came late has done that
+            yield verdict("txn.P1", words, event, *late)
         if transaction.told == ABORT:
             words = f"record {record} is read, and transaction {number} was told abort"
             yield verdict("txn.P3", words, event, pair)

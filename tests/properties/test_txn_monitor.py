@@ -91,6 +91,36 @@ def test_zombie_that_is_read():
     assert broken_by(*OPENED, late, fence, ending(COMMIT), read) == ""
 
 
+def test_zombie_that_is_told_commit():
+    """Who asks for the commit after it was fenced must be refused (txn.1), and who asked before need not be."""
+    before = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9})
+    fence = {"kind": "init_taken", "client": 1, "request": 9, "producer_id": 8, "epoch": 0}
+    answered = told(COMMIT, pair=PAIR)
+    assert broken_by(*before, ending(COMMIT), fence, answered, mode="v1") == ""
+    assert broken_by(*before, fence, ending(COMMIT), told(COMMIT, error=47), mode="v1") == ""
+    assert broken_by(*before, fence, ending(COMMIT), answered, mode="v1") == "txn.1"
+    assert broken_by(*before, fence, ending(ABORT), told(ABORT, pair=PAIR), mode="v1") == "txn.1"
+
+
+def test_late_record_excuses_no_zombie_that_commits():
+    """In v1 a late record of a fenced producer may be committed by the next one's marker, as predicted (P1); not so
+    where the fenced producer itself was told that it is committed."""
+    fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
+    late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
+    delivery = {"call": Call("deliver", kind="produce"), "message": (3, "produce", "client-0", "partition-0", 3)}
+
+    def watched(*answers):
+        watching = monitor("v1", EXPECTING["v1"])
+        watching.only = frozenset({"txn.P1"})
+        events = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, fence, late, ending(COMMIT))
+        return fed(fed(fed(watching, *events), **delivery), *answers, {**READ, "record": 1})
+
+    assert [broken.rule for broken in watched().predicted] == ["txn.P1"]
+    assert watched().found is None
+    assert watched(told(COMMIT, error=47)).found is None
+    assert watched(told(COMMIT, pair=PAIR)).found.rule == "txn.P1"
+
+
 def test_one_fate():
     """Markers that end a transaction one way here and the other way there (P2)."""
     there = {**OPENED[3], "partition": 1, "record": 1, "request": 4}
