@@ -38,7 +38,7 @@ LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long
 APPEND_MS = 2_000
 SETTLED_S = 10.0  # how long the end of a transaction may take, once it is decided
 PAUSE_S = 0.002
-PREPARED, ONGOING = frozenset({"PrepareCommit", "PrepareAbort"}), frozenset({"Ongoing"})
+PREPARED = frozenset({"PrepareCommit", "PrepareAbort"})
 
 
 class Control(Protocol):
@@ -60,6 +60,11 @@ class WireConfig:
     def __post_init__(self) -> None:
         if not self.bootstrap or not isinstance(self.bootstrap, str):
             raise ValueError("config bootstrap is missing: pass the brokers as host:port,…")
+        for name in ("collapse", "timeouts"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"config {name}={getattr(self, name)!r}: must be True or False")
+        if not isinstance(self.answer_timeout_ms, int) or self.answer_timeout_ms < 1:
+            raise ValueError(f"config answer_timeout_ms={self.answer_timeout_ms!r}: must be a whole number, at least 1")
 
 
 class WireSystem(ClientSide):
@@ -144,35 +149,32 @@ class WireSystem(ClientSide):
     def settle(self) -> None:
         """Wait until the transactional id is not in a Prepare state: what is decided is then in every partition.
 
-        Brokers without ListTransactions are not waited for, nor one that is away.
+        Brokers without DescribeTransactions are not waited for, nor one that is away.
         """
         if self.line.unsettled:
             for _ in Patience(SETTLED_S):
-                if not self.is_in(PREPARED):
+                if self.transaction_state() not in PREPARED:
                     break
             self.line.unsettled = self.wire.timeouts  # then the brokers end transactions by themselves
 
-    def is_in(self, states: frozenset[str]) -> bool:
-        """Whether the transactional id is in one of these states (Kafka's names); False if the brokers do not say.
-
-        Asked of ListTransactions: kio cannot read DescribeTransactions of a transaction that has not begun.
-        """
-        version = self.brokers.offered.version("list_transactions")
+    def transaction_state(self) -> str:
+        """Kafka's name of the transactional id's state; empty if the brokers do not say, or do not know it."""
+        version = self.brokers.offered.version("describe_transactions")
         if version is None:
-            return False
+            return ""
         name = self.names.transactional_id(0)
-        request = build("list_transactions", version, state_filters=tuple(sorted(states)))
+        request = build("describe_transactions", version, transactional_ids=(name,))
         try:
             answer = self.brokers.ask(self.brokers.coordinator(TRANSACTION, name), request)
         except NoAnswer:
             self.brokers.forget()
-            return False
-        return any(each.transactional_id == name for each in answer.transaction_states)
+            return ""
+        return str(answer.transaction_states[0].transaction_state)
 
     def _wait_for_time_out(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         for _ in Patience(seconds):
-            if not self.is_in(ONGOING):
+            if self.transaction_state() != "Ongoing":
                 return
         time.sleep(max(0.0, until - time.monotonic()))
 
