@@ -20,7 +20,7 @@ COMMANDS = {
     "agree": "fencepost.proofs.cli.agreement:agree",
     "generate": "fencepost.proofs.cli.histories:generate",
     "replay": "fencepost.proofs.cli.histories:replay",
-    "record": "fencepost.proofs.cli.histories:record",
+    "record": "fencepost.proofs.cli.recording:record",
 }
 
 

@@ -1,11 +1,11 @@
-"""``generate``, ``replay`` and ``record``: histories made by simulation, checked, and taken from real logs."""
+"""``generate`` and ``replay``: histories made by simulation, and any histories checked."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
-from fencepost.proofs.cli.output import console, errors
+from fencepost.proofs.cli.output import console
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find
@@ -153,28 +153,3 @@ def replay(
     if json_file is not None:
         write_json(json_file, report.as_dict())
     return 0 if report.holds else 1
-
-
-@click.command()
-@click.argument("log_dirs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="LOG_DIR...")
-@click.option(
-    "--clients",
-    type=click.Path(path_type=Path),
-    help="What clients were given: a file of observations, one JSON object a line.",
-)
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory to write the history to.")
-@click.option("--block-size", type=click.IntRange(1), default=1000, show_default=True, help="Ids in a block.")
-@click.option("--kafka-version", default="unknown", show_default=True, help="What the manifest says of the cluster.")
-def record(log_dirs: tuple[Path, ...], clients: Path | None, out: Path, block_size: int, kafka_version: str) -> int:
-    """Make a history of the metadata logs of a Kafka cluster.
-
-    LOG_DIR is the log directory of a KRaft controller; name those of all controllers, since only a majority says what
-    is committed.  Example: fencepost record node1 node2 node3 --clients clients.jsonl --out recorded
-    """
-    from fencepost.proofs.recording import record as run
-
-    summary = run(list(log_dirs), clients, out, block_size=block_size, kafka_version=kafka_version)
-    for line in str(summary).splitlines():
-        console.print(line, markup=False)
-    errors.print(f"written to {out}; check it with: fencepost replay {out}", markup=False)
-    return 0

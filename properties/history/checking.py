@@ -91,14 +91,22 @@ class HistoryProperty(Generic[View]):
         return Finding(rows.judged, len(rows.at), first)
 
     def undecidable(self, manifest: Manifest, mode: str) -> str | None:
-        """Why histories like these, of this mode, can not answer it; None if they can."""
+        """Why histories like these, of this mode, can not answer it; None if they can.
+
+        A recorder has two words of its own in the config: `undecidable`, reasons by property, for what its input hides
+        although every event is there; and `ordered_among`, kinds that stand in their real order among themselves.
+        """
+        told: str | None = manifest.config.get("undecidable", {}).get(self.name)
         needed = self.needs | self.needs_in.get(mode, frozenset().union(*self.needs_in.values()))
         missing = sorted({kind.name for kind in needed} - set(manifest.observable))
         if self.modes and mode not in self.modes:
             return f"mode {mode} does not promise it"
         if missing:
             return f"the histories do not show {', '.join(missing)}"
-        if self.needs_order and not manifest.ordered:
+        if told is not None:
+            return told
+        ordered = manifest.ordered or {kind.name for kind in needed} <= {*manifest.config.get("ordered_among", ())}
+        if self.needs_order and not ordered:
             return "the order of steps across nodes is not known"
         if self.needs_quiet_end and not manifest.config.get("quiet_end"):
             return "the histories may end while something is still to happen (config does not say quiet_end)"

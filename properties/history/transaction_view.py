@@ -35,7 +35,7 @@ class TransactionView:
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         self.columns = columns
-        self.is_v2 = config.get("mode", "v2") == "v2"
+        self.is_v2 = config.get("mode", "v2") in ("v2", "mixed")  # what v2 may do, some client of a mixture may
         self.max_epoch = int(config.get("max_epoch", MAX_EPOCH))
         self.quiet_end = bool(config.get("quiet_end"))
         self.size = len(columns["history"])

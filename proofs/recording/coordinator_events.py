@@ -1,0 +1,137 @@
+"""The events that the coordinators' own topics show: the transaction log, and offsets that groups commit.
+
+The offsets that a group commits in one request stand in one batch, and are one record of its owner and one event. They
+carry no sequence numbers. In Kafka several groups share an offsets partition; in a history each has its own, and a
+marker is one event in each that has something open of its producer id.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.event_table import Events, table_of
+from fencepost.proofs.recording.group_offsets import committed_offset_of, offset_key_of
+from fencepost.proofs.recording.names import Names, unnamed
+from fencepost.proofs.recording.partition_events import committed_batches, marker_events
+from fencepost.proofs.recording.record_columns import Records, records_of
+from fencepost.proofs.recording.replicas import Committed
+from fencepost.proofs.recording.segments import CONTROL, TRANSACTIONAL, Segment
+from fencepost.proofs.recording.transaction_log import transaction_state_of, transactional_id_of
+from fencepost.properties.history.transaction_events import Kind, State
+
+Row = dict[str, int]
+SPEAKING = (State.Ongoing, State.PrepareCommit, State.PrepareAbort)  # states in which the client's version counts
+
+
+@dataclass(frozen=True)
+class Logged:
+    """Events of a partition of the transaction log; what its clients speak; who is about to be completed."""
+
+    events: Events
+    client_versions: frozenset[int]
+    producer_ids: frozenset[int]
+    unfinished: tuple[str, ...]  # transactional ids whose last record is a Prepare
+    skipped: int  # records of an unknown kind
+
+
+def logged_events(committed: Committed, names: Names) -> Logged:
+    """Every change of a transactional id, in order of offset; the coordinator's epoch is the log's leader epoch."""
+    rows: list[Row] = []
+    versions, last, skipped = set(), dict[str, int](), 0
+    producer_ids = set()
+    for segment, batches in committed_batches(committed):
+        records = records_of(segment, batches[segment.headers["attributes"][batches] & CONTROL == 0])
+        times, epochs = segment.headers["max_time"].tolist(), segment.headers["leader_epoch"].tolist()
+        for row, batch in enumerate(records.batch.tolist()):
+            try:
+                name = transactional_id_of(records.key_of(row))
+                value = records.value_of(row)
+                told = None if value is None or name is None else transaction_state_of(value)
+            except (ValueError, IndexError, struct.error) as error:
+                raise _strange(segment, batch, "transaction log", str(error)) from None
+            number = names.transactional_id(name) if name is not None else None
+            if name is None or number is None:
+                skipped += name is None
+                continue
+            event: Row = {"time_us": times[batch] * 1000, "txn_id": number}
+            if told is None:
+                rows.append(event | {"kind": Kind.id_expired})
+                last.pop(name, None)
+                continue
+            last[name] = told.state
+            producer_ids.add(told.producer_id)
+            if told.state in SPEAKING:
+                versions.add(told.client_version)
+            pair = {"producer_id": told.producer_id, "epoch": told.epoch}
+            log = {"state": told.state, "coordinator_epoch": epochs[batch]}
+            rows.append(event | {"kind": Kind.txn_logged} | pair | log)
+    unfinished = [name for name, state in last.items() if state in (State.PrepareCommit, State.PrepareAbort)]
+    return Logged(table_of(rows), frozenset(versions), frozenset(producer_ids), tuple(unfinished), skipped)
+
+
+def offset_events(committed: Committed, names: Names, producer_ids: frozenset[int]) -> Events:
+    """Offsets committed in transactions, and their markers, in order of offset.
+
+    `producer_ids` are those of the transaction log that is recorded: other programs' markers are left out.
+    """
+    rows: list[Row] = []
+    pending: dict[int, set[int]] = defaultdict(set)
+    for segment, batches in committed_batches(committed):
+        attributes = segment.headers["attributes"][batches]
+        in_transaction = attributes & TRANSACTIONAL != 0
+        commits = _commits(segment, batches[in_transaction & (attributes & CONTROL == 0)], names)
+        markers = marker_events(segment, batches[in_transaction & (attributes & CONTROL != 0)], 0)
+        for event in sorted([*commits, *_rows(markers)], key=lambda event: event["offset"]):
+            owner = event["producer_id"]
+            if event["kind"] == Kind.batch_appended:
+                pending[owner].add(event["partition"])
+                rows.append(event)
+                continue
+            groups = pending.pop(owner, set())
+            if not groups and (owner in producer_ids or not names.closed):
+                groups = {names.offsets_partition(committed.place.partition)}
+            rows += [event | {"partition": group} for group in sorted(groups)]
+    return table_of(rows)
+
+
+def _commits(segment: Segment, batches: np.ndarray, names: Names) -> list[Row]:
+    records = records_of(segment, batches)
+    found = []
+    for row in np.unique(records.batch, return_index=True)[1].tolist():
+        batch = int(records.batch[row])
+        header = segment.headers[batch]
+        try:
+            commit = _commit(records, row, names, int(header["base_offset"]))
+        except (ValueError, IndexError, struct.error) as error:
+            raise _strange(segment, batch, "log of groups' offsets", str(error)) from None
+        if commit is not None:
+            pair = {"producer_id": int(header["producer_id"]), "epoch": int(header["epoch"])}
+            found.append(commit | pair | {"time_us": int(header["max_time"]) * 1000})
+    return found
+
+
+def _commit(records: Records, row: int, names: Names, offset: int) -> Row | None:
+    key, value = offset_key_of(records.key_of(row)), records.value_of(row)
+    group = names.group(key.group) if key is not None else None
+    if group is None or value is None:
+        return None
+    record = committed_offset_of(value) if names.closed else int(unnamed(group, np.array(offset)))
+    return {"kind": Kind.batch_appended, "partition": group, "offset": offset, "record": record}
+
+
+def _rows(table: Events) -> list[Row]:
+    names = list(table)
+    return [
+        dict(zip(names, values, strict=True))
+        for values in zip(*(column.tolist() for column in table.values()), strict=True)
+    ]
+
+
+def _strange(segment: Segment, batch: int, log: str, error: str) -> RecordingError:
+    what = f"the batch at offset {segment.headers['base_offset'][batch]} is not the {log}'s: {error}"
+    todo = "the file is another topic's, or of a Kafka that is newer than 4.3"
+    return RecordingError(what, segment.file, todo, int(segment.positions[batch]))

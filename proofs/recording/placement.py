@@ -1,0 +1,112 @@
+"""Which nodes hold a replica of which partition, as the cluster's metadata log says.
+
+`read_placement(path)` reads `__cluster_metadata-0` in a node's log directory: the latest snapshot, and what follows.
+It tells whether a log directory is missing among those given; what is committed is not decided here.
+
+Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord in Kafka 4.3's common/metadata/*.json.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.log import TOPIC, Batch, read_node
+from fencepost.proofs.recording.records import FRAME_VERSION
+from fencepost.proofs.recording.wire_types import compact_array, compact_string, tagged_fields, unsigned
+from kio.records.readers import read_batch
+from kio.serial.errors import SerialError
+
+TOPIC_RECORD, PARTITION_RECORD, PARTITION_CHANGE, REMOVE_TOPIC = 2, 3, 5, 9
+REPLICAS_TAG = 2  # of PartitionChangeRecord
+
+
+class Topic(NamedTuple):
+    """A topic that was not deleted, and the nodes of each of its partitions' replicas."""
+
+    id: str
+    replicas: dict[int, frozenset[int]]
+
+
+@dataclass
+class Placement:
+    """Topics by name. `last` tells how far the metadata log goes: (leader epoch, end)."""
+
+    last: tuple[int, int]
+    topics: dict[str, Topic] = field(default_factory=dict)
+
+    def replicas(self, topic: str, topic_id: str, partition: int) -> frozenset[int]:
+        """The nodes that hold the partition; none if the log does not know the topic, or knows another of the name."""
+        known = self.topics.get(topic)
+        if known is None or (topic_id and known.id != topic_id):
+            return frozenset()
+        return known.replicas.get(partition, frozenset())
+
+
+def read_placement(log_dir: Path) -> Placement | None:
+    """What the metadata log in this directory says; None if there is none, as on a node that is a broker only."""
+    if not (log_dir / TOPIC).is_dir():
+        return None
+    log = read_node(log_dir)
+    placement, names = Placement(log.last), dict[bytes, str]()
+    snapshots = [snapshot for snapshot in log.snapshots if snapshot.end_offset >= log.start]
+    covered = log.start
+    if snapshots:
+        _apply(snapshots[-1].batches, placement, names)
+        covered = snapshots[-1].end_offset
+    _apply((batch for batch in log.batches if batch.identity.last_offset >= covered), placement, names)
+    return placement
+
+
+def _apply(batches: Iterable[Batch], placement: Placement, names: dict[bytes, str]) -> None:
+    for batch in batches:
+        try:
+            for kind, value, at in _records(batch):
+                _apply_record(kind, value, at, placement, names)
+        except (ValueError, IndexError, struct.error, SerialError) as error:
+            what = f"the batch at offset {batch.identity.base_offset} is not the metadata log's: {error}"
+            raise RecordingError(what, batch.file, "copy the metadata log again", batch.position) from None
+
+
+def _records(batch: Batch) -> Iterator[tuple[int, bytes, int]]:
+    if batch.control:
+        return
+    whole, _ = read_batch(batch.content, 0)
+    for record in whole.records:
+        value = record.value or b""
+        frame, at = unsigned(value, 0)
+        if frame != FRAME_VERSION:
+            raise ValueError(f"record frame version {frame}, not {FRAME_VERSION}")
+        kind, at = unsigned(value, at)
+        _, at = unsigned(value, at)  # fields were only ever added at the end
+        yield kind, value, at
+
+
+def _apply_record(kind: int, value: bytes, at: int, placement: Placement, names: dict[bytes, str]) -> None:
+    if kind == TOPIC_RECORD:
+        name, at = compact_string(value, at)
+        names[value[at : at + 16]] = name or ""
+        placement.topics[name or ""] = Topic(_printed(value[at : at + 16]), {})
+    elif kind == REMOVE_TOPIC:
+        placement.topics.pop(names.pop(value[at : at + 16], ""), None)
+    elif kind in (PARTITION_RECORD, PARTITION_CHANGE):
+        (partition,) = struct.unpack_from(">i", value, at)
+        topic = placement.topics.get(names.get(value[at + 4 : at + 20], ""))
+        if topic is None:
+            return
+        if kind == PARTITION_RECORD:
+            topic.replicas[partition] = frozenset(compact_array(value, at + 20, ">i")[0])
+        else:
+            moved = tagged_fields(value, at + 20).get(REPLICAS_TAG)
+            if moved is not None:
+                topic.replicas[partition] = frozenset(compact_array(moved, 0, ">i")[0])
+
+
+def _printed(topic_id: bytes) -> str:
+    """As Kafka prints it: URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
