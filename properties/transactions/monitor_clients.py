@@ -231,7 +231,8 @@ class Clients:
             yield from self._committed_record(event, partition, record)
         newest = self.committed.get(partition, -1)
         if record < newest:
-            words = f"the offset of record {record} is fetched, and the commit of that of {newest} was acknowledged"
+            fetched = f"the offset of record {record}" if record >= 0 else "no offset"
+            words = f"{fetched} is fetched, and the commit of that of record {newest} was acknowledged"
             yield verdict("txn.P4", words, event, *self.pairs_of(newest))
         for transaction in self.facts.current.values():
             pending = [r for r in transaction.acked if transaction.records[r] == partition]
