@@ -1,0 +1,107 @@
+"""librdkafka's transactional producer (confluent-kafka) behind the methods of `RealProducer`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from fencepost.reference_impl.wire.real_client import ClientError, Severity
+
+FENCED, TIMED_OUT = 90, 7
+OF_OWN = {KafkaError._FENCED: FENCED, KafkaError._TIMED_OUT: TIMED_OUT, KafkaError._MSG_TIMED_OUT: TIMED_OUT}
+"""librdkafka's own codes, where Kafka has one that means the same."""
+
+
+class LibrdkafkaProducer:
+    """One instance. `settings` are further ones of librdkafka's, by its names."""
+
+    def __init__(
+        self, bootstrap: str, txn_id: str, client_id: str, timeout_s: float = 10.0, **settings: object
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._failed: KafkaError | None = None  # told in the background: fatal
+        self._producer: Any = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "transactional.id": txn_id,
+                "client.id": client_id,
+                "linger.ms": 0,
+                "message.timeout.ms": int(timeout_s * 1000),
+                "transaction.timeout.ms": max(60_000, int(timeout_s * 1000)),
+                "retry.backoff.ms": 20,
+                "log_level": 0,
+                "error_cb": self._told,
+            }
+            | {name.replace("_", "."): value for name, value in settings.items()}
+        )
+
+    def init(self) -> None:
+        self._call(self._producer.init_transactions, self._timeout_s)
+
+    def begin(self) -> None:
+        self._call(self._producer.begin_transaction)
+
+    def send(self, topic: str, partition: int, value: bytes) -> int:
+        told: list[tuple[KafkaError | None, int]] = []
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            told.append((error, int(message.offset() if message.offset() is not None else -1)))
+
+        self._call(self._producer.produce, topic, value, partition=partition, on_delivery=delivered)
+        deadline = time.monotonic() + self._timeout_s + 1
+        while not told and time.monotonic() < deadline:
+            self._producer.poll(0.05)
+        if not told:
+            raise ClientError(TIMED_OUT, Severity.ABORTABLE, f"nothing was heard of a record for {topic}-{partition}")
+        error, offset = told[0]
+        if error is not None:
+            raise self._error(error)
+        return offset
+
+    def send_offset(self, group: str, topic: str, offset: int) -> None:
+        from confluent_kafka import Consumer  # only it makes what is asked for: metadata of a group nobody has joined
+
+        consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": group, "log_level": 0})
+        try:
+            metadata = consumer.consumer_group_metadata()
+            offsets = [TopicPartition(topic, 0, offset)]
+            self._call(self._producer.send_offsets_to_transaction, offsets, metadata, self._timeout_s)
+        finally:
+            consumer.close()
+
+    def commit(self) -> None:
+        self._call(self._producer.commit_transaction, self._timeout_s)
+
+    def abort(self) -> None:
+        self._call(self._producer.abort_transaction, self._timeout_s)
+
+    def close(self) -> None:
+        # Its own close() would abort the transaction first. What is destroyed without it says nothing more.
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer = None
+
+    def _told(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._failed = error
+
+    def _call(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
+        try:
+            method(*arguments, **keywords)
+        except KafkaException as raised:
+            raise self._error(raised.args[0]) from raised
+        except SystemError as raised:  # librdkafka 2.16: a fatal error in a callback comes out this way
+            if isinstance(raised.__cause__, KafkaException):
+                raise self._error(raised.__cause__.args[0]) from raised
+            raise
+
+    def _error(self, error: KafkaError) -> ClientError:
+        severity = Severity.RETRIABLE if error.retriable() else Severity.ABORTABLE
+        if error.fatal() or self._failed is not None:
+            severity = Severity.FATAL
+        if error.code() in (KafkaError._FATAL, KafkaError._STATE) and self._failed is not None:
+            error = self._failed
+        code = OF_OWN.get(error.code(), error.code())
+        return ClientError(code if code >= 0 else -1, severity, error.str() or error.name())

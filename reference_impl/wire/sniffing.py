@@ -1,0 +1,251 @@
+"""Makes black-box events of what passes through the proxy: what real clients did and were told becomes a history.
+
+    sniffer = Sniffer(places=[("out", 0), ("out", 1), ("group",)])      # partitions 0, 1 and, of a group's offsets, 2
+    with Proxy(bootstrap, sniffer) as proxy: ...
+    sniffer.drain()      # [{"time_us": …, "kind": "init_sent", "client": 0, …}, …], oldest first
+
+The words are those of a history of transactions (`transactions/events.py`), the place of the observer is the proxy: a
+client has sent what has come here, and has been told what has left here. Copies that the proxy sends are no client's
+doing, and no events. A client is known by its client id, so each instance must have one of its own. Not on the wire,
+and so told by whoever runs the clients (`tell`): client_stopped, client_failed, and what readers got.
+txn_begun comes before the first request of a transaction: one that asks nobody for anything does not show.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from fencepost.reference_impl.transactions.errors import RETRIABLE
+from fencepost.reference_impl.wire.proxy_batches import Numbers, Sent, commit_error, committed, produce_results
+from fencepost.reference_impl.wire.proxy_frames import decoded
+from fencepost.reference_impl.wire.proxy_links import Exchange, now_us
+
+Event = dict[str, Any]
+Pair = tuple[int, int]
+Told = Callable[[Any, int], None]  # the answer as kio reads it, and when
+PRODUCE, INIT, ADD, ADD_OFFSETS, END, COMMIT_OFFSETS = 0, 22, 24, 25, 26, 28
+DUPLICATE_SEQUENCE_NUMBER = 46  # an old broker's, and the mock's, way to say that the record is there already
+
+
+class Instance:
+    """One client, as far as its requests tell. `txn`: the transaction under way, -1 for none."""
+
+    def __init__(self, number: int, txn_id: int) -> None:
+        self.number = number
+        self.txn_id = txn_id
+        self.txn = -1
+        self.txn_of: dict[tuple[object, ...], int] = {}  # by record, producer id and epoch: retries come late
+
+
+class Sniffer:
+    """A watcher for `Proxy`. `places`: partitions as (topic, partition) and, behind them, groups as (group,), in the
+    order of their numbers; what goes elsewhere is not shown. `admins`: client ids that only fence.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[tuple[str, int] | tuple[str]],
+        *,
+        admins: Collection[str] = (),
+        txn_ids: Sequence[str] = (),
+    ) -> None:
+        self._partitions = {place: number for number, place in enumerate(places)}
+        self._admins = admins
+        self._txn_ids = {name: number for number, name in enumerate(txn_ids)}
+        self._instances: dict[str, Instance] = {}
+        self._events: deque[Event] = deque()
+        self._records = Numbers()
+        self._requests, self._txns = itertools.count(), itertools.count()
+        self._waiting: dict[int, Told] = {}  # by exchange
+        self._handlers = {
+            PRODUCE: self._produce,
+            INIT: self._init,
+            ADD: self._add,
+            ADD_OFFSETS: self._add,
+            END: self._end,
+            COMMIT_OFFSETS: self._produce,
+        }
+
+    def drain(self) -> list[Event]:
+        """The events since the last call."""
+        events = []
+        while self._events:
+            events.append(self._events.popleft())
+        return events
+
+    def tell(self, kind: str, **columns: int) -> None:
+        """An event that does not show on the wire, now."""
+        self._events.append({"time_us": now_us(), "kind": kind, **columns})
+
+    def client(self, client_id: str) -> int:
+        """The number of a client that has been seen. Raises KeyError if it has not."""
+        return self._instances[client_id].number
+
+    # -- as a watcher, in the proxy's thread
+
+    def requested(self, exchange: Exchange) -> None:
+        """A request has come from a client."""
+        request = exchange.request
+        handler = self._handlers.get(request.api_key)
+        txn_id = request.transactional_id if handler is not None else None
+        if handler is not None and txn_id is not None:
+            self._waiting[exchange.number] = handler(self._instance(exchange, txn_id), exchange)
+
+    def answered(self, exchange: Exchange, time_us: int) -> None:
+        """Its answer goes to the client."""
+        told = self._waiting.pop(exchange.number, None)
+        if told is not None and exchange.answer is not None:
+            response = decoded(exchange.request, exchange.answer)
+            if response is not None:
+                told(response, time_us)
+
+    def lost(self, exchange: Exchange, time_us: int) -> None:
+        """Its client's connection ended first: the client is told nothing."""
+        self._waiting.pop(exchange.number, None)
+
+    # -- one API each: what is asked, and what to do with the answer
+
+    def _init(self, client: Instance, exchange: Exchange) -> Told:
+        asked, request = exchange.request.payload, next(self._requests)
+        pair = int(getattr(asked, "producer_id", -1)), int(getattr(asked, "producer_epoch", -1))
+        self._emit(exchange.time_us, "init_sent", client, request, pair, txn_id=client.txn_id)
+        is_admin = exchange.request.client_id in self._admins
+
+        def told(answer: Any, time_us: int) -> None:
+            error, given = int(answer.error_code), (int(answer.producer_id), int(answer.producer_epoch))
+            if not is_admin:
+                self._emit(time_us, "init_taken", client, request, given, error=error)
+            elif error not in RETRIABLE:
+                self._emit(time_us, "fence_told", client, request, given, txn_id=client.txn_id, error=error)
+            if not error:
+                client.txn = -1
+
+        return told
+
+    def _add(self, client: Instance, exchange: Exchange) -> Told:
+        asked = exchange.request.payload
+        pair = _pair_of(asked)
+        places: list[tuple[str, int] | tuple[str]]
+        if exchange.request.api_key == ADD_OFFSETS:
+            places = [(str(asked.group_id),)]
+        else:
+            topics = getattr(asked, "v3_and_below_topics", ())
+            places = [(str(topic.name), int(number)) for topic in topics for number in topic.partitions]
+        self._begin(client, exchange, pair)
+        requests = [(place, self._partitions[place], next(self._requests)) for place in places if self._shows(place)]
+        txn = client.txn
+        for _, partition, request in requests:
+            self._emit(
+                exchange.time_us, "add_sent", client, request, pair, txn_id=client.txn_id, txn=txn, partition=partition
+            )
+
+        def told(answer: Any, time_us: int) -> None:
+            for place, partition, request in requests:
+                error = _add_error(answer, place)
+                self._emit(time_us, "add_taken", client, request, txn=txn, partition=partition, error=error)
+
+        return told
+
+    def _produce(self, client: Instance, exchange: Exchange) -> Told:
+        asked, is_offsets = exchange.request.payload, exchange.request.api_key == COMMIT_OFFSETS
+        sent: list[tuple[Sent, int, int]] = []  # the record, its request, its transaction
+        for each in committed(asked) if is_offsets else self._records.produced(asked):
+            if not self._shows(each.place):
+                continue
+            key = each[:4]
+            if key not in client.txn_of:
+                self._begin(client, exchange, (each.producer_id, each.epoch))
+            txn = client.txn_of.setdefault(key, client.txn)
+            sent.append((each, next(self._requests), txn))
+            self._emit(
+                exchange.time_us, "record_sent", client, sent[-1][1], (each.producer_id, each.epoch),
+                txn_id=client.txn_id, txn=txn, partition=self._partitions[each.place], record=each.record,
+                sequence=each.sequence,
+            )  # fmt: skip
+
+        def told(answer: Any, time_us: int) -> None:
+            results = {} if is_offsets else produce_results(answer)
+            for each, request, txn in sent:
+                place = each.place
+                error, offset = (commit_error(answer), -1) if len(place) == 1 else results.get(place, (0, -1))
+                where = {"txn": txn, "partition": self._partitions[place], "record": each.record}
+                if error in (0, DUPLICATE_SEQUENCE_NUMBER):
+                    offset = offset + each.index if offset >= 0 else -1
+                    self._emit(time_us, "record_acked", client, request, **where, offset=offset)
+                elif error not in RETRIABLE:
+                    self._emit(time_us, "record_failed", client, request, **where, error=error)
+
+        return told
+
+    def _end(self, client: Instance, exchange: Exchange) -> Told:
+        asked, request = exchange.request.payload, next(self._requests)
+        pair, outcome = _pair_of(asked), int(asked.committed)
+        self._begin(client, exchange, pair)
+        txn = client.txn
+        self._emit(exchange.time_us, "end_sent", client, request, pair, txn_id=client.txn_id, txn=txn, outcome=outcome)
+
+        def told(answer: Any, time_us: int) -> None:
+            error = int(answer.error_code)
+            if error in RETRIABLE:
+                return
+            given = _pair_of(answer)
+            given = given if given[1] >= 0 or error else pair
+            self._emit(time_us, "end_told", client, request, given, txn=txn, outcome=outcome, error=error)
+            if not error and client.txn == txn:
+                client.txn = -1
+
+        return told
+
+    # -- in short
+
+    def _instance(self, exchange: Exchange, txn_id: str) -> Instance:
+        client_id = exchange.request.client_id
+        if client_id not in self._instances:
+            number = self._txn_ids.setdefault(txn_id, len(self._txn_ids))
+            instance = self._instances[client_id] = Instance(len(self._instances), number)
+            if client_id not in self._admins:
+                self._emit(exchange.time_us, "client_started", instance, txn_id=number)
+        return self._instances[client_id]
+
+    def _begin(self, client: Instance, exchange: Exchange, pair: Pair) -> None:
+        if client.txn < 0:
+            client.txn = next(self._txns)
+            self._emit(exchange.time_us, "txn_begun", client, -1, pair, txn_id=client.txn_id, txn=client.txn)
+
+    def _shows(self, place: tuple[str, int] | tuple[str]) -> bool:
+        return place in self._partitions
+
+    def _emit(
+        self, time_us: int, kind: str, client: Instance, request: int = -1, pair: Pair | None = None, **columns: int
+    ) -> None:
+        event: Event = {"time_us": time_us, "kind": kind, "client": client.number}
+        if request >= 0:
+            event["request"] = request
+        if pair is not None:
+            event["producer_id"], event["epoch"] = pair
+        for name, value in columns.items():
+            if value != (0 if name == "error" else -1):  # columns that do not apply are left out
+                event[name] = value
+        self._events.append(event)
+
+
+def _pair_of(message: Any) -> Pair:
+    """Producer id and epoch of a request or answer, whatever its version calls them; (-1, -1) if it has none."""
+    for prefix in ("", "v3_and_below_"):
+        if hasattr(message, f"{prefix}producer_id"):
+            return int(getattr(message, f"{prefix}producer_id")), int(getattr(message, f"{prefix}producer_epoch"))
+    return -1, -1
+
+
+def _add_error(answer: Any, place: tuple[str, int] | tuple[str]) -> int:
+    """The error for one partition, or group, in the answer to AddPartitionsToTxn or AddOffsetsToTxn."""
+    if len(place) == 1:
+        return int(answer.error_code)
+    for topic in getattr(answer, "results_by_topic_v3_and_below", ()):
+        for each in topic.results_by_partition:
+            if (str(topic.name), int(each.partition_index)) == place:
+                return int(each.partition_error_code)
+    return 0
