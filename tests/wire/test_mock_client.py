@@ -5,7 +5,6 @@ Two ways are tested: as it is seen (the error reaches the client, which does wha
 """
 
 import pytest
-from fencepost.reference_impl.wire.brokers import disconnect
 from fencepost.reference_impl.wire.over_tcp import over_tcp
 from mock import (
     ADD_OFFSETS,
@@ -32,10 +31,9 @@ DATA, OFFSETS = 0, 1
 
 @pytest.fixture
 def mock():
-    """Two brokers, and nobody who remembers others of the same address."""
+    """Two brokers."""
     with MockCluster(brokers=2) as cluster:
         yield cluster
-        disconnect(cluster.bootstrap)
 
 
 def clients(mock, **config):
