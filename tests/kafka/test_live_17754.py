@@ -88,9 +88,9 @@ def late_end_txn_decides(scene: Scene) -> None:
         assert [producer.add(0), producer.produce(0, COMMITTED), producer.end(commit=True)] == [0, 0, 0]
         assert [producer.add(0), producer.produce(0, DECIDED)] == [0, 0]
         assert late.send().error_code == 0
-        assert scene.readers.read(0) == [COMMITTED, DECIDED]
+        assert scene.readers.read(0, is_settled=True) == [COMMITTED, DECIDED]
         assert producer.end(commit=False) == INVALID_TXN_STATE
-        assert scene.readers.read(0) == [COMMITTED, DECIDED]
+        assert scene.readers.read(0, is_settled=True) == [COMMITTED, DECIDED]
 
 
 def test_raw_late_end_txn_v2(kafka_v2: KafkaCluster, topic: str, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_raw_late_end_txn_v2(kafka_v2: KafkaCluster, topic: str, tmp_path: Path)
         assert late.send().error_code == PRODUCER_FENCED
         assert scene.readers.read(0) == [COMMITTED]
         assert producer.end(commit=False) == 0
-        assert scene.readers.read(0) == [COMMITTED]
+        assert scene.readers.read(0, is_settled=True) == [COMMITTED]
     judged = scene.judged(tmp_path)
     assert judged.violations == {}
     assert judged.judged("open_unread", "reads_as_decided", "aborts_unread", "commits_kept", "pairs_have_one_owner")
@@ -123,7 +123,7 @@ def late_end_txn_of(scene: Scene, client: Client) -> None:
         producer.begin()
         producer.send(topic, 0, b"0")
         producer.commit()
-        assert scene.readers.read(0) == [COMMITTED]
+        assert scene.readers.read(0, is_settled=True) == [COMMITTED]
         producer.begin()
         producer.send(topic, 0, b"1")
         if stuck is not None:
@@ -131,11 +131,11 @@ def late_end_txn_of(scene: Scene, client: Client) -> None:
             assert stuck.answer().error_code == 0
         else:
             assert copied.send().error_code == 0
-        assert scene.readers.read(0) == [COMMITTED, DECIDED]
+        assert scene.readers.read(0, is_settled=True) == [COMMITTED, DECIDED]
         with pytest.raises(ClientError) as refused:
             producer.abort()
         assert (refused.value.code, refused.value.severity) == (INVALID_TXN_STATE, Severity.FATAL)
-        assert scene.readers.read(0) == [COMMITTED, DECIDED]
+        assert scene.readers.read(0, is_settled=True) == [COMMITTED, DECIDED]
         producer.close()
 
 

@@ -7,6 +7,7 @@ judged.violations     # by property, told in one line
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from fencepost.reference_impl.wire.real_client_reading import read_to_end
 from fencepost.reference_impl.wire.sniffing import Sniffer
 
 SHOWN = tuple(kind.name for kind in Kind if kind <= Kind.fence_told or kind >= Kind.fetched)
+PATIENCE_S = 20.0
 Event = Mapping[str, Any]
 
 
@@ -62,8 +64,10 @@ class Readers:
         self._sniffer, self._bootstrap, self._places = sniffer, bootstrap, places
         self._number = 999
 
-    def read(self, partition: int) -> list[int]:
-        """What a fresh read_committed reader gets, records in order."""
+    def read(self, partition: int, is_settled: bool = False) -> list[int]:
+        """What a fresh read_committed reader gets, records in order; `is_settled`: first wait until all is decided."""
+        if is_settled:
+            self._settle(partition)
         self._number += 1
         reading = read_to_end(self._bootstrap, *self._places[partition])
         where = {"client": self._number, "partition": partition}
@@ -71,6 +75,16 @@ class Readers:
         for offset, record in reading.records:
             self._sniffer.tell("record_read", **where, offset=offset, record=record)
         return [record for _, record in reading.records]
+
+    def _settle(self, partition: int) -> None:
+        """EndTxn is answered before the markers are written, and what it ends is undecided until then."""
+        deadline = time.monotonic() + PATIENCE_S
+        place = self._places[partition]
+        while time.monotonic() < deadline:
+            stable, end = (read_to_end(self._bootstrap, *place, committed=only).upto for only in (True, False))
+            if stable == end:
+                return
+        raise TimeoutError(f"{place} is undecided from {stable} on, after {PATIENCE_S:g} s")
 
 
 def _value(event: Event, column: str) -> int:
