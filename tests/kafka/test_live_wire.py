@@ -79,7 +79,7 @@ def test_epochs_as_the_mode_has_them(wire: dict[str, Any]) -> None:
 
 
 def test_offsets_follow_their_transaction(wire: dict[str, Any]) -> None:
-    """An open transaction's offset is unstable; committed it is the record's number, aborted the one before (txn.21)."""
+    """An open transaction's offset is unstable; committed it is its record's number, aborted it is not (txn.21)."""
     system = ready(wire)
     assert system.fetch_offset(0, GROUP) == (0, -1)
     open_transaction(system, 0, GROUP)
