@@ -127,7 +127,7 @@ class Clients:
         if read(event, "request", -1) in self.facts.zombie_ends:
             self.resurrected.add(number)
             words = f"client {transaction.client} was fenced before it asked, and transaction {number} is told "
-            yield verdict("txn.1", words + WORDS[outcome], event)
+            yield verdict("txn.P1" if outcome == COMMIT else "txn.1", words + WORDS[outcome], event)
         if read(event, "request", -1) >= 0:
             if outcome not in transaction.asked:
                 words = f"transaction {number} is told {WORDS[outcome]}, which its owner did not ask for"

@@ -92,13 +92,13 @@ def test_zombie_that_is_read():
 
 
 def test_zombie_that_is_told_commit():
-    """Who asks for the commit after it was fenced must be refused (txn.1), and who asked before need not be."""
+    """Who asks for the commit after it was fenced must be refused (P1), and who asked before need not be."""
     before = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9})
     fence = {"kind": "init_taken", "client": 1, "request": 9, "producer_id": 8, "epoch": 0}
     answered = told(COMMIT, pair=PAIR)
     assert broken_by(*before, ending(COMMIT), fence, answered, mode="v1") == ""
     assert broken_by(*before, fence, ending(COMMIT), told(COMMIT, error=47), mode="v1") == ""
-    assert broken_by(*before, fence, ending(COMMIT), answered, mode="v1") == "txn.1"
+    assert broken_by(*before, fence, ending(COMMIT), answered, mode="v1") == "txn.P1"
     assert broken_by(*before, fence, ending(ABORT), told(ABORT, pair=PAIR), mode="v1") == "txn.1"
 
 
