@@ -34,7 +34,7 @@ def record(
 
     LOG_DIR is a node's log directory (log.dirs), of a node at work or copied.  For producer id blocks name those of all
     controllers, since only a majority says what is committed; for transactions those of all brokers, since every
-    replica counts.  Example: fencepost record --protocol transactions node1 node2 node3 --clients clients.jsonl --out recorded
+    replica counts.  Example: fencepost record --protocol transactions node1 node2 node3 --clients seen.jsonl --out DIR
     """
     if not log_dirs and clients is None:
         raise click.UsageError("name log directories, or --clients FILE, or both")

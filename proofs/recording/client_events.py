@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class Header:
     from the first offset. `groups` are numbered after them. `transactional_ids` are numbered from 0. `producer_ids`, if
     any: the real ids of those numbered 0, 1, … in the events. `observable`: the kinds of which every event is there.
     `ordered`: the lines are in the order in which things happened. `mode`, `quiet_end`: as in a manifest's config.
+    `faults`: what was done to the cluster meanwhile, by name, and how often.
     """
 
     mode: str = ""
@@ -61,6 +62,7 @@ class Header:
     groups: tuple[str, ...] = ()
     transactional_ids: tuple[str, ...] = ()
     producer_ids: tuple[int, ...] = ()
+    faults: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -154,7 +156,7 @@ def _columns(rows: list[tuple[int, ...]], file: Path) -> dict[str, np.ndarray]:
 
 
 def _header(said: dict[str, Any]) -> Header:
-    known = {field.name for field in fields(Header)}
+    known = {each.name for each in fields(Header)}
     if strange := sorted(said.keys() - known):
         raise ValueError(f"a header has no {strange[0]!r} (it has: {', '.join(sorted(known))})")
     header = Header(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
@@ -171,6 +173,9 @@ def _header(said: dict[str, Any]) -> Header:
     texts = [*header.groups, *header.transactional_ids]
     if any(type(value) is not str for value in texts) or any(type(value) is not int for value in header.producer_ids):
         raise ValueError("groups and transactional_ids are lists of strings, producer_ids of whole numbers")
+    faults = header.faults
+    if not isinstance(faults, dict) or any(type(value) is not int for value in faults.values()):
+        raise ValueError("faults is an object of whole numbers")
     if any(type(value) is not bool for value in (header.ordered, header.quiet_end)):
         raise ValueError("ordered and quiet_end are true or false")
     return header

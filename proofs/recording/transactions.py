@@ -106,6 +106,7 @@ def record_transactions(
         out, [columns] if len(columns["kind"]) else [], TRANSACTIONS,
         source="recorded", ordered=ordered, variant=config["mode"].replace("mixed", "v2"),
         observable=tuple(kind.name for kind in sorted(found.observable)), config=config,
+        faults=dict(header.faults) if header is not None else {},
         notes=" ".join([NOTES, *(note + "." for note in notes)]),
     )  # fmt: skip
     kinds = np.bincount(columns["kind"], minlength=max(Kind) + 1)
