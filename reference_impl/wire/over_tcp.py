@@ -45,7 +45,6 @@ class Control(Protocol):
     """What the owner of the brokers can do to them; returns when they answer again."""
 
     def fail_over(self) -> None: ...
-    def change_leader(self, partition: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +109,8 @@ class WireSystem(ClientSide):
             self.brokers.close()
 
     def change_leader(self, partition: int) -> None:
-        """Have a partition's leader replaced, if there is a `control`."""
-        if self.control is not None:
-            self.control.change_leader(partition)
-            self.brokers.close()
+        """Have the leaders replaced, if there is a `control`: on one broker that is the same thing."""
+        self.fail_over()
 
     def advance(self, ms: int) -> None:
         """Let virtual time pass for the clients. Real time passes only for what waits for it: a little after an answer

@@ -234,9 +234,6 @@ class Restarts:
         self.cluster.start(1)
         self.cluster.wait_until_ready()
 
-    def change_leader(self, partition: int) -> None:
-        self.fail_over()
-
 
 def test_an_open_transaction_outlives_the_broker(v2: dict[str, Any], kafka_v2: KafkaCluster) -> None:
     """The broker is killed with a transaction open; after its return the same producer commits, and nothing is lost."""
