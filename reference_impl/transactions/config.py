@@ -7,6 +7,7 @@ from typing import Any
 EPOCH_MAX = 32767  # the largest int16: reserved, so that the largest epoch in use can always be fenced (txn.4)
 
 MODES = ("v1", "v1-verified", "v2")
+RELEASES = ("4.0", "4.3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,13 @@ class Config:
     timeout_check_ms: int = 10_000  # transaction.abort.timed.out.transaction.cleanup.interval.ms
     expiration_ms: int = 7 * 24 * 3600 * 1000  # transactional.id.expiration.ms
     expiration_check_ms: int = 3600 * 1000  # transaction.remove.expired.transaction.cleanup.interval.ms
+    release: str = "4.0"  # 4.3: with what has been changed since (see KAFKA.md): KAFKA-19367 and KAFKA-19690
     leader_change: str = "replica"  # a new leader knows the last five batches (replica), or the last one (restart)
 
     def __post_init__(self) -> None:
         _one_of("mode", self.mode, MODES)
         _one_of("leader_change", self.leader_change, ("replica", "restart"))
+        _one_of("release", self.release, RELEASES)
         _whole("seed", self.seed, None)
         _whole("groups", self.groups, 0)
         for name in (
@@ -44,6 +47,11 @@ class Config:
     def asks_coordinator(self) -> bool:
         """Whether a partition's leader asks the coordinator before the first append of a transaction (txn.15)."""
         return self.mode != "v1"
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether the brokers have what has been changed since 4.0."""
+        return self.release == "4.3"
 
     @property
     def is_v2(self) -> bool:

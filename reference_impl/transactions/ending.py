@@ -185,8 +185,16 @@ class TransactionEnding(MarkerSender):
 
         If the append fails the fence stays, unknown to anyone else, and the next attempt does not bump again (txn.18).
         """
-        metadata.now = metadata.now._replace(producer_epoch=self.fenced_epoch(metadata), last_producer_epoch=-1)
+        if not self.abort_is_the_fence():
+            metadata.now = metadata.now._replace(producer_epoch=self.fenced_epoch(metadata), last_producer_epoch=-1)
         self.end(metadata, False, partial(self.fence_written, metadata, done))
+
+    def abort_is_the_fence(self) -> bool:
+        """Whether the bump that every end brings in v2 is all that fences, with none before it (KAFKA-19367).
+
+        It lets who was fenced pass for one that repeats itself: its own abort is told the next epoch.
+        """
+        return self.bumps_on_end() and self.env.config.is_recent
 
     def fence_written(self, metadata: TransactionMetadata, done: Done, error: int, _: Transit | None = None) -> None:
         """The transaction is aborting, or the fence failed half-way."""

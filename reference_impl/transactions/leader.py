@@ -84,11 +84,17 @@ class PartitionLeader(Node):
         self.env.emit(Kind.LEADER_CHANGED, node=self.node_id, partition=self.log.partition)
 
     def receive_produce(self, message: Message) -> None:
-        """Append at once inside a transaction; else ask first."""
+        """Append at once inside a transaction; else ask first.
+
+        In 4.3 not for an epoch known to be over (KAFKA-19690): the question for a late copy would stay with the
+        producer, as one not answered yet, and have the next batch of its open transaction refused.
+        """
         number, request = message.body.number, self.batch_of(message.body.data)
         waiting = Waiting(message.source, number, request, NO_GUARD)
         if not self.log.needs_guard(request):
             self.append(waiting)
+        elif self.env.config.is_recent and self.log.is_older(request):
+            self.refuse(waiting, ErrorCode.INVALID_PRODUCER_EPOCH)
         elif self.must_wait_for_marker(request):
             self.refuse(waiting, ErrorCode.CONCURRENT_TRANSACTIONS)
         else:

@@ -50,7 +50,9 @@ class PartitionLog(WrittenLog):
         return Appended(ErrorCode.NONE, batch.base_offset)
 
     def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
-        """The error for a batch that is no duplicate; 0 for none."""
+        """The error for a batch that is no duplicate; 0 for none. In 4.3 the epoch comes first (KAFKA-19690)."""
+        if self.env.config.is_recent and self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
         if self.needs_guard(request) and not self.guard_matches(request.producer_id, guard):
             return ErrorCode.INVALID_TXN_STATE
         if self.is_fenced(entry, request.producer_epoch):
@@ -73,6 +75,10 @@ class PartitionLog(WrittenLog):
     def is_fenced(self, entry: ProducerEntry, epoch: int) -> bool:
         """A lower epoch than the one known is refused (txn.12)."""
         return epoch < entry.epoch
+
+    def is_older(self, request: ProduceRequest) -> bool:
+        """Whether a batch comes too late, or from too old a producer, to be asked for."""
+        return self.is_fenced(self.producers.get(request.producer_id, UNKNOWN), request.producer_epoch)
 
     def checks_sequences(self) -> bool:
         """Whether batches are numbered by their producer: offsets that a group coordinator writes are not."""

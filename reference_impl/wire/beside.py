@@ -27,6 +27,8 @@ from fencepost.reference_impl.wire.over_tcp import over_tcp
 from fencepost.reference_impl.wire.prompt import prompt
 from fencepost.reference_impl.wire.sides import Difference, Message, Plugged, Side, alike, first_difference
 
+ENDING = frozenset({"init", "end"})  # requests after which a broker may have a transaction to finish
+
 
 class Beside:
     """Both systems behind one plug. `left` is what is judged, `right` what it is held against."""
@@ -46,7 +48,9 @@ class Beside:
 
     def deliver(self, number: int, keep: bool = False) -> None:
         """Deliver a message now; `keep` leaves a copy in flight. Raises KeyError if there is no such message."""
-        self._both("deliver", *self._of(number, keep))
+        left, right = self._of(number, keep)
+        kind = next(m[1] for m in self._flying if m[0] == number)
+        self._both("deliver", left, right, ends=kind in ENDING)
 
     def drop(self, number: int) -> None:
         """Lose a message. Raises KeyError if there is no such message."""
@@ -123,11 +127,15 @@ class Beside:
     def _call(self, method: str, *arguments: Any) -> Any:
         return self._both(method, arguments, arguments)
 
-    def _both(self, method: str, left_arguments: tuple[Any, ...], right_arguments: tuple[Any, ...]) -> Any:
+    def _both(
+        self, method: str, left_arguments: tuple[Any, ...], right_arguments: tuple[Any, ...], ends: bool = False
+    ) -> Any:
         left, right = self.sides
         # The quick side first, so that what is wrong with the driver is known before a broker is asked.
         expected = right.call(method, right_arguments)
         result = left.call(method, left_arguments)
+        if ends:
+            left.settle()
         if not alike(result, expected):
             raise self._difference(f"{method}{right_arguments} returned", result, expected)
         self._compare_events()
@@ -175,9 +183,11 @@ def beside(
 
 
 def beside_reference(config: Mapping[str, Any]) -> Beside:
-    """Real brokers beside the reference; keys of `config`: those of `over_tcp` (`collapse` is always on).
+    """Real brokers beside the reference; keys of `config`: those of `over_tcp`.
+
+    `collapse` is always on, and `release` is 4.3 unless it is given.
 
     Raises ValueError, WireError where the brokers cannot be had, and `Difference` from any call.
     """
-    collapsed = {**config, "collapse": True}
-    return beside(over_tcp, prompt, collapsed, ("over the wire", "in the reference"))
+    both = {"release": "4.3", **config, "collapse": True}
+    return beside(over_tcp, prompt, both, ("over the wire", "in the reference"))

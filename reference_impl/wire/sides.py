@@ -54,6 +54,12 @@ class Side:
         except (KeyError, ValueError) as error:  # what the plug raises where the driver is wrong
             return error
 
+    def settle(self) -> None:
+        """Wait until no transaction is just ending, where that takes real time."""
+        settle = getattr(self.system, "settle", None)
+        if settle is not None:
+            settle()
+
     def events(self) -> list[Event]:
         """What happened since the last call, renamed."""
         fresh = self.system.drain_events()

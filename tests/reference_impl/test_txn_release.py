@@ -1,0 +1,88 @@
+"""What brokers do differently since 4.0, by the configuration key `release`; measured on Apache Kafka 4.3.1."""
+
+import pytest
+from fencepost.reference_impl.transactions import reference
+from fencepost.reference_impl.transactions.errors import ErrorCode
+from fencepost.reference_impl.transactions.messages import ProduceRequest, WriteTxnMarkersRequest
+from txn_bench import V1, V2, VERIFIED, Bench
+
+SEEN = {"4.0": 3, "4.3": 2}
+
+
+def opened(release, mode=V2):
+    """A bench with one open transaction of one record, and its pair."""
+    bench = Bench(mode, release=release)
+    _, producer_id, epoch = bench.init()
+    if mode != V2:
+        assert bench.add(producer_id, epoch) == 0
+    assert bench.produce(producer_id, epoch)[0] == 0
+    return bench, producer_id, epoch
+
+
+@pytest.mark.parametrize("release", SEEN)
+def test_a_fence_bumps_once_or_twice(release):
+    """KAFKA-19367: in v2 whoever fences an open transaction of epoch 0 gets epoch 3, and since the mend 2."""
+    bench, producer_id, _ = opened(release)
+    assert bench.init() == (ErrorCode.CONCURRENT_TRANSACTIONS, -1, -1)
+    assert bench.init() == (0, producer_id, SEEN[release])
+
+
+@pytest.mark.parametrize("mode", [V1, VERIFIED])
+@pytest.mark.parametrize("release", SEEN)
+def test_before_v2_a_fence_always_bumped_once(release, mode):
+    """txn.3: without a bump at every end nothing has changed: epoch 1 aborts, and 2 is handed out."""
+    bench, producer_id, _ = opened(release, mode)
+    bench.init()
+    assert bench.init() == (0, producer_id, 2)
+
+
+@pytest.mark.parametrize(("release", "told"), [("4.0", (90, -1, -1)), ("4.3", (0, 0, 1))])
+def test_the_abort_of_who_was_fenced(release, told):
+    """txn.7: after a time-out the owner's abort names an epoch two before (fenced), or, since KAFKA-19367, one before:
+    it passes for a repeated abort, and is told the next epoch."""
+    bench, producer_id, epoch = opened(release)
+    bench.system.advance(80_000)
+    bench.settle()
+    assert bench.end(producer_id, epoch, committed=False) == told
+
+
+@pytest.mark.parametrize("release", SEEN)
+def test_the_commit_of_who_was_fenced_is_refused(release):
+    """txn.P1: after a time-out the owner's commit is refused in either release, and nothing of it is read."""
+    bench, producer_id, epoch = opened(release)
+    bench.system.advance(80_000)
+    bench.settle()
+    assert bench.end(producer_id, epoch)[0] in {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE}
+    assert bench.system.read(0, 0) == []
+
+
+@pytest.mark.parametrize(("release", "second"), [("4.0", (45, -1)), ("4.3", (0, 3))])
+def test_a_late_copy_of_an_older_epoch(release, second):
+    """KAFKA-19690: the copy is refused with 47; had the leader asked for it, the next batch of the open transaction
+    would be out of order."""
+    bench, producer_id, epoch = opened(release)
+    assert bench.end(producer_id, epoch) == (0, producer_id, epoch + 1)
+    assert bench.produce(producer_id, epoch + 1, sequence=0, record=1) == (0, 2)
+    assert bench.produce(producer_id, epoch, sequence=0)[0] == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert bench.produce(producer_id, epoch + 1, sequence=1, record=2) == second
+
+
+@pytest.mark.parametrize(("release", "error"), [("4.0", 48), ("4.3", 47)])
+def test_a_verification_that_a_fence_overtook(release, error):
+    """KAFKA-19690: a marker with a higher epoch comes while the leader waits for the answer: refused as not verified,
+    which is fatal to a client, or as an old epoch, which is not."""
+    bench = Bench(VERIFIED, release=release)
+    _, producer_id, epoch = bench.init()
+    assert bench.add(producer_id, epoch) == 0
+    number = bench.send("produce", "partition-0", ProduceRequest(0, 0, producer_id, epoch, 0, 0))
+    bench.flow("produce", "check")
+    bench.send("marker", "partition-0", WriteTxnMarkersRequest(producer_id, epoch + 1, False, 0, 0))
+    bench.flow("marker")
+    bench.settle()
+    assert bench.answers[number].error_code == error
+
+
+def test_there_are_two_releases():
+    """A release that nobody has described is refused."""
+    with pytest.raises(ValueError, match=r"release='3\.9': must be one of 4\.0, 4\.3"):
+        reference({"release": "3.9"})
