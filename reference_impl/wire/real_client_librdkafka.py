@@ -52,7 +52,7 @@ class LibrdkafkaProducer:
         self._call(self._producer.produce, topic, value, partition=partition, on_delivery=delivered)
         deadline = time.monotonic() + self._timeout_s + 1
         while not told and time.monotonic() < deadline:
-            self._producer.poll(0.05)
+            self._call(self._producer.poll, 0.05)
         if not told:
             raise ClientError(TIMED_OUT, Severity.ABORTABLE, f"nothing was heard of a record for {topic}-{partition}")
         error, offset = told[0]

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from cluster import KafkaCluster
-from confluent_kafka.admin import AdminClient, NewTopic
 from fencepost.reference_impl.wire.proxy import Proxy
 from fencepost.reference_impl.wire.real_client import ClientError, RealProducer, Severity
 from fencepost.reference_impl.wire.real_client_kafka_python import KafkaPythonProducer
@@ -21,6 +20,7 @@ from fencepost.reference_impl.wire.real_client_librdkafka import LibrdkafkaProdu
 from fencepost.reference_impl.wire.sniffing import Sniffer
 from raw_producer import RawProducer
 from recorded import Judged, Readers, judge
+from topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -36,17 +36,11 @@ def topic(request: pytest.FixtureRequest) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
 
 
-def create(cluster: KafkaCluster, topic: str, partitions: int = 1) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})  # its answers end with it
-    (created,) = admin.create_topics([NewTopic(topic, partitions, 1)]).values()
-    created.result(PATIENCE_S)
-
-
 class Scene:
     """A proxy that sniffs before a cluster of one node, and readers behind it."""
 
     def __init__(self, cluster: KafkaCluster, topic: str, mode: str) -> None:
-        create(cluster, topic)
+        create_topic(cluster.bootstrap, topic)
         self.mode, self.places = mode, [(topic, 0)]
         self.sniffer = Sniffer(self.places)
         self.proxy = Proxy(cluster.bootstrap, self.sniffer, timeout_s=PATIENCE_S)

@@ -1,0 +1,58 @@
+"""The zombie: a real client is paused in the middle of a transaction, another fences it, and it goes on as if nothing
+had happened.  Recorded by the sniffing proxy, on whatever brokers.
+
+    ran = zombie(bootstrap, "topic", "txn-id", library="librdkafka")
+    judge(ran.events, folder, mode="v1").rules           # what is broken, by name
+    ran.told                                             # what the paused client was told when it went on
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from client_process import PATIENCE_S, ClientProcess, Told
+from fencepost.reference_impl.wire.proxy import Proxy
+from fencepost.reference_impl.wire.sniffing import Sniffer
+from recorded import Readers
+
+BEFORE, OTHER, AFTER, LAST = 0, 1, 2, 3
+"""Records: the paused client's before its pause, that of the client that fences it, the zombie's own, and one that the
+other client commits when the zombie has had its say."""
+
+
+class Zombie(NamedTuple):
+    """What happened. `told`: what came of the zombie's send and of its commit; `read`: what a reader got in the end."""
+
+    events: list[dict[str, Any]]
+    told: tuple[Told, Told]
+    read: list[int]
+
+
+def zombie(bootstrap: str, topic: str, txn_id: str, library: str = "librdkafka") -> Zombie:
+    """Run it on partition 0 of an empty topic. Raises AssertionError where a step fails that every broker allows."""
+    places = [(topic, 0)]
+    sniffer = Sniffer(places)
+    readers = Readers(sniffer, bootstrap, places)
+    with (
+        Proxy(bootstrap, sniffer, timeout_s=PATIENCE_S) as proxy,
+        ClientProcess(library, proxy.bootstrap, txn_id, "paused") as paused,
+        ClientProcess(library, proxy.bootstrap, txn_id, "other") as other,
+    ):
+        fine([paused.do("init"), paused.do("begin"), paused.do("send", topic, 0, BEFORE)])
+        paused.pause()
+        fine([other.do("init"), other.do("begin"), other.do("send", topic, 0, OTHER), other.do("commit")])
+        readers.read(0)
+        paused.resume()
+        told = paused.do("send", topic, 0, AFTER), paused.do("commit")
+        for each in told:
+            if each.severity == "FATAL":
+                sniffer.tell("client_failed", client=sniffer.client("paused"), error=each.code)
+                break
+        fine([other.do("begin"), other.do("send", topic, 0, LAST), other.do("commit")])
+        read = readers.read(0, is_settled=True)
+    return Zombie(sniffer.drain(), told, read)
+
+
+def fine(told: list[Told]) -> None:
+    """Nothing went wrong."""
+    assert all(each.code == 0 for each in told), told
