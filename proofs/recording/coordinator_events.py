@@ -119,7 +119,8 @@ def _commit(records: Records, row: int, names: Names, offset: int) -> Row | None
     group = names.group(key.group) if key is not None else None
     if group is None or value is None:
         return None
-    record = committed_offset_of(value) if names.closed else int(unnamed(group, np.array(offset)))
+    said = committed_offset_of(value)
+    record = said if names.closed else int(unnamed(group, np.array(offset)))
     return {"kind": Kind.batch_appended, "partition": group, "offset": offset, "record": record}
 
 
