@@ -28,7 +28,7 @@ from fencepost.reference_impl.wire.fetching import FetchedLog, FetchedOffsets
 from fencepost.reference_impl.wire.names import Names
 from fencepost.reference_impl.wire.patience import Patience
 from fencepost.reference_impl.wire.pool import Pool, Returned
-from fencepost.reference_impl.wire.remote import Line, Remote
+from fencepost.reference_impl.wire.remote import TRY_AGAIN, Line, Remote
 from fencepost.reference_impl.wire.requests import Codec
 from fencepost.reference_impl.wire.schemas import build
 from fencepost.reference_impl.wire.timed_log import TimedLog
@@ -38,7 +38,8 @@ LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long
 APPEND_MS = 2_000
 SETTLED_S = 10.0  # how long the end of a transaction may take, once it is decided
 PAUSE_S = 0.002
-PREPARED = frozenset({"PrepareCommit", "PrepareAbort"})
+UNKNOWN, ONGOING = "?", "Ongoing"
+UNSETTLED = frozenset({"PrepareCommit", "PrepareAbort", UNKNOWN})
 
 
 class Control(Protocol):
@@ -146,16 +147,16 @@ class WireSystem(ClientSide):
     def settle(self) -> None:
         """Wait until the transactional id is not in a Prepare state: what is decided is then in every partition.
 
-        Brokers without DescribeTransactions are not waited for, nor one that is away.
+        Brokers without DescribeTransactions are not waited for.
         """
         if self.line.unsettled:
             for _ in Patience(SETTLED_S):
-                if self.transaction_state() not in PREPARED:
+                if self.transaction_state() not in UNSETTLED:
                     break
             self.line.unsettled = self.wire.timeouts  # then the brokers end transactions by themselves
 
     def transaction_state(self) -> str:
-        """Kafka's name of the transactional id's state; empty if the brokers do not say, or do not know it."""
+        """Kafka's name of the transactional id's state; `UNKNOWN` if the brokers do not say now, empty if never."""
         version = self.brokers.offered.version("describe_transactions")
         if version is None:
             return ""
@@ -165,13 +166,17 @@ class WireSystem(ClientSide):
             answer = self.brokers.ask(self.brokers.coordinator(TRANSACTION, name), request)
         except NoAnswer:
             self.brokers.forget()
-            return ""
-        return str(answer.transaction_states[0].transaction_state)
+            return UNKNOWN
+        (found,) = answer.transaction_states
+        if int(found.error_code) in TRY_AGAIN:
+            self.brokers.forget()
+            return UNKNOWN
+        return str(found.transaction_state)
 
     def _wait_for_time_out(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         for _ in Patience(seconds):
-            if self.transaction_state() != "Ongoing":
+            if self.transaction_state() not in (ONGOING, UNKNOWN):
                 return
         time.sleep(max(0.0, until - time.monotonic()))
 
