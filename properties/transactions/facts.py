@@ -69,7 +69,7 @@ class Facts:
         self.asker: dict[int, tuple[int, Transaction | None]] = {}  # by request: client, and its transaction
         self.pairs: dict[int, Pair] = {}  # by client: what it holds
         self.holders: dict[Pair, int] = {}
-        self.producer_ids: list[int] = []  # in the order in which they were handed out
+        self.producer_ids: dict[int, int] = {}  # which of them it is, in the order in which they were handed out
         self.fences: list[Pair] = []  # acknowledged: whoever holds less is fenced
         self.zombies: set[int] = set()  # records that left, or were appended, after the fence of their producer
         self.zombie_ends: set[int] = set()  # requests to end a transaction that left after the fence of their producer
@@ -142,7 +142,7 @@ class Facts:
         if pair[0] == than[0]:
             return pair[1] < than[1]
         ids = self.producer_ids
-        return pair[0] in ids and than[0] in ids and ids.index(pair[0]) < ids.index(than[0])
+        return pair[0] in ids and than[0] in ids and ids[pair[0]] < ids[than[0]]
 
     def is_fenced(self, pair: Pair) -> bool:
         """Has somebody been told so?"""

@@ -103,8 +103,7 @@ class Clients:
         """A pair has one owner, epochs go up, and the largest is never handed out."""
         facts, pair = self.facts, _pair(event)
         holder, before = facts.holders.setdefault(pair, client), facts.pairs.get(client, NOBODY)
-        if pair[0] not in facts.producer_ids:
-            facts.producer_ids.append(pair[0])
+        facts.producer_ids.setdefault(pair[0], len(facts.producer_ids))
         if holder != client:
             yield verdict("txn.P7", f"{_named(pair)} is handed to client {holder} and to client {client}", event, pair)
         elif not 0 <= pair[1] < facts.max_epoch:

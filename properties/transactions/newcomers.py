@@ -22,6 +22,9 @@ class Newcomers(NamedTuple):
     events: tuple[Any, ...]
     waited_ms: int
 
+    def __repr__(self) -> str:
+        return f"<{len(self.pairs)} newcomers with {len(set(self.pairs))} pairs>"
+
 
 def newcomers(system: System, count: int) -> Newcomers:
     """``count`` producers in slot 0, each a new instance with the same transactional id.  The last one stays."""

@@ -1,15 +1,20 @@
 """librdkafka's mock cluster is found out: each promise that it breaks is named, by search, with a short program that
 fails by itself on any other mock cluster; and a broker that keeps them is accused of none."""
 
+from dataclasses import replace
+
 import pytest
 from fencepost.model.rules import RULES
 from fencepost.proofs.agreement import agree
 from fencepost.properties.transactions.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.machine_newcomers import with_newcomers
 from fencepost.reference_impl.wire.over_tcp import over_tcp
 from fencepost.reference_impl.wire.prompt import prompt
 from mock import MockCluster
 
+WITHOUT_CHANCE = replace(OVER_THE_WIRE, tries=1)  # but for its ids, the mock does the same every time
 EXAMPLES = 40
+NEWCOMERS = 5_000  # of 900,000 ids: without a collision once in a million runs
 
 BROKEN = {
     "txn.P1": (0, 17),  # who initialises a producer fences nobody: older ones go on writing
@@ -33,7 +38,7 @@ def mock():
 def searched(implementation, promises, seed, **config):
     """One search for violations of these promises alone."""
     return agree(
-        implementation, protocol=OVER_THE_WIRE, variant="v1", config={"collapse": True, **config}, promises=promises,
+        implementation, protocol=WITHOUT_CHANCE, variant="v1", config={"collapse": True, **config}, promises=promises,
         max_examples=EXAMPLES, seed=seed,
     )  # fmt: skip
 
@@ -48,6 +53,19 @@ def test_broken_promise_is_named(mock, rule):
     assert report.failure.calls <= calls
     assert RULES[rule].says in report.program
     with MockCluster() as other, pytest.raises(AssertionError, match=rule):
+        exec(report.program.replace(mock.bootstrap, other.bootstrap), {})
+
+
+def test_ids_are_handed_out_twice(mock):
+    """One call is enough, and its check fails wherever it is pasted; which ids they are is chance (P7)."""
+    report = agree(
+        over_tcp, protocol=with_newcomers(WITHOUT_CHANCE, NEWCOMERS), variant="v1", promises={"txn.P7"}, max_examples=2,
+        config={"bootstrap": mock.bootstrap},
+    )  # fmt: skip
+    assert report.verdict == "violated"
+    assert report.failure.promise.startswith("txn.P7: ")
+    assert report.failure.calls == 1
+    with MockCluster() as other, pytest.raises(AssertionError, match=r"txn\.P7"):
         exec(report.program.replace(mock.bootstrap, other.bootstrap), {})
 
 
