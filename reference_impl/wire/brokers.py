@@ -29,6 +29,7 @@ class Brokers:
         self._connections: dict[int, Connection] = {}
         self._leaders: dict[tuple[str, int], int] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
+        self._silent: set[int] = set()
         self.refresh()
         self.offered = self._offered()
 
@@ -44,13 +45,17 @@ class Brokers:
             raise
 
     def ask_any(self, request: Any) -> Any:
-        """The answer of the first broker that gives one."""
+        """The answer of the first broker that gives one; those that gave none are asked last from now on."""
         failures = []
-        for broker in list(self.addresses):
+        for broker in sorted(self.addresses, key=self._silent.__contains__):
             try:
-                return self.ask(broker, request)
+                answer = self.ask(broker, request)
             except NoAnswer as error:
                 failures.append(str(error))
+                self._silent.add(broker)
+            else:
+                self._silent.discard(broker)
+                return answer
         raise NoAnswer("no broker answered: " + "; ".join(failures))
 
     def refresh(self, topic: str | None = None, create: bool = False) -> Mapping[int, int]:
