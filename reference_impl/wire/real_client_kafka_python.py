@@ -10,12 +10,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from fencepost.reference_impl.wire.real_client import ClientError, Severity
+from fencepost.reference_impl.wire.real_client import TIMED_OUT, ClientError, Done, Severity
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
-
-TIMED_OUT = 7
 
 
 class KafkaPythonProducer:
@@ -51,12 +49,13 @@ class KafkaPythonProducer:
     def begin(self) -> None:
         self._call(self._producer.begin_transaction)
 
-    def send(self, topic: str, partition: int, value: bytes) -> int:
-        sent = self._call(self._producer.send, topic, value, partition=partition)
-        return int(self._call(sent.get, timeout=self._timeout_s).offset)
+    def post(self, topic: str, partition: int, value: bytes, done: Done, key: bytes | None = None) -> None:
+        sent = self._call(self._producer.send, topic, value, key, partition=partition)
+        sent.add_callback(lambda metadata: done(int(metadata.offset), None))
+        sent.add_errback(lambda error: done(-1, self._error(error)))
 
-    def send_offset(self, group: str, topic: str, offset: int) -> None:
-        offsets = {TopicPartition(topic, 0): OffsetAndMetadata(offset, "", -1)}
+    def send_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
+        offsets = {TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)}
         self._call(self._producer.send_offsets_to_transaction, offsets, group)
 
     def commit(self) -> None:

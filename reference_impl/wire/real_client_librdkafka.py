@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
-from fencepost.reference_impl.wire.real_client import ClientError, Severity
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from fencepost.reference_impl.wire.real_client import TIMED_OUT, ClientError, Done, Severity
 
-FENCED, TIMED_OUT = 90, 7
+FENCED = 90
 OF_OWN = {KafkaError._FENCED: FENCED, KafkaError._TIMED_OUT: TIMED_OUT, KafkaError._MSG_TIMED_OUT: TIMED_OUT}
 """librdkafka's own codes, where Kafka has one that means the same."""
 
@@ -36,6 +37,9 @@ class LibrdkafkaProducer:
             }
             | {name.replace("_", "."): value for name, value in settings.items()}
         )
+        self._closed = threading.Event()
+        self._poller = threading.Thread(target=self._poll, name=f"fencepost-librdkafka-{client_id}", daemon=True)
+        self._poller.start()
 
     def init(self) -> None:
         self._call(self._producer.init_transactions, self._timeout_s)
@@ -43,30 +47,18 @@ class LibrdkafkaProducer:
     def begin(self) -> None:
         self._call(self._producer.begin_transaction)
 
-    def send(self, topic: str, partition: int, value: bytes) -> int:
-        told: list[tuple[KafkaError | None, int]] = []
-
+    def post(self, topic: str, partition: int, value: bytes, done: Done, key: bytes | None = None) -> None:
         def delivered(error: KafkaError | None, message: Message) -> None:
-            told.append((error, int(message.offset() if message.offset() is not None else -1)))
+            offset = message.offset()
+            done(-1 if offset is None or error is not None else int(offset), self._error(error) if error else None)
 
-        self._call(self._producer.produce, topic, value, partition=partition, on_delivery=delivered)
-        deadline = time.monotonic() + self._timeout_s + 1
-        while not told and time.monotonic() < deadline:
-            self._call(self._producer.poll, 0.05)
-        if not told:
-            raise ClientError(TIMED_OUT, Severity.ABORTABLE, f"nothing was heard of a record for {topic}-{partition}")
-        error, offset = told[0]
-        if error is not None:
-            raise self._error(error)
-        return offset
+        self._call(self._producer.produce, topic, value, key, partition=partition, on_delivery=delivered)
 
-    def send_offset(self, group: str, topic: str, offset: int) -> None:
-        from confluent_kafka import Consumer  # only it makes what is asked for: metadata of a group nobody has joined
-
+    def send_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
+        # Only a consumer makes what is asked for: metadata of a group, here one that nobody has joined.
         consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": group, "log_level": 0})
         try:
-            metadata = consumer.consumer_group_metadata()
-            offsets = [TopicPartition(topic, 0, offset)]
+            metadata, offsets = consumer.consumer_group_metadata(), [TopicPartition(topic, partition, offset)]
             self._call(self._producer.send_offsets_to_transaction, offsets, metadata, self._timeout_s)
         finally:
             consumer.close()
@@ -79,9 +71,17 @@ class LibrdkafkaProducer:
 
     def close(self) -> None:
         # Its own close() would abort the transaction first. What is destroyed without it says nothing more.
+        self._closed.set()
+        self._poller.join(self._timeout_s)
         if self._producer is not None:
             self._producer.purge()
             self._producer = None
+
+    def _poll(self) -> None:
+        """Callbacks are only called while somebody polls, and some errors come out of that again."""
+        while not self._closed.is_set():
+            with contextlib.suppress(KafkaException, SystemError):
+                self._producer.poll(0.02)
 
     def _told(self, error: KafkaError) -> None:
         if error.fatal():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cluster import KafkaCluster
 from fencepost.reference_impl.wire.proxy import Proxy
-from fencepost.reference_impl.wire.real_client import ClientError, RealProducer, Severity
+from fencepost.reference_impl.wire.real_client import ClientError, RealProducer, Severity, send
 from fencepost.reference_impl.wire.real_client_kafka_python import KafkaPythonProducer
 from fencepost.reference_impl.wire.real_client_librdkafka import LibrdkafkaProducer
 from fencepost.reference_impl.wire.sniffing import Sniffer
@@ -115,11 +115,11 @@ def late_end_txn_of(scene: Scene, client: Client) -> None:
         producer.init()
         stuck, copied = proxy.hold_next("EndTxn", topic) if does_retry else None, proxy.copy_next("EndTxn", topic)
         producer.begin()
-        producer.send(topic, 0, b"0")
+        send(producer, topic, 0, b"0")
         producer.commit()
         assert scene.readers.read(0, is_settled=True) == [COMMITTED]
         producer.begin()
-        producer.send(topic, 0, b"1")
+        send(producer, topic, 0, b"1")
         if stuck is not None:
             stuck.release()
             assert stuck.answer().error_code == 0

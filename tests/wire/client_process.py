@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from fencepost.reference_impl.wire.real_client import ClientError, RealProducer
+from fencepost.reference_impl.wire.real_client import ClientError, RealProducer, send
 
 PATIENCE_S = 15.0
 
@@ -120,7 +120,7 @@ def serve(producer: RealProducer) -> None:
         told = Told(0)
         try:
             if method == "send":
-                producer.send(arguments[0], arguments[1], str(arguments[2]).encode())
+                send(producer, arguments[0], arguments[1], str(arguments[2]).encode())
             else:
                 getattr(producer, method)(*arguments)
         except ClientError as error:
