@@ -101,7 +101,8 @@ def clean(run: Run, transactions: int) -> None:
 def zombies(run: Run, rounds: int) -> None:
     """Again and again an instance is paused within a transaction, fenced by the other, and goes on as if nothing were.
 
-    While it is paused its requests are in flight; they arrive when its successor has begun, and it sends more.
+    Every fourth time an admin fences it first. While it is paused its requests are in flight; they arrive when its
+    successor has begun, and it sends more.
     """
     for number in range(rounds):
         old, new = number % 2, 1 - number % 2
@@ -111,10 +112,16 @@ def zombies(run: Run, rounds: int) -> None:
             continue
         run.system.send(old, 0)
         run.settle()
-        run.system.send(old, run.chance.randrange(run.partitions))  # stays in flight: the pause begins here
+        if run.chance.random() < 0.5:  # what is asked for now stays in flight: the pause begins here
+            run.system.commit(old)
+        else:
+            run.system.send(old, run.chance.randrange(run.partitions))
+        zombie = f"client-{old}"
+        if number % 4 == 3:
+            run.system.fence()
+            run.settle(without=zombie)
         run.system.restart_client(new)
         run.system.init(new)
-        zombie = f"client-{old}"
         run.settle(without=zombie)
         run.system.begin(new)
         run.system.send(new, 0)
