@@ -18,7 +18,7 @@ from fencepost.reference_impl.wire.schemas import build, milliseconds
 from kio.schema.errors import ErrorCode
 
 COMMIT, ABORT = True, False
-SOON = frozenset(map(ErrorCode, (14, 15, 16)))  # the coordinator is not there yet
+SOON = tuple(map(ErrorCode, (14, 15, 16)))  # the coordinator is not there yet
 GROUP, TRANSACTION = 0, 1  # kinds of coordinators
 PARTITIONS = 3
 PATIENCE_S = 20.0
@@ -26,6 +26,7 @@ VERSIONS = {"v1": {"produce": 11, "end_txn": 4, "txn_offset_commit": 4}}  # what
 NEWEST = {
     "produce": 12, "init_producer_id": 5, "add_partitions_to_txn": 3, "add_offsets_to_txn": 4, "end_txn": 5,
     "txn_offset_commit": 5, "offset_fetch": 7, "fetch": 12, "write_txn_markers": 1, "join_group": 5, "sync_group": 3,
+    "heartbeat": 3,
 }  # fmt: skip
 Answer = Any
 Producer = str | int  # a letter; or a number, for one that the broker never gave
@@ -59,6 +60,7 @@ class Asker:
         self.until(lambda: self.create_topic() in (ErrorCode(0), ErrorCode(36)))
         self.until(lambda: self.find_coordinator(GROUP) == ErrorCode.none)
         self.until(lambda: self.find_coordinator(TRANSACTION) == ErrorCode.none)
+        self.until(lambda: all(not isinstance(self.log(partition), ErrorCode) for partition in range(PARTITIONS)))
         ready = self.other("ready")
         ready.names = {}
         self.until(lambda: ready.init() not in SOON)
@@ -237,12 +239,38 @@ class Asker:
         ]
         return told.error_code or sorted(found)
 
+    # Membership of the group
+
+    def join_group(self, member: str = "") -> tuple[str, int]:
+        """JoinGroup and SyncGroup: (member id, generation). Returns when every member has joined."""
+        protocol = build("join_group", 5, "JoinGroupRequestProtocol", name="any", metadata=b"")
+        joined = self.send(
+            "join_group", None, group_id=self.name, session_timeout=milliseconds(10_000), member_id=member,
+            rebalance_timeout=milliseconds(10_000), group_instance_id=None, protocol_type="consumer",
+            protocols=(protocol,),
+        )  # fmt: skip
+        if joined.error_code == ErrorCode.member_id_required:
+            return self.join_group(joined.member_id)
+        generation = int(joined.generation_id)
+        self.send(
+            "sync_group", None, group_id=self.name, generation_id=generation, member_id=joined.member_id,
+            group_instance_id=None, assignments=(),
+        )  # fmt: skip
+        return joined.member_id, generation
+
+    def heartbeat(self, member: str, generation: int) -> ErrorCode:
+        """Heartbeat: 27 while the group rebalances."""
+        return self.send(
+            "heartbeat", None, group_id=self.name, generation_id=generation, member_id=member, group_instance_id=None
+        ).error_code
+
     # Around it
 
-    def settled(self) -> str:
-        """Wait until no transaction of this id is between Prepare and Complete: its state."""
+    def settled(self) -> tuple[str, int]:
+        """Wait until no transaction of this id is between Prepare and Complete: its (state, epoch)."""
         self.until(lambda: not str(self.described()[0]).startswith("Prepare"))
-        return str(self.described()[0])
+        state, _, epoch, _ = self.described()
+        return state, epoch
 
     def until(self, met: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
         """Ask again until it is as it should be: what it then is. Raises TimeoutError."""
@@ -252,6 +280,11 @@ class Asker:
                 raise TimeoutError(f"{self.address}: {self.name}: still {last!r} after {patience_s:.0f} s")
             time.sleep(0.02)
         return last
+
+    def wait_until_loaded(self) -> None:
+        """Wait until the coordinator knows the id again, and the partitions have a leader."""
+        self.until(lambda: self.described() not in SOON)
+        self.until(lambda: all(not isinstance(self.log(partition), ErrorCode) for partition in range(PARTITIONS)))
 
     def create_topic(self) -> ErrorCode:
         """Of three partitions."""

@@ -61,9 +61,13 @@ class Gate:
         while True:
             try:
                 client, _ = self._listener.accept()
+            except OSError:
+                return  # closed
+            try:
                 server = socket.create_connection(self._upstream)
             except OSError:
-                return  # closed, or the node is gone: whoever connects next finds out
+                client.close()  # the node is down: whoever asked is told so, and asks again
+                continue
             self._sockets += [client, server]
             threading.Thread(target=self._requests, args=(client, server), daemon=True).start()
             threading.Thread(target=self._answers, args=(server, client), daemon=True).start()

@@ -1,0 +1,20 @@
+"""Every corner, by importing the files that enter them."""
+
+from __future__ import annotations
+
+import corners_ending
+import corners_init
+import corners_last_epochs
+import corners_offsets
+import corners_partition
+import corners_restarts
+import corners_verification
+import corners_versions
+from corner import CORNERS
+
+__all__ = ["CORNERS", "FILES"]
+
+FILES = (
+    corners_init, corners_last_epochs, corners_ending, corners_partition, corners_verification, corners_offsets,
+    corners_restarts, corners_versions,
+)  # fmt: skip
