@@ -40,9 +40,9 @@ def record(
         raise click.UsageError("name log directories, or --clients FILE, or both")
     if protocol == "transactions":
         _transactions(log_dirs, clients, out, topics, quiet_end, kafka_version, json_file)
+    elif not log_dirs:
+        _ids_alone(clients, out, json_file)
     else:
-        if not log_dirs:
-            raise click.UsageError("producer id blocks are recorded from the controllers' log directories: name them")
         _id_blocks(log_dirs, clients, out, block_size, kafka_version, json_file)
     errors.print(f"written to {out}; check it with: fencepost replay {out}", markup=False)
     return 0
@@ -59,6 +59,17 @@ def _id_blocks(
         console.print(line, markup=False)
     if json_file is not None:
         write_json(json_file, {"events": summary.counts, "unanswered": summary.unanswered, "notes": summary.notes})
+
+
+def _ids_alone(clients: Path | None, out: Path, json_file: Path | None) -> None:
+    """What clients were given says whether ids are unique, and nothing of blocks."""
+    from fencepost.proofs.recording import read_observations, record_observations
+
+    assert clients is not None, "asked for before"
+    counts = record_observations(read_observations(clients), out)
+    console.print(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing", markup=False)
+    if json_file is not None:
+        write_json(json_file, {"events": counts})
 
 
 def _transactions(

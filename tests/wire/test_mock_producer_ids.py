@@ -4,7 +4,7 @@ import json
 
 import pytest
 from fencepost.proofs.cli import fencepost
-from fencepost.proofs.recording import Observation, collect_producer_ids, record_observations
+from fencepost.proofs.recording import Observation, collect_producer_ids, record_observations, write_observations
 from fencepost.proofs.replay import replay
 from fencepost.properties.history.id_blocks import PROPERTIES
 from mock import MockCluster
@@ -39,11 +39,15 @@ def test_what_clients_cannot_know_is_unknown(of_the_mock):
     assert set(unknown) == set(PROPERTIES) - {"ids_unique"}
 
 
+def run(*words):
+    """The command line in this process; its exit code."""
+    return fencepost.main([str(word) for word in words], prog_name="fencepost", standalone_mode=False)
+
+
 def test_replay_fails_on_the_command_line(of_the_mock, tmp_path):
     """Exit code 1, and the property by name."""
     report = tmp_path / "report.json"
-    words = ["replay", str(of_the_mock), "--no-spark", "--json", str(report)]
-    assert fencepost.main(words, prog_name="fencepost", standalone_mode=False) == 1
+    assert run("replay", of_the_mock, "--no-spark", "--json", report) == 1
     assert list(json.loads(report.read_text())["violations"]) == ["ids_unique"]
 
 
@@ -54,6 +58,16 @@ def test_ids_given_once_hold(tmp_path):
     report = replay(tmp_path / "history")
     assert report.holds
     assert report.judged["ids_unique"] == DRAWS
+
+
+def test_clients_alone_are_recorded_on_the_command_line(tmp_path):
+    """`fencepost record` without log directories: the file of observations becomes a history that is found wanting."""
+    twice = [Observation(time_us=n, broker=n % 2, producer_id=n % 9, thread=0) for n in range(10)]
+    write_observations(tmp_path / "clients.jsonl", twice)
+    told = tmp_path / "told.json"
+    assert run("record", "--clients", tmp_path / "clients.jsonl", "--out", tmp_path / "made", "--json", told) == 0
+    assert json.loads(told.read_text()) == {"events": {"id_handed_out": 10}}
+    assert set(replay(tmp_path / "made").violations) == {"ids_unique"}
 
 
 def test_refusals_and_faults_are_kept(tmp_path):
