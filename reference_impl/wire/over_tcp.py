@@ -10,31 +10,29 @@ system has a transactional id, groups and partitions of its own, and numbers eve
 import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Protocol
 
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.transactions.admin import Admin
 from fencepost.reference_impl.transactions.clients import ClientSide
-from fencepost.reference_impl.transactions.config import EPOCH_MAX, Config, parse
+from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.consumer import Reader
 from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment, partition_name
 from fencepost.reference_impl.transactions.events import Event
 from fencepost.reference_impl.transactions.producer import Producer
-from fencepost.reference_impl.wire.brokers import TRANSACTION, Brokers, connect
+from fencepost.reference_impl.wire.brokers import TRANSACTION, connect
 from fencepost.reference_impl.wire.connection import NoAnswer
 from fencepost.reference_impl.wire.fetching import FetchedLog, FetchedOffsets
 from fencepost.reference_impl.wire.names import Names
 from fencepost.reference_impl.wire.patience import Patience
-from fencepost.reference_impl.wire.pool import Pool, Returned
+from fencepost.reference_impl.wire.pool import Returned, shared_pool
 from fencepost.reference_impl.wire.remote import TRY_AGAIN, Line, Remote
 from fencepost.reference_impl.wire.requests import Codec
 from fencepost.reference_impl.wire.schemas import build
 from fencepost.reference_impl.wire.timed_log import TimedLog
+from fencepost.reference_impl.wire.wire_config import SCALE, WireConfig, split, transaction_timeout
 
-SCALE = 100  # virtual milliseconds in a real one, where real time has to pass
-LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long
 APPEND_MS = 2_000
 SETTLED_S = 10.0  # how long the end of a transaction may take, once it is decided
 PAUSE_S = 0.002
@@ -46,25 +44,6 @@ class Control(Protocol):
     """What the owner of the brokers can do to them; returns when they answer again."""
 
     def fail_over(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class WireConfig:
-    """The keys of the configuration that are not the reference implementation's."""
-
-    bootstrap: str = ""  # host:port,…
-    collapse: bool = False  # answers that only say "try again" are tried again before they are seen
-    timeouts: bool = False  # transactions time out, in real time, a hundred times as fast as they say
-    answer_timeout_ms: int = 6_000  # real: how long a broker may be silent
-
-    def __post_init__(self) -> None:
-        if not self.bootstrap or not isinstance(self.bootstrap, str):
-            raise ValueError("config bootstrap is missing: pass the brokers as host:port,…")
-        for name in ("collapse", "timeouts"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"config {name}={getattr(self, name)!r}: must be True or False")
-        if not isinstance(self.answer_timeout_ms, int) or self.answer_timeout_ms < 1:
-            raise ValueError(f"config answer_timeout_ms={self.answer_timeout_ms!r}: must be a whole number, at least 1")
 
 
 class WireSystem(ClientSide):
@@ -79,7 +58,7 @@ class WireSystem(ClientSide):
         self.control = control
         self.brokers = connect(wire.bootstrap, wire.answer_timeout_ms / 1000)
         versions = self.brokers.offered.negotiate(config.mode)
-        pool = _pool(self.brokers)
+        pool = shared_pool(self.brokers)
         self.names = Names(pool.fresh_name(), pool.take(config.partitions))
         codec = Codec(versions, self.names, partial(transaction_timeout, config, wire), APPEND_MS)
         self.line = Line(self.brokers, codec, wire.collapse)
@@ -185,32 +164,8 @@ class WireSystem(ClientSide):
 
 
 def over_tcp(config: Mapping[str, Any], control: Control | None = None) -> WireSystem:
-    """A driven system on the brokers at `config["bootstrap"]`; other keys: `WireConfig`, `transactions.config.Config`.
+    """A driven system on the brokers at `config["bootstrap"]`; keys: `WireConfig` and `transactions.config.Config`.
 
     Raises ValueError for a configuration that cannot be, WireError if no broker answers or the mode is not spoken.
     """
-    ours = {each.name for each in fields(WireConfig)}
-    wire = WireConfig(**{key: value for key, value in config.items() if key in ours})
-    checked = parse({key: value for key, value in config.items() if key not in ours})
-    if checked.max_epoch != EPOCH_MAX:
-        raise ValueError(
-            f"config max_epoch={checked.max_epoch}: over TCP the epochs end where Kafka's do, at {EPOCH_MAX}"
-        )
-    return WireSystem(checked, wire, control)
-
-
-def transaction_timeout(config: Config, wire: WireConfig, asked_ms: int) -> int:
-    """What a broker is told instead of a client's transaction time-out; one that is too long stays so (error 50)."""
-    if asked_ms > config.max_transaction_timeout_ms:
-        return asked_ms
-    return max(1, asked_ms // SCALE) if wire.timeouts else LONG_MS
-
-
-_POOLS: weakref.WeakKeyDictionary[Brokers, Pool] = weakref.WeakKeyDictionary()
-
-
-def _pool(brokers: Brokers) -> Pool:
-    pool = _POOLS.get(brokers)
-    if pool is None:
-        pool = _POOLS[brokers] = Pool(brokers)
-    return pool
+    return WireSystem(*split(config), control)

@@ -157,3 +157,14 @@ class Pool:
         except NoAnswer:
             self._brokers.forget()
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+_POOLS: dict[Brokers, Pool] = {}
+
+
+def shared_pool(brokers: Brokers) -> Pool:
+    """The one pool of a cluster, which lives as long as the process."""
+    pool = _POOLS.get(brokers)
+    if pool is None:
+        pool = _POOLS[brokers] = Pool(brokers)
+    return pool

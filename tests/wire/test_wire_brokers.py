@@ -9,8 +9,8 @@ from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.wire import over_tcp
 from fencepost.reference_impl.wire.brokers import connect
 from fencepost.reference_impl.wire.connection import NoAnswer
-from fencepost.reference_impl.wire.over_tcp import LONG_MS, WireConfig, transaction_timeout
 from fencepost.reference_impl.wire.patience import Patience
+from fencepost.reference_impl.wire.wire_config import LONG_MS, WireConfig, transaction_timeout
 from mock import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
 from wire_driving import settle, told, transaction
 
