@@ -196,13 +196,13 @@ def test_partitions_left_open_come_back(v2: dict[str, Any]) -> None:
 def test_transactions_time_out(v2: dict[str, Any]) -> None:
     """With `timeouts` a transaction lives for a hundredth of its time-out; then its records are gone, and its end is
     refused (txn.18)."""
-    system = ready(v2, timeouts=True, transaction_timeout_ms=30_000)
+    system = ready(v2, timeouts=True, transaction_timeout_ms=100_000)
     open_transaction(system, 0, 0)
     assert system.read(0, 0) == []
     assert system.drain_events()[-1].upto == 0
     before = time.monotonic()
-    system.advance(60_000)
-    assert 0.2 < time.monotonic() - before < 5
+    system.advance(300_000)
+    assert 0.3 < time.monotonic() - before < 3, "until it is over, and no longer than three seconds"
     assert system.read(0, 0) == []
     assert system.drain_events()[-1].upto == 2, "the record and its abort marker"
     system.commit(0)
