@@ -1,0 +1,52 @@
+"""Newcomers as a call of the machines: they come, break nothing that is right, and give away who repeats a pair."""
+
+import pytest
+from fencepost.proofs.agreement import agree
+from fencepost.properties.transactions.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.machine_newcomers import with_newcomers
+from fencepost.reference_impl.wire.prompt import prompt
+
+PROMPT = "fencepost.reference_impl.wire.prompt:prompt"
+LIFE = 40  # epochs until they come again
+
+
+class Forgetful:
+    """A cluster whose epochs begin anew after forty, which takes more instances than other programs have."""
+
+    def __init__(self, system):
+        self.system = system
+
+    def __getattr__(self, name):
+        return getattr(self.system, name)
+
+    def drain_events(self):
+        shown = self.system.drain_events()
+        return [e._replace(epoch=e.epoch % LIFE) if e.kind == "init_taken" and e.epoch > 0 else e for e in shown]
+
+
+def forgetful(config):
+    """Handed out twice: (id 0, epoch 0)."""
+    return Forgetful(prompt(config))
+
+
+def test_newcomers_come_and_break_nothing():
+    """They are among the calls, and the model is not followed any further."""
+    report = agree(PROMPT, protocol=with_newcomers(OVER_THE_WIRE, 4), variant="v2", max_examples=4, seed=2)
+    assert report.verdict == "holds", str(report.failure) + "\n" + report.program
+    assert any("newcomers" in reason for reason in report.coverage.beyond)
+
+
+@pytest.mark.parametrize(("count", "verdict"), [(LIFE // 2, "holds"), (LIFE + 1, "violated")])
+def test_repeated_pair_is_found_by_enough_of_them(count, verdict):
+    """So many see it that two of them are given the same pair (P7), as a program of one call."""
+    protocol = with_newcomers(OVER_THE_WIRE, count)
+    report = agree(forgetful, protocol=protocol, variant="v1", promises={"txn.P7"}, max_examples=6, steps=8, seed=1)
+    assert report.verdict == verdict
+    if verdict == "violated":
+        assert (
+            report.failure.promise
+            == f"txn.P7: of {count} producers, one after another, two are given the same id and epoch"
+        )
+        assert report.failure.calls == 1
+        with pytest.raises(AssertionError, match=r"txn\.P7"):
+            exec(report.program, {"factory": forgetful})
