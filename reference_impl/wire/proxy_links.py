@@ -114,6 +114,8 @@ class Link:
     is_held: bool = False
     is_answer_held: bool = False
     is_gone: bool = False  # the client
+    is_dead: bool = False  # the connection to the broker, once there was one
+    released: Exchange | None = None  # it was held, and is no more
 
     def take(self, frame: bytes) -> None:
         """A request from the client."""
@@ -124,22 +126,17 @@ class Link:
         """Send on what may be sent to the broker."""
         while self.asked and not self.is_held and self.broker is not None:
             exchange = self.asked[0]
-            if not self.decisions.on_request(self, exchange):
+            if exchange is not self.released and not self.decisions.on_request(self, exchange):
                 self.is_held = True
                 return
-            self._forward(exchange)
-
-    def _forward(self, exchange: Exchange) -> None:
-        self.asked.remove(exchange)
-        if self.broker is not None:
-            self.waiting[exchange.request.correlation_id] = exchange
-            self.broker.write(exchange.request.frame)
+            if exchange in self.asked:  # else it was answered, or forgotten, just now
+                self.asked.remove(exchange)
+                self.waiting[exchange.request.correlation_id] = exchange
+                self.broker.write(exchange.request.frame)
 
     def go_on(self, exchange: Exchange) -> None:
-        """What was held may go to the broker."""
-        self.is_held = False
-        if exchange in self.asked:
-            self._forward(exchange)
+        """What was held may go to the broker, as soon as that is reached."""
+        self.is_held, self.released = False, exchange
         self.push()
 
     def forget(self, exchange: Exchange) -> None:
@@ -184,6 +181,15 @@ class Link:
             self._deliver(exchange)
         self.pull()
 
+    def ask_again(self, exchange: Exchange) -> None:
+        """The answer that is held says "later": throw it away, and send the request once more."""
+        if exchange in self.told and self.broker is not None:
+            self.told.remove(exchange)
+            self.is_answer_held = False
+            self.waiting[exchange.request.correlation_id] = exchange
+            self.broker.write(exchange.request.frame)
+            self.pull()
+
     def client_lost(self) -> None:
         """The client has closed its socket. What is held stays; what waits behind it was never sent."""
         if self.is_gone:
@@ -196,7 +202,7 @@ class Link:
 
     def broker_lost(self) -> None:
         """The broker has closed its socket: the client gets what has been answered, and then the same."""
-        self.broker = None
+        self.broker, self.is_dead = None, True
         for exchange in (*self.waiting.values(), *list(self.asked)[self.is_held :]):  # what is held can go elsewhere
             exchange.tell(None)
         if self.client is not None and not self.is_answer_held:

@@ -54,6 +54,7 @@ class ProxyLoop:
         self.timeout_s = timeout_s
         self._servers = parse_servers(bootstrap)
         self._watch = watch
+        self.gate: Callable[[Exchange], Met | None] | None = None  # for requests that no rule meets; set before use
         self._rewriting = Rewriting(self._local_port, at_most or {})
         self._ports: dict[tuple[str, int], int] = {}
         self._rules: list[Met] = []
@@ -102,15 +103,20 @@ class ProxyLoop:
         exchange = Exchange(next(self._exchange_numbers), link.number, request, now_us())
         if self._watch is not None:
             self._watch.requested(exchange)
-        if self._rules:
-            with self._lock:
-                rule = next((each for each in self._rules if each.meant.covers(request)), None)
-                if rule is not None:
-                    self._rules.remove(rule)
-            if rule is not None:
-                self._met[exchange.number] = rule
-                rule.meet(link, exchange)
+        rule = self._rule(request) if self._rules else None
+        if rule is None and self.gate is not None:
+            rule = self.gate(exchange)
+        if rule is not None:
+            self._met[exchange.number] = rule
+            rule.meet(link, exchange)
         return exchange
+
+    def _rule(self, request: Request) -> Met | None:
+        with self._lock:
+            rule = next((each for each in self._rules if each.meant.covers(request)), None)
+            if rule is not None:
+                self._rules.remove(rule)
+        return rule
 
     def on_request(self, link: Link, exchange: Exchange) -> bool:
         """Whether it may go to the broker now."""
@@ -118,14 +124,13 @@ class ProxyLoop:
         if refusal is not None and link.client is not None:
             link.client.write(refusal)
             link.asked.remove(exchange)
-            self.soon(lambda: link.go_on(exchange))
-            return False
+            return True
         rule = self._met.get(exchange.number)
         return rule is None or rule.at_request()
 
     def on_answer(self, link: Link, exchange: Exchange) -> bool:
         """Whether its answer may go to the client now."""
-        rule = self._met.pop(exchange.number, None)
+        rule = self._met.get(exchange.number)
         return rule is None or rule.at_answer()
 
     def rewrite(self, exchange: Exchange, frame: bytes) -> bytes:
@@ -134,6 +139,7 @@ class ProxyLoop:
 
     def answered(self, exchange: Exchange) -> None:
         """The answer goes to the client."""
+        self._met.pop(exchange.number, None)
         if self._watch is not None:
             self._watch.answered(exchange, now_us())
 
@@ -197,6 +203,7 @@ class ProxyLoop:
             async with asyncio.timeout(self.timeout_s):
                 await self._loop.create_connection(lambda: pipe, *link.address)
         except OSError:  # TimeoutError is one
+            link.is_dead = True
             link.cut()
             return
         link.broker = pipe

@@ -135,7 +135,7 @@ class Held(Met):
         link, exchange = self._link, self._exchange
         if link is None or exchange is None:
             return
-        if link.broker is not None:
+        if not link.is_dead:
             link.go_on(exchange)
         else:
             self._proxy.send_afresh(link.address, exchange.request, self._tell)

@@ -8,7 +8,7 @@ The words are those of a history of transactions (`transactions/events.py`), the
 client has sent what has come here, and has been told what has left here. Copies that the proxy sends are no client's
 doing, and no events. A client is known by its client id, so each instance must have one of its own. Not on the wire,
 and so told by whoever runs the clients (`tell`): client_stopped, client_failed, and what readers got.
-txn_begun comes before the first request of a transaction: one that asks nobody for anything does not show.
+txn_begun comes before the first request of a transaction, unless `begin` has told of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from fencepost.reference_impl.transactions.errors import RETRIABLE
 from fencepost.reference_impl.wire.proxy_batches import Numbers, Sent, commit_error, committed, produce_results
-from fencepost.reference_impl.wire.proxy_frames import decoded
+from fencepost.reference_impl.wire.proxy_frames import Request, decoded
 from fencepost.reference_impl.wire.proxy_links import Exchange, now_us
 
 Event = dict[str, Any]
@@ -37,12 +37,15 @@ class Instance:
         self.number = number
         self.txn_id = txn_id
         self.txn = -1
+        self.pair: Pair = (-1, -1)
+        self.latest: dict[int, tuple[int, int, int]] = {}  # by record: its request, transaction and partition
         self.txn_of: dict[tuple[object, ...], int] = {}  # by record, producer id and epoch: retries come late
 
 
 class Sniffer:
     """A watcher for `Proxy`. `places`: partitions as (topic, partition) and, behind them, groups as (group,), in the
-    order of their numbers; what goes elsewhere is not shown. `admins`: client ids that only fence.
+    order of their numbers; what goes elsewhere is not shown. `admins`: client ids that only fence. `shows_failures`: an
+    error that is not retriable is record_failed; else it is only what `fail` says.
     """
 
     def __init__(
@@ -51,7 +54,9 @@ class Sniffer:
         *,
         admins: Collection[str] = (),
         txn_ids: Sequence[str] = (),
+        shows_failures: bool = True,
     ) -> None:
+        self._shows_failures = shows_failures
         self._partitions = {place: number for number, place in enumerate(places)}
         self._admins = admins
         self._txn_ids = {name: number for number, name in enumerate(txn_ids)}
@@ -60,6 +65,7 @@ class Sniffer:
         self._records = Numbers()
         self._requests, self._txns = itertools.count(), itertools.count()
         self._waiting: dict[int, Told] = {}  # by exchange
+        self.numbers: dict[int, int] = {}  # by exchange: the request that it is in the events, the first if several
         self._handlers = {
             PRODUCE: self._produce,
             INIT: self._init,
@@ -80,6 +86,35 @@ class Sniffer:
         """An event that does not show on the wire, now."""
         self._events.append({"time_us": now_us(), "kind": kind, **columns})
 
+    def start(self, client_id: str, txn_id: str) -> int:
+        """An instance starts that has not asked for anything yet; its number."""
+        return self._known(client_id, txn_id, now_us()).number
+
+    def begin(self, client_id: str) -> None:
+        """beginTransaction() has returned: nobody else is told."""
+        client = self._instances[client_id]
+        self._begin(client, now_us(), client.pair)
+
+    def end(self, client_id: str, outcome: int) -> None:
+        """The end of a transaction has returned; if EndTxn was not needed for that, nothing else shows it."""
+        client = self._instances[client_id]
+        if client.txn >= 0:
+            self._emit(now_us(), "end_told", client, -1, client.pair, txn=client.txn, outcome=outcome)
+            client.txn = -1
+
+    def fail(self, client_id: str, record: int, error: int) -> None:
+        """The library has given a record up. One that has never left is nobody's."""
+        client = self._instances[client_id]
+        if record in client.latest:
+            request, txn, partition = client.latest[record]
+            self._emit(
+                now_us(), "record_failed", client, request, txn=txn, partition=partition, record=record, error=error
+            )
+
+    def partition(self, place: tuple[str, int] | tuple[str]) -> int:
+        """The number of a partition, or group; -1 if it has none."""
+        return self._partitions.get(place, -1)
+
     def client(self, client_id: str) -> int:
         """The number of a client that has been seen. Raises KeyError if it has not."""
         return self._instances[client_id].number
@@ -92,7 +127,8 @@ class Sniffer:
         handler = self._handlers.get(request.api_key)
         txn_id = request.transactional_id if handler is not None else None
         if handler is not None and txn_id is not None:
-            self._waiting[exchange.number] = handler(self._instance(exchange, txn_id), exchange)
+            client = self._known(request.client_id, txn_id, exchange.time_us)
+            self._waiting[exchange.number] = handler(client, exchange)
 
     def answered(self, exchange: Exchange, time_us: int) -> None:
         """Its answer goes to the client."""
@@ -109,7 +145,7 @@ class Sniffer:
     # -- one API each: what is asked, and what to do with the answer
 
     def _init(self, client: Instance, exchange: Exchange) -> Told:
-        asked, request = exchange.request.payload, next(self._requests)
+        asked, request = exchange.request.payload, self._number(exchange)
         pair = int(getattr(asked, "producer_id", -1)), int(getattr(asked, "producer_epoch", -1))
         self._emit(exchange.time_us, "init_sent", client, request, pair, txn_id=client.txn_id)
         is_admin = exchange.request.client_id in self._admins
@@ -121,7 +157,7 @@ class Sniffer:
             elif error not in RETRIABLE:
                 self._emit(time_us, "fence_told", client, request, given, txn_id=client.txn_id, error=error)
             if not error:
-                client.txn = -1
+                client.txn, client.pair = -1, given
 
         return told
 
@@ -134,8 +170,8 @@ class Sniffer:
         else:
             topics = getattr(asked, "v3_and_below_topics", ())
             places = [(str(topic.name), int(number)) for topic in topics for number in topic.partitions]
-        self._begin(client, exchange, pair)
-        requests = [(place, self._partitions[place], next(self._requests)) for place in places if self._shows(place)]
+        self._begin(client, exchange.time_us, pair)
+        requests = [(place, self._partitions[place], self._number(exchange)) for place in places if self._shows(place)]
         txn = client.txn
         for _, partition, request in requests:
             self._emit(
@@ -157,9 +193,10 @@ class Sniffer:
                 continue
             key = each[:4]
             if key not in client.txn_of:
-                self._begin(client, exchange, (each.producer_id, each.epoch))
+                self._begin(client, exchange.time_us, (each.producer_id, each.epoch))
             txn = client.txn_of.setdefault(key, client.txn)
-            sent.append((each, next(self._requests), txn))
+            sent.append((each, self._number(exchange), txn))
+            client.latest[each.record] = sent[-1][1], txn, self._partitions[each.place]
             self._emit(
                 exchange.time_us, "record_sent", client, sent[-1][1], (each.producer_id, each.epoch),
                 txn_id=client.txn_id, txn=txn, partition=self._partitions[each.place], record=each.record,
@@ -175,15 +212,15 @@ class Sniffer:
                 if error in (0, DUPLICATE_SEQUENCE_NUMBER):
                     offset = offset + each.index if offset >= 0 else -1
                     self._emit(time_us, "record_acked", client, request, **where, offset=offset)
-                elif error not in RETRIABLE:
+                elif error not in RETRIABLE and (self._shows_failures or is_offsets):
                     self._emit(time_us, "record_failed", client, request, **where, error=error)
 
         return told
 
     def _end(self, client: Instance, exchange: Exchange) -> Told:
-        asked, request = exchange.request.payload, next(self._requests)
+        asked, request = exchange.request.payload, self._number(exchange)
         pair, outcome = _pair_of(asked), int(asked.committed)
-        self._begin(client, exchange, pair)
+        self._begin(client, exchange.time_us, pair)
         txn = client.txn
         self._emit(exchange.time_us, "end_sent", client, request, pair, txn_id=client.txn_id, txn=txn, outcome=outcome)
 
@@ -195,25 +232,29 @@ class Sniffer:
             given = given if given[1] >= 0 or error else pair
             self._emit(time_us, "end_told", client, request, given, txn=txn, outcome=outcome, error=error)
             if not error and client.txn == txn:
-                client.txn = -1
+                client.txn, client.pair = -1, given
 
         return told
 
     # -- in short
 
-    def _instance(self, exchange: Exchange, txn_id: str) -> Instance:
-        client_id = exchange.request.client_id
+    def _known(self, client_id: str, txn_id: str, time_us: int) -> Instance:
         if client_id not in self._instances:
             number = self._txn_ids.setdefault(txn_id, len(self._txn_ids))
             instance = self._instances[client_id] = Instance(len(self._instances), number)
             if client_id not in self._admins:
-                self._emit(exchange.time_us, "client_started", instance, txn_id=number)
+                self._emit(time_us, "client_started", instance, txn_id=number)
         return self._instances[client_id]
 
-    def _begin(self, client: Instance, exchange: Exchange, pair: Pair) -> None:
+    def _begin(self, client: Instance, time_us: int, pair: Pair) -> None:
         if client.txn < 0:
             client.txn = next(self._txns)
-            self._emit(exchange.time_us, "txn_begun", client, -1, pair, txn_id=client.txn_id, txn=client.txn)
+            self._emit(time_us, "txn_begun", client, -1, pair, txn_id=client.txn_id, txn=client.txn)
+
+    def _number(self, exchange: Exchange) -> int:
+        number = next(self._requests)
+        self.numbers.setdefault(exchange.number, number)
+        return number
 
     def _shows(self, place: tuple[str, int] | tuple[str]) -> bool:
         return place in self._partitions
@@ -249,3 +290,23 @@ def _add_error(answer: Any, place: tuple[str, int] | tuple[str]) -> int:
             if (str(topic.name), int(each.partition_index)) == place:
                 return int(each.partition_error_code)
     return 0
+
+
+def errors_of(answer: Any) -> list[int]:
+    """The error codes in an answer to a request of the transaction protocol."""
+    if hasattr(answer, "error_code"):
+        return [int(answer.error_code)]
+    if hasattr(answer, "responses"):
+        return [error for error, _ in produce_results(answer).values()]
+    if hasattr(answer, "results_by_topic_v3_and_below"):
+        topics = answer.results_by_topic_v3_and_below
+        return [int(each.partition_error_code) for topic in topics for each in topic.results_by_partition]
+    return [commit_error(answer)] if hasattr(answer, "topics") else []
+
+
+def partition_of(sniffer: Sniffer, request: Request) -> int:
+    """The number of the first partition, or group, that a Produce or TxnOffsetCommit is about."""
+    if request.api_key == COMMIT_OFFSETS:
+        return sniffer.partition((str(request.payload.group_id),))
+    topic = request.payload.topic_data[0]
+    return sniffer.partition((str(topic.name), int(topic.partition_data[0].index)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -279,3 +280,14 @@ def test_its_threads_end_with_it(mock: MockCluster) -> None:
             held.wait()
     assert "fencepost-proxy" not in {thread.name for thread in threading.enumerate()}
     proxy.close()
+
+
+def test_an_unknown_version_of_api_versions(proxy: Proxy) -> None:
+    """A client that is newer than kio is answered as old brokers do: error 35, and the versions that are known."""
+    with connected(proxy) as through:
+        through._socket.sendall(struct.pack(">ihhihc", 11, 18, 99, 7, 1, b"x"))
+        (length,) = struct.unpack(">i", through._read(4))
+        correlation, error, count, key, low, high = struct.unpack(">ihihhh", through._read(length))
+        assert (correlation, error, count, key, low) == (7, 35, 1, 18, 0)
+        assert high >= 3
+        assert through.call(init("t")).error_code == 0
