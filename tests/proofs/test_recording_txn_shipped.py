@@ -47,7 +47,7 @@ def test_three_are_there() -> None:
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_a_recording_holds(name: str) -> None:
-    """33 of 46 properties are decidable, each is judged on something and holds; the others, and the model, say why not."""
+    """33 of 46 properties are decidable, each judged on something and holding; the others say why not."""
     manifest = Manifest.read(Location.of(SHIPPED[name]))
     report = replay(SHIPPED[name], cores=1, further={"conformance": conformance_of(manifest)})
     assert report.holds
