@@ -8,8 +8,10 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.agreement import agree
 from fencepost.properties.transactions.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.machine_newcomers import with_newcomers
+from fencepost.reference_impl.wire.beside import beside_reference
 from fencepost.reference_impl.wire.over_tcp import over_tcp
 from fencepost.reference_impl.wire.prompt import prompt
+from fencepost.reference_impl.wire.sides import Difference
 from mock import MockCluster
 
 WITHOUT_CHANCE = replace(OVER_THE_WIRE, tries=1)  # but for its ids, the mock does the same every time
@@ -66,6 +68,19 @@ def test_ids_are_handed_out_twice(mock):
     assert report.failure.promise.startswith("txn.P7: ")
     assert report.failure.calls == 1
     with MockCluster() as other, pytest.raises(AssertionError, match=r"txn\.P7"):
+        exec(report.program.replace(mock.bootstrap, other.bootstrap), {})
+
+
+def test_mock_is_another_than_the_reference(mock):
+    """Driven beside the reference implementation it differs within a handful of calls: nobody is fenced (txn.1)."""
+    report = agree(
+        beside_reference, protocol=WITHOUT_CHANCE, variant="v1", promises=frozenset(), max_examples=5,
+        config={"bootstrap": mock.bootstrap},
+    )  # fmt: skip
+    assert report.verdict == "violated"
+    assert report.failure.calls == 5
+    assert "epoch is 0 over the wire, 1 in the reference" in str(report.failure)
+    with MockCluster() as other, pytest.raises(Difference, match="epoch is 0 over the wire, 1 in the reference"):
         exec(report.program.replace(mock.bootstrap, other.bootstrap), {})
 
 
