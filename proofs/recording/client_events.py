@@ -159,8 +159,8 @@ def _header(said: dict[str, Any]) -> Header:
     known = {each.name for each in fields(Header)}
     if strange := sorted(said.keys() - known):
         raise ValueError(f"a header has no {strange[0]!r} (it has: {', '.join(sorted(known))})")
-    header = Header(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
-    header = Header(**{**asdict(header), "partitions": tuple(tuple(each) for each in header.partitions)})
+    fitting: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+    header = Header(**fitting | {"partitions": tuple(tuple(each) for each in fitting.get("partitions", ()))})
     for each in header.partitions:
         if [type(part) for part in each] != [str, int, int]:
             raise ValueError(f"partition {list(each)} is not [topic, partition, first offset]")

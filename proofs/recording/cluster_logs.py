@@ -31,7 +31,7 @@ class ClusterLogs:
     transaction_log: tuple[Committed, ...]
     bytes_read: int
     notes: tuple[str, ...]
-    grew: bool  # a file that was read had more in it afterwards
+    changed: bool  # what was read was written to, or deleted, meanwhile
 
     @property
     def all(self) -> tuple[Committed, ...]:
@@ -69,13 +69,14 @@ def read_cluster(
         transaction_log=tuple(part for part in parts if part.place.topic == TRANSACTION_LOG),
         bytes_read=sum(len(segment.content) for segment in read),
         notes=(*notes, *(note for part in parts for note in part.notes)),
-        grew=any(_grew(copy) for copies in replicas for copy in copies),
+        changed=any(_changed(copy) for copies in replicas for copy in copies),
     )
 
 
-def _grew(replica: Replica) -> bool:
+def _changed(replica: Replica) -> bool:
     last, files = replica.segments[-1], list(replica.folder.glob("*.log"))
-    return last.file.stat().st_size > len(last.content) or len(files) > len(replica.segments)
+    now = last.file.stat().st_size if last.file.exists() else -1
+    return now != len(last.content) or len(files) != len(replica.segments)
 
 
 def _check_one_cluster(dirs: Sequence[LogDir]) -> None:

@@ -61,10 +61,10 @@ class Sources:
         if logs.transaction_log and all(part.whole for part in logs.transaction_log):
             observable |= {*OF_COORDINATOR}
         unfinished = [name for each in logged for name in each.unfinished]
-        restless = bool(unfinished) or logs.grew
+        restless = bool(unfinished) or logs.changed
         if unfinished:
             notes.append(f"transactional id {unfinished[0]!r} was being ended when the log was read")
-        if logs.grew:
+        if logs.changed:
             notes.append("the logs were written to while they were read")
         return cls(sources, names, observable, _mode(logged), restless, notes)
 

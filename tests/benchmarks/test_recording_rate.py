@@ -33,7 +33,7 @@ SIZES = [pytest.param(12_000_000, id="12 MB"), pytest.param(110_000_000, id="110
 
 
 def repeated(unit: Path, size: int) -> bytes:
-    """At least `size` bytes of the batches of a real segment, over and over; the n-th time producer ids are n higher."""
+    """At least `size` bytes of a real segment's batches, over and over; the n-th time producer ids are n higher."""
     content, begins = unit.read_bytes(), np.array(starts(unit))
     records = read_segment(unit, 0).last_offsets[-1] + 1
     times = -(-size // len(content))

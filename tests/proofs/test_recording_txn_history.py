@@ -14,7 +14,7 @@ from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.properties.history import transactions
 from fencepost.properties.history.transaction_events import Kind
 from kio.records.readers import read_batch
-from transaction_logs import REAL, TOPIC, marker, real_logs, segment, sent, starts, state, write_log
+from transaction_logs import REAL, TOPIC, batch, marker, real_logs, segment, sent, starts, state, write_log
 
 CLIENTS = REAL / "clients.jsonl"
 TYPE_AT = 61 + 5 + 3  # of a marker: behind the header, the record's first five bytes, and the key's first three
@@ -243,3 +243,57 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str],
     assert ran.code == 2
     assert line in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_two_directories_of_a_node_are_one_node(tmp_path: Path) -> None:
+    """Partitions may be spread over several disks; and whoever waits is told of each segment and its size."""
+    write_log(tmp_path / "disk-1", "t-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
+    write_log(tmp_path / "disk-2", "t-1", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
+    seen: list[tuple[str, int]] = []
+    told = record_transactions(
+        [tmp_path / "disk-1", tmp_path / "disk-2"], None, tmp_path / "out",
+        progress=lambda file, size: seen.append((file.parent.name, size)),
+    )  # fmt: skip
+    assert told.nodes == (1,)
+    assert told.counts == {"batch_appended": 2, "marker_appended": 2}
+    assert [name for name, _ in seen] == ["t-0", "t-1"]
+    assert sum(size for _, size in seen) == told.bytes_read
+
+
+def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
+    """What only v2 promises is unknown then, and what v2 may do is no violation."""
+    v1 = [state(n, "a", (7, 0), each) for n, each in enumerate([0, 1, 2, 4])]
+    v2 = [
+        state(n, "b", (8, epoch), each, version=1)
+        for n, (epoch, each) in enumerate([(0, 0), (0, 1), (1, 2), (1, 4), (2, 3)], 4)
+    ]
+    write_log(tmp_path / "n", "__transaction_state-0", v1 + v2)
+    told, report = recorded([tmp_path / "n"], None, tmp_path / "out")
+    assert told.manifest.config["mode"] == "mixed"
+    assert "clients of transaction.version 2 and of older ones are mixed" in told.notes
+    assert told.undecidable["ends_bump_epoch"] == "mode mixed does not promise it"
+    assert report.holds
+    assert report.judged["states_follow_on"] == 7
+
+
+def test_one_log_has_an_order(tmp_path: Path) -> None:
+    """With nothing to merge, the order of steps is real; with two logs it is not."""
+    write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
+    assert record_transactions([tmp_path / "n"], None, tmp_path / "one").manifest.ordered
+    write_log(tmp_path / "n", "t-1", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
+    assert not record_transactions([tmp_path / "n"], None, tmp_path / "two").manifest.ordered
+
+
+def test_events_stand_in_log_order_whatever_the_clocks_say(tmp_path: Path) -> None:
+    """Batches carry their producers' times: a clock that goes back, or is far off, changes nothing in a log."""
+    times = [5_000, 1_000, 2**62, 2_000]
+    rows = [
+        batch(n, [(None, b"x")], producer=(7, 0), sequence=n, attributes=16, time_ms=each)
+        for n, each in enumerate(times)
+    ]
+    write_log(tmp_path / "n", "t-0", rows)
+    _, report = recorded([tmp_path / "n"], None, tmp_path / "out")
+    assert report.holds
+    table = pq.read_table(tmp_path / "out" / "part-00000.parquet").to_pydict()
+    assert table["offset"] == [0, 1, 2, 3]
+    assert table["time_us"] == sorted(table["time_us"])

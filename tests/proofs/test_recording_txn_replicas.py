@@ -149,7 +149,7 @@ def test_real_logs_are_of_one_length(tmp_path: Path) -> None:
     assert len(logs.data) == 8
     assert all(part.whole and part.end == part.replica.end for part in logs.all)
     assert not logs.notes
-    assert not logs.grew
+    assert not logs.changed
 
 
 def test_a_missing_node_is_refused(tmp_path: Path) -> None:
