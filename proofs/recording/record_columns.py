@@ -81,7 +81,7 @@ def _unpacked(
     for at in packed:
         codec = int(segment.headers["attributes"][rows[at]]) & CODEC
         try:
-            content = decompressed(codec, memoryview(segment.content[starts[at] : ends[at]]))
+            content = decompressed(codec, segment.content[starts[at] : ends[at]].data)
         except ValueError as error:
             raise _malformed(segment, int(rows[at]), str(error)) from None
         parts.append(np.frombuffer(content, np.uint8))
@@ -159,7 +159,7 @@ def records_one_by_one(
 ) -> Found:
     """The same for the few `batches` named, whose next `counts` records begin `at`."""
     found: list[tuple[int, ...]] = []
-    view = memoryview(content)
+    view = content.data
     for batch in batches.tolist():
         place, end = int(at[batch]), int(ends[batch])
         for _ in range(int(counts[batch])):

@@ -97,7 +97,7 @@ def _mapped(file: Path) -> np.ndarray:
 
 def _walked(content: np.ndarray) -> tuple[np.ndarray, int]:
     """Where whole batches begin, and where the walk ended: at the end of the file, or before what is no whole batch."""
-    places, view, length_at = array("q"), memoryview(content), struct.Struct(">i").unpack_from
+    places, view, length_at = array("q"), content.data, struct.Struct(">i").unpack_from
     at, size = 0, len(content)
     last = size - HEADER.itemsize
     while at <= last:
@@ -154,7 +154,7 @@ def _check_order(file: Path, positions: np.ndarray, headers: np.ndarray, expecte
 
 
 def _check_sums(file: Path, content: np.ndarray, positions: np.ndarray, headers: np.ndarray) -> None:
-    view, starts = memoryview(content), positions.tolist()
+    view, starts = content.data, positions.tolist()
     ends = (positions + headers["length"] + BEFORE_LENGTH_COUNTS).tolist()
     sums = [crc32c(view[start + CRC_FROM : end]) for start, end in zip(starts, ends, strict=True)]
     for row in np.flatnonzero(np.array(sums, np.uint32) != headers["crc"])[:1]:
