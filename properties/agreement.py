@@ -149,7 +149,8 @@ class Followed:
     ``columns``: what a row has, with its types, for ``observations`` (by event kind) and ``afterwards`` (by name of the
     check, with the words for it in ``says``).  ``calls``: what each call lets happen.  ``expected``: the event kinds
     that are missing where a call returns in a state in which it should not.  ``ignored`` kinds say nothing;
-    ``unguessed`` ones are never guessed, since another event shows them.
+    ``unguessed`` ones are never guessed, since another event shows them.  ``tired``: where too many states fit, the
+    model does not follow any more, and that is no defect of the implementation, which can't show more.
     """
 
     variant: str
@@ -165,6 +166,7 @@ class Followed:
     expected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ignored: frozenset[str] = frozenset()
     unguessed: frozenset[str] = frozenset()
+    tired: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,9 @@ class Monitor(Protocol):
     """The promises against one system under way.  ``predicted``: those broken that the documents say can be, in the
     way they say, in the order in which they broke; nothing is held against the implementation for them."""
 
+    only: frozenset[str] | None
+    """Where it is given, nothing but these promises is looked at."""
+
     @property
     def found(self) -> Broken | None:
         """The first promise broken that should not have been."""
@@ -209,6 +214,9 @@ class Agreeing:
     ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
     parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not.
+
+    Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
+    fail; ``replays``, how many runs shrinking may take.  Not ``probed``: it shows the black box, and no more.
     """
 
     protocol: str
@@ -228,6 +236,9 @@ class Agreeing:
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
     composite: frozenset[str] = frozenset()
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    tries: int = 1
+    replays: int = 3_000
+    probed: bool = True
 
     @property
     def variants(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from .consequences import going_on
 from .coverage import Coverage
 from .failures import Disagreement
 from .pasting import paste
-from .search import Failure, Search
+from .search import Failure, Search, is_wire_error
 from .shrinking import shrink
 
 SHRUNK = 3  # of the failures found
@@ -63,7 +63,7 @@ class AgreementReport:
 def agree(
     implementation: str | Callable[[dict[str, Any]], Any],
     *,
-    protocol: str = "id-blocks",
+    protocol: str | Agreeing = "id-blocks",
     variant: str | None = None,
     seed: int = 0,
     max_examples: int = 100,
@@ -74,21 +74,30 @@ def agree(
     prefixes: Sequence[Sequence[Call]] = (),
     expecting: Collection[str] | None = None,
     promises_only: bool = False,
+    promises: Collection[str] | None = None,
 ) -> AgreementReport:
     """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
-    model of ``protocol`` (default: its first), and against the promises.
+    model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name, or what it brings to
+    agreement.
 
     ``steps``: machine steps in an example, each a call or a burst of calls; ``config``: further keys for the factory;
     ``observed``: the event kinds that the implementation shows whenever they happen (default: found out by trying);
     ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
     violation is no failure where it comes about as the documents predict (default: those of the variant);
-    ``promises_only``: follow no model, which is faster and sees less.  The same arguments give the same report, but for
-    ``seconds`` and what is in ``database``.  Raises ImplementationError.
+    ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
+    and for nothing else.  The same arguments give the same report, but for ``seconds`` and what is in ``database``, and
+    but for what is chance in real brokers.  Raises ImplementationError, and WireError where brokers are out of reach.
     """
     began = time.monotonic()
-    if protocol not in DRIVEN:
+    if isinstance(protocol, Agreeing):
+        agreeing, protocol = protocol, protocol.protocol
+    elif protocol in DRIVEN:
+        agreeing = driven(protocol)
+    else:
         raise ValueError(f"no implementation of {protocol!r} can be driven: there are {', '.join(DRIVEN)}")
-    agreeing = replace(driven(protocol), follow=None) if promises_only else driven(protocol)
+    only = None if promises is None else frozenset(promises)
+    if promises_only or only is not None:
+        agreeing = replace(agreeing, follow=None)
     variant = agreeing.variants[0] if variant is None else variant
     if variant not in agreeing.variants:
         there = ", ".join(agreeing.variants)
@@ -96,12 +105,12 @@ def agree(
     factory, name = reach(implementation)
     _require_plug(agreeing, factory, name or repr(implementation), variant, config or {})
     excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
-    search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes)
+    search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
     try:
         search.search(seed, max_examples, steps, database)
     except Flaky as error:
         raise ImplementationError(_not_deterministic(name or repr(implementation))) from error
-    failure = _shortest(search, name, [f.program for f in search.failures]) if search.failures else None
+    failure = _shortest(search, name, search.failures) if search.failures else None
     # What an implementation that fails does in predicted ways as well is of no interest.
     predicted = {} if failure else search.predicted
     return AgreementReport(
@@ -136,6 +145,8 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
     try:
         system = factory(small)
     except Exception as error:  # whatever an implementation of anybody's raises
+        if is_wire_error(error):
+            raise
         raise ImplementationError(
             f"{name}: makes no cluster from {small}: {type(error).__name__}: {error}; "
             "a factory takes a config and returns a cluster"
@@ -147,30 +158,39 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
         )
 
 
-def _shortest(search: Search, name: str, failing: Sequence[Program], wanted: str = "") -> Disagreement:
+def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str = "") -> Disagreement:
     """The failure with the shortest program, of those that look shortest; each is shrunk.  ``wanted``: it breaks this
     promise, as predicted."""
 
-    composite = search.agreeing.composite
+    composite, tries = search.agreeing.composite, search.agreeing.tries
 
     def opaque(program: Program) -> bool:
         """Does it fail in a call of which one can't see what it does?"""
         return program.calls[-1].name in composite
 
-    programs = sorted(failing, key=lambda program: (opaque(program), len(program.calls)))[:SHRUNK]
-    all_opaque = opaque(programs[0])
-    programs = [program for program in programs if opaque(program) == all_opaque]
+    failing = sorted(failing, key=lambda failure: (opaque(failure.program), len(failure.program.calls)))[:SHRUNK]
+    all_opaque = opaque(failing[0].program)
+    programs = [failure.program for failure in failing if opaque(failure.program) == all_opaque]
+    seen: dict[str, Failure] = {}
 
     def fails(program: Program) -> Program | None:
-        again = search.replay(program, wanted)
-        return None if again is None or opaque(again.program) > all_opaque else again.program
+        for _ in range(tries):
+            again = search.replay(program, wanted)
+            if again is not None and opaque(again.program) <= all_opaque:
+                seen[repr(again.program)] = again
+                return again.program
+        return None
 
-    if any(fails(program) is None for program in programs):
+    failed_again = [found for program in programs if (found := fails(program)) is not None]
+    if tries == 1 and len(failed_again) < len(programs):
         raise ImplementationError(_not_deterministic(name or repr(search.factory)))
-    shrunk = [shrink(search.agreeing, program, fails) for program in programs]
-    last = search.replay(min(shrunk, key=lambda program: len(program.calls)), wanted)
-    assert last is not None
-    return _described(search, last, name)
+    if not failed_again:
+        return _described(search, failing[0], name, (0, tries))
+    shrunk = min((shrink(search.agreeing, program, fails) for program in failed_again), key=lambda p: len(p.calls))
+    last = [search.replay(shrunk, wanted) for _ in range(tries)]
+    failures = [failure for failure in last if failure is not None]
+    found = failures[-1] if failures else seen[repr(shrunk)]
+    return _described(search, found, name, (len(failures), tries) if tries > 1 else None)
 
 
 def _not_deterministic(name: str) -> str:
@@ -180,19 +200,22 @@ def _not_deterministic(name: str) -> str:
     )
 
 
-def _described(search: Search, last: Failure, name: str) -> Disagreement:
+def _described(search: Search, last: Failure, name: str, again: tuple[int, int] | None) -> Disagreement:
     evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.found
-    promise = str(broken or "")
-    if last.watch.wanted:
-        promise = f"{conjuncts[0].rule}: {conjuncts[0].text}"
+    promise = next((f"{c.rule}: {c.text}" for c in conjuncts if c.action == "promise"), str(broken or ""))
     return Disagreement(
         str(evidence),
         conjuncts,
         promise,
-        "" if promise else going_on(search.agreeing, search.factory, last.program, search.expecting),
+        "" if promise or again == (0, search.agreeing.tries) else _consequence(search, last),
         len(last.program.calls),
-        paste(name, last.program.config, last.run.made, evidence, conjuncts),
+        paste(name, last.program.config, last.made, evidence, conjuncts),
+        again,
     )
+
+
+def _consequence(search: Search, last: Failure) -> str:
+    return going_on(search.agreeing, search.factory, last.program, search.expecting)
 
 
 __all__ = ["AgreementReport", "ImplementationError", "agree", "reach"]

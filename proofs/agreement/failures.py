@@ -49,7 +49,7 @@ class Disagreement:
 
     ``program`` is Python that fails by itself; ``first_bad`` says where; ``conjuncts`` are those false in the nearest
     step that the model allows; ``promise`` names the promise that the program breaks, if it does, and ``consequence``
-    what comes of going on.
+    what comes of going on.  ``again``: in how many of how many tries it failed again, where chance has a part in it.
     """
 
     first_bad: str
@@ -58,6 +58,7 @@ class Disagreement:
     consequence: str
     calls: int
     program: str
+    again: tuple[int, int] | None = None
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -71,4 +72,8 @@ class Disagreement:
             lines += [f"  {c}" for c in self.conjuncts] or ["  nothing: the model has no such step"]
         lines += [f"promise broken: {self.promise}"] if self.promise else []
         lines += [f"going on: {self.consequence}"] if self.consequence else []
+        if self.again is not None and self.again[0] < self.again[1]:
+            failed, tries = self.again
+            how = f"not every time: run again, the program failed in {failed} of {tries} tries"
+            lines.append(how if failed else f"not again: the program was run {tries} more times, and did not fail once")
         return "\n".join(lines)

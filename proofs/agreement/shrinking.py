@@ -9,17 +9,16 @@ from fencepost.properties.driving import Program
 Fails = Callable[[Program], Program | None]
 """The calls that were really made up to the failure; None if the program does not fail."""
 
-MOST_RUNS = 3_000
-
 
 def shrink(agreeing: Agreeing, program: Program, fails: Fails) -> Program:
-    """A program that fails too, with no single call and no part of its configuration larger than it needs to be."""
+    """A program that fails too, with no single call and no part of its configuration larger than it needs to be, as far
+    as the protocol's number of ``replays`` goes."""
     runs = 0
 
     def better(candidate: Program) -> Program | None:
         nonlocal runs
         runs += 1
-        return fails(candidate) if runs <= MOST_RUNS else None
+        return fails(candidate) if runs <= agreeing.replays else None
 
     while True:
         before = program

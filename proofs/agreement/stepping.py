@@ -8,7 +8,6 @@ from fencepost.model.language.protocol import Action
 from fencepost.properties.agreement import UNKNOWN, FalseConjunct, Interpreter, Row
 from fencepost.properties.driving import Made
 
-from ..plain import freeze
 from ..results import Event, State
 from .readings import Conjunct, Observed, Reading
 from .words import false_parts, with_values
@@ -22,9 +21,6 @@ class Candidate(NamedTuple):
     state: State
     memory: Any
     done: bool  # the one thing that this call must do has happened
-
-    def key(self) -> tuple[Any, ...]:
-        return freeze(self.state), self.memory, self.done
 
 
 class Applied(NamedTuple):
@@ -52,7 +48,7 @@ class Stepper:
         """Every state to which the event may lead."""
         seen = self.reading.observations[kind]
         for full in self.interpreter.choices(candidate.state, seen, row):
-            result = self._walk(candidate, seen, full)
+            result = self._walk(candidate, seen, full, telling=False)
             if isinstance(result, Applied):
                 yield result
 
@@ -68,15 +64,19 @@ class Stepper:
 
     def _tried(self, candidate: Candidate, asked: Sequence[tuple[str, Row]]) -> list[Obstacle]:
         results = [
-            self._walk(candidate, self.reading.observations[kind], full)
+            self._walk(candidate, self.reading.observations[kind], full, telling=True)
             for kind, row in asked
             for full in self.interpreter.choices(candidate.state, self.reading.observations[kind], row)
         ]
         return [r for r in results if isinstance(r, Obstacle)]
 
-    def _walk(self, candidate: Candidate, seen: Observed, row: Row) -> Applied | Obstacle:
+    def _walk(self, candidate: Candidate, seen: Observed, row: Row, telling: bool) -> Applied | Obstacle:
+        """``telling``: say what is in the way, in words, which takes most of the time."""
         state, passed = candidate.state, 0
-        false = self._false(seen, seen.before, state, row) + self.interpreter.barred(candidate.memory, seen.kind, row)
+        if not telling and not self._hold(seen.before, state, row):
+            return Obstacle(passed, ())
+        false = self._false(seen, seen.before, state, row) if telling else ()
+        false += self.interpreter.barred(candidate.memory, seen.kind, row)
         if false:
             return Obstacle(passed, false)
         actions = []
@@ -87,21 +87,24 @@ class Stepper:
             action = self.plain.spec.actions[step.action]
             event = Event(step.action, {n: row[c] for n, c in zip(step.names, step.columns, strict=True)})
             if not self.plain.enabled(state, event):
-                return Obstacle(passed, self._barred(action, state, event))
+                return Obstacle(passed, self._barred(action, state, event) if telling else ())
             if false := self.interpreter.uncalled_for(step.action, row):
                 return Obstacle(passed, false)
             after = self.plain.step(state, event)
             assert after is not None
             state = after
             actions.append(action)
-        if false := self._false(seen, seen.after, state, row):
-            return Obstacle(passed + 1, false)
+        if not self._hold(seen.after, state, row):
+            return Obstacle(passed + 1, self._false(seen, seen.after, state, row) if telling else ())
         memory = self.interpreter.remember(candidate.memory, seen.kind, row, candidate.state, state)
         return Applied(Candidate(state, memory, candidate.done), tuple(actions))
 
     @staticmethod
     def _known(condition: Conjunct, row: Row) -> bool:
         return all(row[c] is not UNKNOWN for c in condition.columns)
+
+    def _hold(self, conditions: Sequence[Conjunct], state: State, row: Row) -> bool:
+        return all(c.holds(self.plain, state, row) for c in conditions if self._known(c, row))
 
     def _false(
         self, seen: Observed, conditions: Sequence[Conjunct], state: State, row: Row

@@ -19,6 +19,7 @@ from .readings import Reading
 from .stepping import Applied, Candidate, Stepper
 
 MOST_CANDIDATES = 2_000
+MOST_KEYS = 50_000
 
 
 class Tracker:
@@ -32,6 +33,7 @@ class Tracker:
         self.stepper = Stepper(reading, self.interpreter)
         self.candidates = [Candidate(reading.plain.initial(), (), False)]
         self.beyond = ""
+        self._frozen: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Hold one call against the model.  Raises `Disagreed`.  ``messages``: what is in flight after the call."""
@@ -80,21 +82,23 @@ class Tracker:
         if not applied:
             raise Disagreed(evidence, self.stepper.why_not(before, [(kind, row)]))
         self.coverage.seen(kind, row["error"], applied[0].actions)
-        self.candidates = distinct(a.candidate._replace(done=a.candidate.done or once) for a in applied)
+        self.candidates = self._distinct(a.candidate._replace(done=a.candidate.done or once) for a in applied)
 
     def _close(self, allowed: Allowed, base: Row) -> None:
         """Add every state that unseen events may have led to."""
         hidden = [k for k in (*allowed.once, *allowed.often) if self._is_hidden(k)]
-        found = {c.key(): c for c in self.candidates}
+        found = {self._key(c): c for c in self.candidates}
         work = list(self.candidates) if hidden else []
         while work:
             candidate = work.pop(0)
             for applied, once in self._unseen(candidate, hidden, allowed, base):
                 reached = applied.candidate._replace(done=candidate.done or once)
-                if reached.key() not in found:
-                    found[reached.key()] = reached
+                if (key := self._key(reached)) not in found:
+                    found[key] = reached
                     work.append(reached)
                     self.coverage.guessed(applied.actions)
+            if len(found) > MOST_CANDIDATES and self.followed.tired:
+                raise Beyond("too many states fit what was seen")
             if len(found) > MOST_CANDIDATES:
                 raise RuntimeError(
                     f"more than {MOST_CANDIDATES} states fit what was seen: the implementation shows too little; "
@@ -135,14 +139,27 @@ class Tracker:
         states = [c.state for c in self.candidates]
         states, taken = self.interpreter.clear_up(made, states, messages, self._step)
         self.coverage.guessed(self.reading.plain.spec.actions[name] for name in taken)
-        self.candidates = distinct(c._replace(state=s) for c, s in zip(self.candidates, states, strict=True))
+        self.candidates = self._distinct(c._replace(state=s) for c, s in zip(self.candidates, states, strict=True))
 
     def _step(self, state: State, action: str, parameters: Mapping[str, Any]) -> State | None:
         names = [name for name, _ in self.reading.plain.spec.actions[action].parameters]
         event = results.Event(action, {name: parameters[name] for name in names})
         return self.reading.plain.step(state, event) if self.reading.plain.enabled(state, event) else None
 
+    def _distinct(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Each once, in order."""
+        return list({self._key(c): c for c in candidates}.values())
 
-def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Each once, in order."""
-    return list({c.key(): c for c in candidates}.values())
+    def _key(self, candidate: Candidate) -> tuple[Any, ...]:
+        """Equal for equal candidates.  Most values of a state are the very ones of the state before."""
+        return tuple(map(self._freeze, candidate.state.values())), candidate.memory, candidate.done
+
+    def _freeze(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        kept = self._frozen.get(id(value))
+        if kept is None or kept[0] is not value:
+            if len(self._frozen) > MOST_KEYS:
+                self._frozen.clear()
+            kept = self._frozen[id(value)] = value, tuple(sorted(value.items()))
+        return kept[1]

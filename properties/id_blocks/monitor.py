@@ -14,6 +14,7 @@ class Monitor:
     """Feed it events in order; ``found`` is the first promise that they break.  ``ids``: how many ids there are."""
 
     predicted: tuple[Broken, ...] = ()
+    only: frozenset[str] | None = None
 
     def __init__(self, ids: int) -> None:
         self.ids = ids
@@ -38,7 +39,9 @@ class Monitor:
     def feed(self, events: Iterable[Any]) -> None:
         """Take note of some more events."""
         for event in events:
-            self.found = self.found or self._look(event)
+            broken = self._look(event)
+            if broken is not None and (self.only is None or broken.rule in self.only):
+                self.found = self.found or broken
 
     def _handed_out(self, broker: int, producer_id: int) -> Broken | None:
         if producer_id in self.given:

@@ -1,8 +1,15 @@
-"""What transactions bring to agreement: the plug, the machines, the monitor, and three variants of the model."""
+"""What transactions bring to agreement: the plug, the machines, the monitor, and three variants of the model.
+
+Twice: for a cluster of which the driver decides everything, and for brokers over the wire, which act by themselves.
+"""
+
+from dataclasses import replace
 
 from ..agreement import Agreeing
 from .followed import follow
+from .followed_remote import follow_remote
 from .machine import MACHINES
+from .machine_remote import REMOTE_MACHINES
 from .monitor import EXPECTING, Monitor
 from .plug import BLACK_BOX, missing
 from .programs import simpler, smaller
@@ -26,3 +33,15 @@ TRANSACTIONS = Agreeing(
     expecting=EXPECTING,
     composite=frozenset({"settle", "probe", "newcomers"}),
 )
+
+OVER_THE_WIRE = replace(
+    TRANSACTIONS,
+    machines=REMOTE_MACHINES,
+    implementations=dict.fromkeys(REMOTE_MACHINES, "fencepost.reference_impl.wire.over_tcp:over_tcp"),
+    small={"seed": 0, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767},
+    follow=follow_remote,
+    tries=5,
+    replays=300,
+    probed=False,
+)
+"""Chance has a part in what a real broker does."""

@@ -40,6 +40,7 @@ class Monitor:
         self.clients, self.coordinator = Clients(self.facts), Coordinator(self.facts)
         self.partitions = Partitions(self.facts, self.coordinator)
         self.quiet = Quiet(self.facts, self.clients, self.coordinator, self.partitions)
+        self.only: frozenset[str] | None = None
         self.found: Broken | None = None
         self.predicted: list[Broken] = []
 
@@ -62,6 +63,8 @@ class Monitor:
 
     def _judge(self, judged: Verdict) -> None:
         broken = judged.broken
+        if self.only is not None and broken.rule not in self.only:
+            return
         if self.expecting and self.facts.is_tainted(judged.pairs):
             if broken.rule in self.expecting:
                 self.predicted.append(broken)

@@ -1,0 +1,314 @@
+"""How the calls and events of brokers that act by themselves are read as rows of the model.
+
+Nothing of coordinator and partitions is shown.  The states in which the model may be are narrowed by what clients are
+told and readers get, and each of them carries what is in the answers that are on their way: so an answer says, when it
+arrives, what the broker did when the request came.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..agreement import UNKNOWN, Beyond, FalseConjunct, Row, Seen, State, Take
+from ..driving import Event, Made, read
+from . import codes, guesses
+from .calls_remote import SERVED, SERVICE
+from .interpreter import LATE_RECORD, NOT_THERE, READ, TransactionsInterpreter
+from .members import ABORTED, ABSENT, COMMIT, COMMITTED, END, FENCE, IDLE, INIT, ONGOING, PREPARED
+from .memory_remote import NOTHING_KEPT, Memory
+from .observed_remote import OLD_OR_LATER
+from .plug import READERS, Message
+from .requests import COMPOSITE
+
+AWAY = frozenset({codes.LOADING, codes.NOT_AVAILABLE, codes.NOT_COORDINATOR})
+FENCING = frozenset({codes.OLD_EPOCH, codes.FENCED})
+"""Which of the two a partition's answer has depends on who found out, and on the request."""
+LATER = frozenset({
+    codes.CONCURRENT, codes.UNKNOWN_PARTITION, codes.NOT_LEADER, codes.NOT_ENOUGH_REPLICAS, *AWAY,
+})  # fmt: skip
+"""Answers after which a producer sends its record again."""
+RECORD_REFUSALS = (
+    codes.OUT_OF_ORDER, codes.CONCURRENT, codes.OLD_EPOCH, codes.INVALID_MAPPING, codes.ABORTABLE, OLD_OR_LATER,
+)  # fmt: skip
+TOLD = {
+    "init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add",
+    "record_acked": "produce", "record_failed": "produce",
+}  # fmt: skip
+REFUSALS = {
+    "init_refused": (codes.CONCURRENT, codes.FENCED, codes.NOT_AVAILABLE),
+    "add_refused": (codes.CONCURRENT, codes.FENCED, codes.INVALID_MAPPING, codes.NOT_AVAILABLE),
+    "end_refused": (
+        codes.CONCURRENT, codes.FENCED, codes.INVALID_MAPPING, codes.INVALID_STATE, codes.NOT_AVAILABLE,
+    ),
+}  # fmt: skip
+
+
+class RemoteInterpreter(TransactionsInterpreter):
+    """Reads one cluster of brokers."""
+
+    def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
+        super().__init__(config, bounds)
+        self.timeouts: bool = config["timeouts"]
+        self.sequences: dict[int, int] = {}  # by request
+        self.arrived: set[int] = set()  # records that were delivered before this call
+        self.seen: set[tuple[int, int]] = set()  # (reader, record)
+        self.wanted: dict[tuple[str, int], int] = {}  # by client or record: the request to which an answer is taken
+
+    # Calls
+
+    def called(self, made: Made, messages: Sequence[Message]) -> None:
+        """Take note of a call.  Raises `Beyond`."""
+        if self.made is not None and self.made.call.name == "deliver" and self.made.message is not None:
+            request = self.requests.sent.get(self.made.message[4])
+            self.arrived |= {request.record} if request is not None else set()
+        self.made, self.calls = made, self.calls + 1
+        self.requests.called(made, messages)
+        if made.call.name in ("fail_over", "change_leader", "newcomers"):
+            raise Beyond(f"{made.call.name} is not followed over the wire")
+
+    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """What was shown.  Raises `Beyond` where a call delivers in an order that nobody sees."""
+        self.observed = observed
+        others = any(read(event, "kind") not in READ for event in made.events)
+        if made.call.name in COMPOSITE and (others or self.requests.flew):
+            raise Beyond(f"{made.call.name} does much that is not shown")
+        for event in made.events:
+            yield event, event
+            if read(event, "kind") == "record_seen":
+                self.seen.add((read(event, "client"), read(event, "record")))
+        for missing in self._missing(made):
+            yield missing, missing
+
+    def _missing(self, made: Made) -> Iterator[Event]:
+        """Of which transactions did a reader who has come to the end of a partition get nothing, though something of
+        theirs went there?"""
+        call = made.call
+        if call.name != "read" or call.value:
+            return
+        client = READERS + call.slot
+        sent = {(t, r) for r, (t, p) in self.requests.records.items() if p == call.partition and r in self.arrived}
+        found = {t for t, r in sent if (client, r) in self.seen}
+        for txn in sorted({t for t, _ in sent} - found):
+            yield {"kind": "nothing_seen", "txn": txn, "partition": call.partition}
+
+    def row_of_call(self, made: Made) -> dict[str, Any]:
+        """What is known of what a broker does in this call."""
+        row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "late": False, "busy": False, "away": True}
+        if made.message is None or made.call.name != "deliver" or made.message[4] not in self.requests.sent:
+            return row
+        return row | self._of_request(made.message[4])
+
+    def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
+        """What an event says.  Raises `Beyond`."""
+        if (number := read(event, "request", -1)) >= 0 and (sequence := read(event, "sequence", -1)) >= 0:
+            self.sequences[number] = sequence
+        row = super().row_of_event(event, states)
+        self._note_wanted(event, read(event, "kind"), number)
+        return row
+
+    def _note_wanted(self, event: Event, kind: str, number: int) -> None:
+        """A client has one request to the coordinator at a time, and a record one request, whose answers it takes."""
+        if kind in ("record_sent", "record_acked", "record_failed"):
+            self.wanted["record", read(event, "record")] = number if kind == "record_sent" else -1
+        elif kind in ("init_sent", "add_sent", "end_sent"):
+            self.wanted["client", read(event, "client")] = number
+
+    def _circumstances(self) -> dict[str, Any]:
+        return {"away": True, "busy": False}
+
+    # How a request may have been served
+
+    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
+        """The row with everything that is a matter of choice chosen, in every way.  Raises `Beyond`."""
+        if not row["hidden"]:
+            yield row
+        elif seen.kind == "unanswered":
+            if not self._is_answered():
+                yield row
+        elif seen.kind in ("marked", "completed", "timed_out"):
+            yield from self._uncalled(state, seen.kind, row)
+        elif row["request"] is not UNKNOWN and SERVICE.get(seen.kind) == self._asked():
+            yield from self._served(state, seen.kind, row)
+
+    def _asked(self) -> str:
+        """The kind of request that this call delivers."""
+        assert self.made is not None
+        return self.made.call.kind if self.made.call.name == "deliver" else ""
+
+    def _is_answered(self) -> bool:
+        assert self.made is not None and self.made.message is not None
+        return (self.made.call.kind, self.made.message[4]) in self.requests.answered
+
+    def _uncalled(self, state: State, kind: str, row: Row) -> Iterator[Row]:
+        if kind == "timed_out":
+            if state["phase"] == ONGOING:
+                yield from self._fenced(state, row)
+        elif state["phase"] != PREPARED:
+            return
+        elif kind == "completed":
+            yield row
+        else:
+            commit = state["outcome"] == COMMIT
+            marker = {"number": state["marker_epoch"], "commit": commit, "term": state["term"]}
+            yield from ({**row, **marker, "partition": p} for (p,) in state["parts"] if (p,) not in state["marked"])
+
+    def _served(self, state: State, kind: str, row: Row) -> Iterator[Row]:
+        if kind in REFUSALS:
+            number = row["number"] if kind == "add_refused" else 0
+            yield from ({**row, "error": error, "number": number} for error in REFUSALS[kind])
+        elif kind == "init_given":
+            self._require_epochs(state)
+            if state["phase"] == IDLE:
+                yield from self._given(state, row)
+        elif kind == "init_fenced":
+            if state["phase"] == ONGOING:
+                for asked in self._asked_by(state, row["request"], dict(row)):
+                    yield from self._fenced(state, {**asked, "error": codes.CONCURRENT})
+        elif kind == "end_done":
+            self._require_epochs(state)
+            choice = state["choice"].get((row["txn"],), 0)
+            pending = {**state, "pending": END, "of_txn": row["txn"]}
+            records = list(guesses.logged(pending, self.numbering.last, self.bumps)) if choice else []
+            yield from ({**row, **record, "error": 0} for record in records)
+        elif kind == "add_done":
+            yield {**row, "error": 0}
+        else:
+            yield from self._records(state, kind, row)
+
+    def _given(self, state: State, row: Row) -> Iterator[Row]:
+        [new] = guesses.logged({**state, "pending": INIT}, self.numbering.last, self.bumps)
+        for asked in self._asked_by(state, row["request"], dict(row)):
+            yield {**asked, "number": state["epoch"] if asked["named"] == state["remembers"] != 0 else new["number"]}
+
+    def _fenced(self, state: State, row: Row) -> Iterator[Row]:
+        self._require_epochs(state)
+        [record] = guesses.logged({**state, "pending": FENCE}, self.numbering.last, self.bumps)
+        for number in (record["number"], *((state["epoch"] + 1,) if self.bumps else ())):
+            yield {**row, **record, "number": number, "to": self.numbering.after_prepare(number, self.bumps)}
+
+    def _records(self, state: State, kind: str, row: Row) -> Iterator[Row]:
+        """What a partition does with a record is decided by its sequence number, which `barred` looks at."""
+        fate = state["fate"].get((row["txn"], row["partition"]), ABSENT)
+        request = self.requests.sent[row["request"]]
+        known = state["known"].get((row["partition"],), 0)
+        over = fate in (COMMITTED, ABORTED)
+        if over and not self.bumps and request.number >= known and request.record not in self.arrived:
+            raise Beyond(LATE_RECORD)
+        if kind == "record_written":
+            if not (self.bumps and over):
+                yield {**row, "error": 0}
+        elif kind == "record_added":
+            yield {**row, "error": codes.OUT_OF_ORDER}
+        else:
+            wrong = (codes.INVALID_STATE,) if self.timeouts else ()
+            yield from ({**row, "error": error} for error in (*RECORD_REFUSALS, *wrong))
+
+    # What is not in the model
+
+    def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Why an event can't be now: the answer is another one, or the sequence number."""
+        memory = memory or NOTHING_KEPT
+        if kind in TOLD:
+            return self._as_answered(memory, kind, row)
+        if row["hidden"] and SERVICE.get(kind) == "produce":
+            return self._in_sequence(memory, kind, row)
+        return ()
+
+    def _as_answered(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        assert self.made is not None
+        if kind == "record_failed" and self._asked() != "produce_answer":
+            return ()  # given up by its producer
+        said = [a[2:] for a in memory.answers if a[:2] == (TOLD[kind], row["request"])]
+        error, number = row["error"], 0 if row["error"] else row["number"]
+        if not said or any(_is_same(kind, error, e) and number in (n, number if n == 0 else n) for e, n in said):
+            return ()
+        told = ", ".join(f"error {e} with {n}" if n else f"error {e}" for e, n in sorted(set(said)))
+        words = f"the broker answered as the model would, or as others were told: {told}; not error {error}"
+        return (FalseConjunct(kind, "txn.P5", words + (f" with {number}" if number else "")),)
+
+    def _in_sequence(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """A record that follows on is written, and so is, once, one of the last five; any other is not."""
+        lane, sequence, number = memory.lane(row["partition"]), self.sequences.get(row["request"], -1), row["number"]
+        if sequence < 0 or (lane is None and sequence > 0 and not self.bumps):
+            fits, gap = True, sequence >= 0  # an offset, or a producer that the partition does not know
+        elif lane is None:
+            fits, gap = sequence == 0, sequence != 0
+        else:
+            fits = lane.takes(number, sequence) or lane.has(number, sequence)
+            gap = not lane.takes(number, sequence) and not (lane.has(number, sequence) and self._is_open(row))
+        gap = gap or memory.is_behind_question(row["partition"], sequence)
+        if kind == "record_written" and not fits:
+            return (FalseConjunct(kind, "txn.13", f"sequence number {sequence} follows on: {lane}"),)
+        if kind != "record_written" and row["error"] == codes.OUT_OF_ORDER and not gap:
+            return (FalseConjunct(kind, "txn.14", f"sequence number {sequence} does not follow on: {lane}"),)
+        return ()
+
+    def _is_open(self, row: Row) -> bool:
+        """Within its transaction a record is recognised; after its end it may have been forgotten."""
+        return self.bumps
+
+    def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Memory:
+        """Answers that leave, and those that have arrived; sequence numbers."""
+        memory = (memory or NOTHING_KEPT).only(self._on_their_way())
+        if kind not in SERVICE:
+            return memory.written(row["partition"], row["number"] if self.bumps else 0) if kind == "marked" else memory
+        sequence = self.sequences.get(row["request"], -1)
+        if kind == "record_written":
+            memory = memory.written(row["partition"], 0).with_record(row["partition"], row["number"], sequence)
+        elif kind == "record_refused" and self._asks_in_vain(memory, row):
+            memory = memory.asking(row["partition"], sequence)
+        if not self._is_answered() or row["request"] not in self.wanted.values():
+            return memory
+        number = state["epoch"] if kind == "init_given" or (kind == "end_done" and self.bumps) else 0
+        return memory.with_answer((SERVICE[kind], row["request"], row["error"], number))
+
+    def _asks_in_vain(self, memory: Memory, row: Row) -> bool:
+        """Where another record may come before the question is forgotten: one of a newer epoch, or (v1) of the next
+        transaction."""
+        lane = memory.lane(row["partition"])
+        newer = lane is not None and row["number"] < lane.number
+        return self.asks and (newer if self.bumps else row["error"] != codes.OUT_OF_ORDER)
+
+    def _on_their_way(self) -> set[tuple[str, int]]:
+        """Answers that somebody may still take: those that this call delivers among them."""
+        assert self.made is not None
+        flying = {(kind.removesuffix("_answer"), n) for kind, n in self.requests.flying if kind.endswith("_answer")}
+        if self.made.message is not None and self._asked().endswith("_answer"):
+            flying.add((self._asked().removesuffix("_answer"), self.made.message[4]))
+        wanted = set(self.wanted.values())
+        return {(kind, n) for kind, n in flying if n in wanted}
+
+    def clear_up(
+        self, made: Made, states: list[State], messages: Sequence[Message], take: Take
+    ) -> tuple[list[State], list[str]]:
+        """What can't matter any more is forgotten, so that states that do not differ otherwise are one."""
+        return [_without_the_past(state) for state in states], []
+
+    def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
+        """Nothing is due at any time."""
+        return ()
+
+
+def _without_the_past(state: State) -> State:
+    """Markers of earlier rounds, which come no more, and questions about what is written."""
+    current = state["marker_epoch"] if state["phase"] == PREPARED else 0
+    kept = dict(state)
+    if any(marker[1] != current for marker in state["markers"]):
+        kept["markers"] = {marker: True for marker in state["markers"] if marker[1] == current}
+    for name in ("asked", "cleared"):
+        if any(key in state["fate"] for key in state.get(name, ())):
+            kept[name] = {key: value for key, value in state[name].items() if key not in state["fate"]}
+    return kept
+
+
+def _is_same(kind: str, told: int, answered: int) -> bool:
+    """Is this the code that was answered, or one that stands for it?"""
+    if TOLD[kind] != "produce":
+        return told == answered or (told in AWAY and answered in AWAY)
+    if answered == OLD_OR_LATER:
+        return told in FENCING | LATER
+    if answered in LATER:
+        return told in LATER
+    return told == answered or (told in FENCING and answered in FENCING)
+
+
+__all__ = ["SERVED", "RemoteInterpreter"]

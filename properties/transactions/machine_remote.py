@@ -1,0 +1,257 @@
+"""The machine for brokers that act by themselves: `machine.py` without what nobody outside a broker can do.
+
+What is left to the driver is when each request and each answer arrives, how often, or not at all.  At the end of an
+example everything is delivered, a fresh producer fences what may be open, so that nobody has to wait for a time-out,
+and everything is read.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule
+
+from ..driving import Made
+from .maneuvers import Maneuvers
+from .plug import Message
+
+FENCES = 2
+LATE = ("produce", "add", "init")
+ANSWERS = ("end_answer", "add_answer", "produce_answer")
+WAITS_MS = (100, 10_000, 30_000)
+BY_ITSELF = frozenset({"log_append", "fail_over", "change_leader"})
+"""Calls that a broker makes superfluous; they are not made."""
+RETRIES, RETRY_MS = 6, 100
+"""At the end clients may try again so often, each after so long."""
+
+slots = st.integers(0, 2)
+partitions = st.integers(0, 2)
+some = st.integers(0, 7)
+
+
+def sizes(mode: str) -> st.SearchStrategy[tuple[dict[str, Any], bool, bool]]:
+    """Small clusters; is one client alone, and may copies come late?  See `machine.sizes`."""
+
+    def config(lone: bool, late: bool, clients: int, count: int, groups: int) -> tuple[dict[str, Any], bool, bool]:
+        size = {"clients": 1 if lone else clients, "partitions": count, "groups": groups, "max_epoch": 32767}
+        return {"seed": 0, "mode": mode, **size}, lone, late or mode == "v2"
+
+    return st.builds(
+        config, st.booleans(), st.booleans(), st.integers(2, 3), st.integers(1, 2), st.sampled_from((0, 0, 1))
+    )
+
+
+class RemoteSteps(Maneuvers):
+    """Single steps."""
+
+    fences = 0
+
+    def call(self, name: str, **arguments: Any) -> Made | None:
+        return None if name in BY_ITSELF else super().call(name, **arguments)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "run"):
+            return
+        self.rest()
+        if not self.run.over:
+            self.call("restart_client", slot=0)
+            self.call("init", slot=0)
+            self.rest()
+        super().teardown()
+
+    def abort_unanswered(self, slot: int, partition: int, sent: int, written: bool, lose_init: bool) -> None:
+        """And then a look at what was written: nobody was told."""
+        super().abort_unanswered(slot, partition, sent, written, lose_init)
+        at = self.partition(partition)
+        if at < int(self.run.config["partitions"]):
+            self.read(at, committed=False)
+
+    def rest(self) -> None:
+        """Deliver everything, and let clients try again."""
+        self.pump()
+        for _ in range(RETRIES):
+            if self.run.over:
+                return
+            self.call("advance", value=RETRY_MS)
+            if not self.has_messages():
+                return
+            self.pump()
+
+    @property
+    def timeouts(self) -> bool:
+        return bool(self.session.config.get("timeouts", False))
+
+    @rule(slot=slots)
+    def client_initializes(self, slot: int) -> None:
+        self.call("init", slot=self.slot(slot))
+
+    @rule(slot=slots)
+    def client_begins(self, slot: int) -> None:
+        self.call("begin", slot=self.slot(slot))
+
+    @rule(slot=slots, partition=partitions)
+    def client_sends(self, slot: int, partition: int) -> None:
+        self.call("send", slot=self.slot(slot), partition=self.partition(partition))
+
+    @rule(slot=slots, commit=st.booleans())
+    def client_ends(self, slot: int, commit: bool) -> None:
+        self.call("commit" if commit else "abort", slot=self.slot(slot))
+
+    @rule(slot=slots)
+    def client_restarts(self, slot: int) -> None:
+        self.call("restart_client", slot=self.slot(slot))
+
+    @precondition(lambda self: not self.lone and self.fences < FENCES)
+    @rule()
+    def admin_fences(self) -> None:
+        self.fences += 1
+        self.call("fence")
+
+    @precondition(lambda self: self.has_messages())
+    @rule(number=some, keep=st.booleans())
+    def deliver(self, number: int, keep: bool) -> None:
+        messages = self.flying()
+        self.send(messages[number % len(messages)], keep=keep and self.late)
+
+    @precondition(lambda self: self.has_messages())
+    @rule(number=some)
+    def lose(self, number: int) -> None:
+        messages = self.flying()
+        self.send(messages[number % len(messages)], "drop")
+
+    @rule()
+    def deliver_everything(self) -> None:
+        self.pump()
+
+    @rule(ms=st.sampled_from(WAITS_MS))
+    def wait(self, ms: int) -> None:
+        self.call("advance", value=ms)
+
+    @rule(partition=partitions, committed=st.sampled_from((True, True, False)))
+    def somebody_reads(self, partition: int, committed: bool) -> None:
+        self.read(partition, committed)
+
+
+class RemoteBursts(RemoteSteps):
+    """Whole stories; what each is, `maneuvers.py` says."""
+
+    @rule(slot=slots, sends=st.lists(partitions, max_size=7), commit=st.booleans())
+    def transaction(self, slot: int, sends: list[int], commit: bool) -> None:
+        """One that nothing disturbs."""
+        self.whole(slot, sends, commit)
+
+    @precondition(lambda self: not self.lone)
+    @rule(slot=slots, partition=partitions, ask=st.integers(0, 3), commit=st.booleans())
+    def zombie(self, slot: int, partition: int, ask: int, commit: bool) -> None:
+        """The next producer takes over while a transaction is open; the old one goes on as if nothing had been."""
+        self.take_over(slot, partition, ask, commit)
+
+    @precondition(lambda self: self.late)
+    @rule(
+        slot=slots, partition=partitions, kind=st.sampled_from(LATE),
+        commits=st.tuples(st.booleans(), st.booleans()), moment=st.integers(0, 4),
+    )  # fmt: skip
+    def late_copy(self, slot: int, partition: int, kind: str, commits: tuple[bool, bool], moment: int) -> None:
+        """A copy arrives when the next transaction has begun."""
+        self.copy_in_next(slot, partition, kind, commits, moment)
+
+    @precondition(lambda self: self.late)
+    @rule(slot=slots, partition=partitions, kind=st.sampled_from(ANSWERS), moment=st.sampled_from((4, 4, 1)))
+    def late_answer(self, slot: int, partition: int, kind: str, moment: int) -> None:
+        """An answer to a request of one transaction is taken for one of the next."""
+        self.copy_in_next(slot, partition, kind, (True, moment > 1), moment)
+
+    @precondition(lambda self: self.late)
+    @rule(slot=slots, partition=partitions, commits=st.tuples(st.booleans(), st.booleans()), moment=st.integers(1, 3))
+    def late_end(self, slot: int, partition: int, commits: tuple[bool, bool], moment: int) -> None:
+        """The end of one transaction decides the next (KAFKA-17754)."""
+        self.copy_in_next(slot, partition, "end", commits, moment)
+
+    @precondition(lambda self: self.timeouts)
+    @rule(slot=slots, partition=partitions, order=st.integers(0, 3))
+    def commit_races_time_out(self, slot: int, partition: int, order: int) -> None:
+        self.race_time_out(slot, partition, order)
+
+    @rule(slot=slots, partition=partitions, send=st.booleans())
+    def abort_right_after_commit(self, slot: int, partition: int, send: bool) -> None:
+        self.end_twice(slot, partition, send)
+
+    @rule(slot=slots, partition=partitions, commit=st.booleans(), moment=st.integers(0, 1))
+    def read_on_the_way(self, slot: int, partition: int, commit: bool, moment: int) -> None:
+        self.read_while_open(slot, partition, commit, moment)
+
+    @rule(slot=slots, partition=partitions, sent=st.integers(1, 7), written=st.booleans(), lose_init=st.booleans())
+    def give_up_unanswered(self, slot: int, partition: int, sent: int, written: bool, lose_init: bool) -> None:
+        self.abort_unanswered(slot, partition, sent, written, lose_init)
+
+    @rule(slot=slots, partition=partitions, sent=st.integers(2, 3))
+    def records_overtaken(self, slot: int, partition: int, sent: int) -> None:
+        self.overtake_records(slot, partition, sent)
+
+    @rule(slot=slots, partition=partitions, sent=st.integers(1, 6))
+    def answers_lost(self, slot: int, partition: int, sent: int) -> None:
+        self.retry_unanswered(slot, partition, sent)
+
+    @rule(slot=slots, partition=partitions, commit=st.booleans(), copy=st.booleans())
+    def end_answer_lost(self, slot: int, partition: int, commit: bool, copy: bool) -> None:
+        """The end of a transaction is asked for again: nobody was told."""
+        slot, at = self.with_record(slot, partition)
+        self.end(slot, commit)
+        self.deliver_first("end", keep=copy and self.late)
+        self.deliver_first("end_answer", name="drop")
+        self.call("advance", value=30_000)
+        self.go_on()
+        self.read(at)
+
+    @precondition(lambda self: not self.lone)
+    @rule(slot=slots, partition=partitions, commit=st.booleans(), last=st.booleans())
+    def two_ask_at_once(self, slot: int, partition: int, commit: bool, last: bool) -> None:
+        """Two new producers ask for the id while a transaction is open; the answers of one of them are late."""
+        old, at = self.with_record(slot, partition)
+        new = self.slot(old + 1)
+        self.call("restart_client", slot=new)
+        self.call("init", slot=new)
+        self.call("fence")
+        spare = frozenset(m[0] for m in self.kept_back(new, last))
+        self.pump(spare=spare)
+        self.end(old, commit)
+        self.go_on(spare)
+        self.go_on()
+        self.with_record(new, at)
+        self.end(new, commit=True)
+        self.go_on()
+
+    def kept_back(self, slot: int, last: bool) -> list[Message]:
+        """The InitProducerId of one of the two."""
+        asked = [m for m in self.flying() if m[1] == "init"]
+        own = f"client-{slot}"
+        return [m for m in asked if (m[2] == own) == last]
+
+
+class V2OverTheWire(RemoteBursts):
+    """KIP-890 part 2."""
+
+    @initialize(size=sizes("v2"))
+    def begin(self, size: tuple[dict[str, Any], bool, bool]) -> None:
+        self.start(*size)
+
+
+class V1OverTheWire(RemoteBursts):
+    """Before KIP-890."""
+
+    @initialize(size=sizes("v1"))
+    def begin(self, size: tuple[dict[str, Any], bool, bool]) -> None:
+        self.start(*size)
+
+
+class V1VerifiedOverTheWire(RemoteBursts):
+    """KIP-890 part 1: the leader verifies."""
+
+    @initialize(size=sizes("v1-verified"))
+    def begin(self, size: tuple[dict[str, Any], bool, bool]) -> None:
+        self.start(*size)
+
+
+REMOTE_MACHINES: Mapping[str, type[Maneuvers]] = {
+    "v2": V2OverTheWire, "v1": V1OverTheWire, "v1-verified": V1VerifiedOverTheWire,
+}  # fmt: skip
