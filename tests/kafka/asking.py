@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from asking_records import data_batch, read_batches, values
+from asking_records import committed_values, data_batch, read_batches, values
 from fencepost.reference_impl.wire.connection import Connection
 from fencepost.reference_impl.wire.schemas import build, milliseconds
 from kio.schema.errors import ErrorCode
@@ -195,8 +195,8 @@ class Asker:
 
     # What there is
 
-    def log(self, partition: int = 0, *, committed: bool = False, start: int = 0) -> Answer:
-        """Fetch: ([records and markers], last stable offset, [(producer, first offset) of aborted transactions])."""
+    def fetch(self, partition: int, committed: bool, start: int = 0) -> Answer:
+        """Fetch: (record batches, last stable offset, [(producer id, first offset) of aborted transactions])."""
         part = build(
             "fetch", 12, "FetchPartition", partition=partition, current_leader_epoch=-1, fetch_offset=start,
             last_fetched_epoch=-1, log_start_offset=-1, partition_max_bytes=1 << 20,
@@ -207,9 +207,22 @@ class Asker:
             topics=(build("fetch", 12, "FetchTopic", topic=self.name, partitions=(part,)),), forgotten_topics_data=(),
         )  # fmt: skip
         (data,) = answer.responses[0].partitions
-        records = [text for batch in read_batches(data.records or b"") for text in values(batch)]
-        aborted = [(self.letter(each.producer_id), int(each.first_offset)) for each in data.aborted_transactions or ()]
-        return data.error_code or (records, int(data.last_stable_offset), aborted)
+        aborted = [(int(each.producer_id), int(each.first_offset)) for each in data.aborted_transactions or ()]
+        return data.error_code or (list(read_batches(data.records or b"")), int(data.last_stable_offset), aborted)
+
+    def log(self, partition: int = 0, *, committed: bool = False, start: int = 0) -> Answer:
+        """What a fetch brings: ([records and markers], last stable offset, [(producer, first offset)] aborted)."""
+        answer = self.fetch(partition, committed, start)
+        if isinstance(answer, ErrorCode):
+            return answer
+        batches, stable, aborted = answer
+        records = [text for batch in batches for text in values(batch)]
+        return records, stable, [(self.letter(producer), first) for producer, first in aborted]
+
+    def read(self, partition: int = 0) -> Answer:
+        """What a read_committed consumer makes of it: the records of committed transactions, from the start on."""
+        answer = self.fetch(partition, True)
+        return answer if isinstance(answer, ErrorCode) else committed_values(answer[0], answer[2])
 
     def offset(self, *, stable: bool = True) -> Answer:
         """OffsetFetch of partition 0: the committed offset, -1 for none."""

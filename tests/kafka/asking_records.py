@@ -50,3 +50,18 @@ def values(batch: RecordBatch) -> list[str]:
     if batch.attributes & CONTROL:
         return ["COMMIT" if int.from_bytes((record.key or b"")[2:4], "big") else "ABORT" for record in batch.records]
     return [(record.value or b"").decode() for record in batch.records]
+
+
+def committed_values(batches: list[RecordBatch], aborted: list[tuple[int, int]]) -> list[str]:
+    """The records that are left when aborted transactions, (producer id, first offset) each, are skipped."""
+    waiting = sorted(aborted, key=lambda each: each[1])
+    skipped: set[int] = set()
+    texts: list[str] = []
+    for batch in batches:
+        while waiting and waiting[0][1] <= batch.base_offset:
+            skipped.add(waiting.pop(0)[0])
+        if batch.attributes & CONTROL:
+            skipped.discard(batch.producer_id)
+        elif batch.producer_id not in skipped or not batch.attributes & TRANSACTIONAL:
+            texts += values(batch)
+    return texts

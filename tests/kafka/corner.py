@@ -125,6 +125,8 @@ def hold(each: Corner, at: Bench) -> None:
     ask.prepare()
     try:
         for number, (answered, expected) in enumerate(each.program(ask, at), 1):
-            assert answered == expected, f"{each.id}, step {number}: answered {answered!r}, not {expected!r}"
+            assert repr(answered) == repr(expected), (
+                f"{each.id}, step {number}: answered {answered!r}, not {expected!r}"
+            )
     finally:
         at.gate.release(ADD_PARTITIONS_TO_TXN, WRITE_TXN_MARKERS)  # the next corner's, too, would wait
