@@ -19,8 +19,17 @@ from fencepost.properties.history.checking import Finding, Violation, merged
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import HistoryProperties, properties_of
 
-Kernel = Callable[[dict[str, np.ndarray]], list[Violation]]
-"""A further check: all columns of one piece (whole histories, sorted) to its violations. Defined in a module."""
+
+@dataclass(frozen=True)
+class Judged:
+    """What a further check found: violations, and how many histories it could not decide, by the reason."""
+
+    violations: list[Violation]
+    undecided: Mapping[str, int] = field(default_factory=dict)
+
+
+Kernel = Callable[[dict[str, np.ndarray]], Judged]
+"""A further check: all columns of one piece (whole histories, sorted) to what it found. Defined in a module."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,9 @@ class ReplayReport:
     """What a replay found. Equal for equal histories: how long it took is not compared.
 
     `judged` counts the events that each property looked at (for a further check: the histories): a property that
-    judged none holds, but says nothing. `unknown` gives the reason why a property cannot be decided. `seconds` is from
-    start to report, `cpu_seconds` what the workers spent on reading and checking, on all cores together.
+    judged none holds, but says nothing. `unknown` gives the reason why a property cannot be decided, `undecided` how
+    many histories a further check did not decide, by the reason. `seconds` is from start to report, `cpu_seconds` what
+    the workers spent on reading and checking, on all cores together.
     """
 
     events: int
@@ -45,6 +55,7 @@ class ReplayReport:
     judged: dict[str, int]
     violations: dict[str, dict[str, Any]]
     unknown: dict[str, str]
+    undecided: dict[str, dict[str, int]]
     figures: dict[str, int]
     seconds: float = field(compare=False)
     cpu_seconds: float = field(compare=False)
@@ -75,6 +86,7 @@ class Checked:
     rows: int
     histories: int
     findings: dict[str, Finding]
+    undecided: dict[str, Mapping[str, int]]
     figures: dict[str, int]
     cpu_seconds: float
 
@@ -118,6 +130,7 @@ def replay(
             if finding.violations
         },
         unknown=unknown,
+        undecided={name: sums for name, _ in kernels if (sums := _sums([piece.undecided[name] for piece in checked]))},
         figures=_sums([piece.figures for piece in checked]),
         seconds=time.perf_counter() - started,
         cpu_seconds=sum(piece.cpu_seconds for piece in checked),
@@ -137,10 +150,13 @@ def check_piece(
     vocabulary = properties.vocabulary
     columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if further else properties.columns)
     findings, figures = properties.check(columns, names, config)
+    undecided: dict[str, Mapping[str, int]] = {}
     for name, kernel in further:
         found = kernel(columns)
-        findings[name] = Finding(histories, len(found), min(found) if found else None)
-    return Checked(len(columns["history"]), histories, findings, figures, time.thread_time() - started)
+        undecided[name] = found.undecided
+        judged = histories - sum(found.undecided.values())
+        findings[name] = Finding(judged, len(found.violations), min(found.violations, default=None))
+    return Checked(len(columns["history"]), histories, findings, undecided, figures, time.thread_time() - started)
 
 
 def _chosen(

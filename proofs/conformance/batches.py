@@ -1,29 +1,28 @@
-"""A batch: the columns of many whole histories, made ready to be held against a model.
+"""A batch: the events of many lanes, made ready to be held against a model.
 
-Members of sorts (brokers, requests, controllers) are numbered from 0, and what names none of them gets the number
-after the last: there every map reads as zero. Columns that a variant's observations compute are added.
+What names no member of a sort gets the number after the last: there every map reads as zero.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from fencepost.model.language.types import AtomsType, BoolType, scalar
 from fencepost.proofs.conformance.observed import Phase
+from fencepost.properties.conforming import STRANGE, Laid
 from fencepost.properties.history.pieces import starts_of
-from fencepost.properties.id_blocks.observations import COLUMNS
-from fencepost.properties.id_blocks.slots import computed_columns
 
-MOST_BROKERS = 1024  # more are renumbered: maps over brokers are as wide as the largest number
+MOST_KINDS = 1 << 15  # codes are int16
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The events of many whole histories, sorted by (history, step).
+    """The events of many lanes, sorted by (lane, step).
 
-    ``history`` numbers the histories 0, 1, …; ``kind`` is the code, -1 for what the protocol does not have;
-    ``values`` are the columns that conditions read, int64 or bool, those of a sort 0 … its size in ``sizes``, the
-    size itself for none of them.
+    ``history`` numbers the lanes 0, 1, …; ``kind`` is the code, -1 for what the protocol does not have; ``values`` are
+    the columns that conditions read, int64 or bool, those of a sort 0 … its size in ``sizes``, the size itself for none
+    of them; ``rows``: each event's row in the piece.
     """
 
     history: np.ndarray
@@ -31,10 +30,12 @@ class Batch:
     starts: np.ndarray
     values: Mapping[str, np.ndarray]
     sizes: Mapping[str, int]
+    rows: np.ndarray
+    constants: Mapping[str, int]
 
     @property
     def longest(self) -> int:
-        """The number of events of the longest history."""
+        """The number of events of the longest lane."""
         return int(np.diff(np.append(self.starts, len(self.history))).max(initial=0))
 
     @property
@@ -43,8 +44,8 @@ class Batch:
         numbers = [column for column in self.values.values() if column.dtype != bool and len(column)]
         return max((max(int(column.max()), -int(column.min())) for column in numbers), default=0)
 
-    def histories(self) -> Iterator[tuple[int, int]]:
-        """First row, and the row after the last, of each history."""
+    def lanes(self) -> Iterator[tuple[int, int]]:
+        """First event, and the event after the last, of each lane."""
         yield from zip(self.starts.tolist(), [*self.starts[1:].tolist(), len(self.history)], strict=True)
 
     def events(
@@ -58,60 +59,22 @@ class Batch:
         ]
 
 
-def batch_of(columns: Mapping[str, np.ndarray], phases: Mapping[int, tuple[Phase, ...]]) -> Batch:
-    """The rows of a piece (all columns, whole histories, sorted) as a batch."""
-    starts = starts_of(columns["history"])
-    lengths = np.diff(np.append(starts, len(columns["history"])))
-    history = np.repeat(np.arange(len(starts)), lengths)
-    compact = {**columns, "request": _requests(columns["request"], history, int(lengths.max(initial=0)))}
-    compact["broker"] = _brokers(columns["broker"])
-    values = {name: compact[name] for name in COLUMNS if name in compact} | computed_columns(compact, history, starts)
-    sizes = _sizes(values)
-    known = np.full(1 << 16, -1, np.int64)
+def batch_of(laid: Laid, columns: Mapping[str, Any], phases: Mapping[int, tuple[Phase, ...]]) -> Batch:
+    """Typed as ``columns`` says, with the kinds that have ``phases``."""
+    known = np.full(2 * MOST_KINDS, STRANGE, np.int64)  # negative codes count from the end
     known[list(phases)] = list(phases)
-    return Batch(history, known[columns["kind"]], starts, _typed(values, sizes), sizes)
+    typed = _typed(laid.values, columns, laid.sizes)
+    return Batch(laid.lane, known[laid.kind], starts_of(laid.lane), typed, laid.sizes, laid.rows, laid.constants)
 
 
-def _sizes(values: Mapping[str, np.ndarray]) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for name, declared in COLUMNS.items():
-        kind = scalar(declared)
-        if isinstance(kind, AtomsType):
-            sizes[kind.bound] = max(sizes.get(kind.bound, 1), int(values[name].max(initial=0)) + 1)
-    return sizes
-
-
-def _typed(values: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+def _typed(
+    values: Mapping[str, np.ndarray], columns: Mapping[str, Any], sizes: Mapping[str, int]
+) -> dict[str, np.ndarray]:
     typed = {}
-    for name, declared in COLUMNS.items():
+    for name, declared in columns.items():
         kind = scalar(declared)
         column = values[name].astype(bool if isinstance(kind, BoolType) else np.int64, copy=False)
         if isinstance(kind, AtomsType) and column.min(initial=0) < 0:
             column = np.where(column < 0, sizes[kind.bound], column)
         typed[name] = column
     return typed
-
-
-def _requests(request: np.ndarray, history: np.ndarray, longest: int) -> np.ndarray:
-    """Request numbers below the length of the longest history; any numbers will do, as long as equal ones stay
-    equal."""
-    if request.max(initial=0) <= longest:
-        return request
-    rows = np.flatnonzero(request >= 0)
-    order = rows[np.lexsort((request[rows], history[rows]))]
-    fresh = np.ones(len(order), bool)
-    fresh[1:] = (request[order[1:]] != request[order[:-1]]) | (history[order[1:]] != history[order[:-1]])
-    number = np.cumsum(fresh)
-    first = np.ones(len(order), bool)
-    first[1:] = history[order[1:]] != history[order[:-1]]
-    base = number[first][np.cumsum(first) - 1]
-    renumbered = np.full(len(request), -1)
-    renumbered[order] = number - base
-    return renumbered
-
-
-def _brokers(broker: np.ndarray) -> np.ndarray:
-    if broker.max(initial=0) < MOST_BROKERS:
-        return broker
-    names, numbers = np.unique(np.maximum(broker, -1), return_inverse=True)
-    return numbers - int(names[0] < 0)

@@ -4,23 +4,25 @@ instead."""
 from collections.abc import Mapping, Sequence
 
 from fencepost.model.language.protocol import Spec
+from fencepost.model.language.types import scalar
 from fencepost.model.rules import RULES
 from fencepost.proofs.conformance.observed import Check
 from fencepost.proofs.conformance.plainly import Stop
 from fencepost.proofs.results import Event, State
 from fencepost.proofs.words import first_sentence, say_state
-from fencepost.properties.history import Kind
-from fencepost.properties.history.id_block_events import USED_BY
+from fencepost.properties.conforming import Conforming
+from fencepost.properties.history import Vocabulary
 
 NEAREST = 5
 
 
-def told_event(event: Mapping[str, int]) -> str:
+def told_event(vocabulary: Vocabulary, event: Mapping[str, int]) -> str:
     """``id_handed_out at step 7 (broker 1, producer_id 12)``."""
-    if event["kind"] not in set(Kind):
+    if event["kind"] not in set(vocabulary.kinds):
         return f"kind {event['kind']} at step {event['step']}"
-    name = Kind(event["kind"]).name
-    return f"{name} at step {event['step']} ({', '.join(f'{column} {event[column]}' for column in USED_BY[name])})"
+    name = vocabulary.kinds(event["kind"]).name
+    said = ", ".join(f"{column} {event[column]}" for column in vocabulary.used_by[name])
+    return f"{name} at step {event['step']} ({said})"
 
 
 def told_check(check: Check) -> str:
@@ -37,16 +39,24 @@ def told_check(check: Check) -> str:
 
 
 def explanation(
-    spec: Spec, event: Mapping[str, int], stop: Stop, values: Mapping[str, int], allowed: Sequence[Event]
+    conforming: Conforming,
+    spec: Spec,
+    event: Mapping[str, int],
+    stop: Stop,
+    values: Mapping[str, int],
+    allowed: Sequence[Event],
 ) -> str:
     """Several lines: the first event that does not fit, what is false, the model's state, the nearest allowed steps."""
-    lines = [f"history {event['history']} does not fit the model {spec.name}", f"  first misfit: {told_event(event)}"]
+    lines = [
+        f"history {event['history']} does not fit the model {spec.name}",
+        f"  first misfit: {told_event(conforming.vocabulary, event)}",
+    ]
     lines.append(f"  {told_check(stop.check)}")
     if stop.check.rule in RULES:
         lines.append(f"  rule {stop.check.rule}: {RULES[stop.check.rule].says}")
     lines.append("  the model's state before it, where it is not as at the start:")
     lines += [f"    {line}" for line in say_state(spec, _changed(stop.state, stop.initial))]
-    nearest = _nearest(spec, stop.check, values, allowed)
+    nearest = _nearest(conforming, spec, stop.check, values, allowed)
     lines.append(
         f"  allowed instead ({len(nearest)} nearest of {len(allowed)} steps):" if allowed else "  no step was allowed"
     )
@@ -66,16 +76,18 @@ def _changed(state: State, initial: State) -> State:
     return changed
 
 
-def _nearest(spec: Spec, check: Check, values: Mapping[str, int], allowed: Sequence[Event]) -> list[Event]:
+def _nearest(
+    conforming: Conforming, spec: Spec, check: Check, values: Mapping[str, int], allowed: Sequence[Event]
+) -> list[Event]:
     """Steps of the same action first, then those that share the event's parameters, faults last."""
+    named: dict[str, set[int]] = {}  # members of each sort that the event names
+    for column, declared in conforming.columns.items():
+        named.setdefault(str(scalar(declared)), set()).add(values[column])
 
     def distance(numbered: tuple[int, Event]) -> tuple[bool, int, bool, int]:
         place, step = numbered
         action = spec.actions[step.action]
-        shared = {"Broker": "broker", "Request": "slot", "Controller": "controller"}
-        differing = sum(
-            values.get(shared.get(str(kind), "")) != step.parameters[name] for name, kind in action.parameters
-        )
+        differing = sum(step.parameters[name] not in named.get(str(kind), ()) for name, kind in action.parameters)
         return step.action != check.action, differing, action.budget is not None, place
 
     return [step for _, step in sorted(enumerate(allowed), key=distance)[:NEAREST]]

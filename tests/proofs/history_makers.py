@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fencepost.proofs.replay import Judged
 from fencepost.properties.history import ABSENT, HistoryError, Kind
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.history.planted import planted
@@ -49,22 +50,22 @@ def dying_once(seed: int, first: int, histories: int, config: Mapping[str, Any])
     return planted(seed, first, histories, bent=0.01)
 
 
-def late_ids(columns: dict[str, np.ndarray]) -> list[Violation]:
+def late_ids(columns: dict[str, np.ndarray]) -> Judged:
     """A further check: hand-outs beyond step 250, told one by one."""
     rows = np.flatnonzero((columns["step"] > 250) & (columns["kind"] == Kind.id_handed_out))
     assert set(columns) >= {"node", "time_us"}
-    return [
+    return Judged([
         Violation(int(columns["history"][row]), int(columns["step"][row]), "late", f"node {columns['node'][row]}")
         for row in rows
-    ]
+    ])  # fmt: skip
 
 
-def refusing(columns: dict[str, np.ndarray]) -> list[Violation]:
+def refusing(columns: dict[str, np.ndarray]) -> Judged:
     """A further check that finds the histories unusable."""
     raise HistoryError(f"{len(columns['history'])} rows of no use")
 
 
-def breaking(_: dict[str, np.ndarray]) -> list[Violation]:
+def breaking(_: dict[str, np.ndarray]) -> Judged:
     """A further check with a mistake in it."""
     raise ZeroDivisionError("a mistake in a check")
 

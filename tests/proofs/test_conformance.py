@@ -22,7 +22,7 @@ from conformance_histories import (
 )
 from fencepost.proofs.conformance import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.proofs.generate import generate
-from fencepost.proofs.replay import Undecided, replay
+from fencepost.proofs.replay import Judged, Undecided, replay
 from fencepost.properties.history import HistoryDirectory, HistoryError, Kind
 from fencepost.reference_impl.id_blocks.broken import REGISTRY, Breaks
 
@@ -143,7 +143,7 @@ def test_one_bad_history_among_many() -> None:
     for history in (31, 7):
         of_history = np.flatnonzero((rows["history"] == history) & (rows["kind"] == Kind.id_handed_out))
         rows["producer_id"][of_history[3:]] += 1
-    found = KRAFT(rows)
+    found = KRAFT(rows).violations
     assert [violation.history for violation in found] == [7, 31]
     assert all("must hold: cursor[broker] = producer_id (730.4)" in violation.told for violation in found)
     last = histories([7], ROUGH)
@@ -191,8 +191,8 @@ def test_order_of_turns_does_not_matter() -> None:
     one_by_one = []
     for history in range(25):
         alone = {name: column[together["history"] == history] for name, column in together.items()}
-        one_by_one += [(v.history, v.step, v.told) for v in KRAFT(alone)]
-    assert [(v.history, v.step, v.told) for v in KRAFT(together)] == one_by_one
+        one_by_one += [(v.history, v.step, v.told) for v in KRAFT(alone).violations]
+    assert [(v.history, v.step, v.told) for v in KRAFT(together).violations] == one_by_one
     assert one_by_one
 
 
@@ -270,4 +270,4 @@ def test_undecided_for_lack_of_knowledge(config: dict[str, Any], reason: str) ->
 
 def test_no_events_no_misfits() -> None:
     """An empty piece is judged, and nothing is found."""
-    assert KRAFT({name: column[:0] for name, column in histories([1], {}).items()}) == []
+    assert KRAFT({name: column[:0] for name, column in histories([1], {}).items()}) == Judged([])

@@ -1,0 +1,65 @@
+"""What a protocol brings to have its histories held against its model: `proofs/conformance` does the rest.
+
+A history is laid out as lanes: each is the events of one instance of the model (for id blocks the whole history is one
+lane, for transactions there is one for each transactional id), with the columns that the observations read.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from fencepost.model.language.observations import Observation
+from fencepost.properties.history import Manifest, Vocabulary
+
+STRANGE = -1  # a kind that the protocol does not have
+
+Settings = tuple[tuple[str, int], ...]
+"""What of a run's config the layout needs, by name."""
+
+
+@dataclass(frozen=True)
+class Laid:
+    """The events of many lanes, sorted by (lane, step).
+
+    ``rows``: each event's row in the piece; ``lane``: 0, 1, … of each; ``kind``: its code, or STRANGE.  ``values``: the
+    columns of the observations, -1 where a parameter of a sort names none; members of sorts are numbered from 0.
+    ``sizes``: how many of everything there are, by the name of the bound; ``constants``: of the model.
+    """
+
+    rows: np.ndarray
+    lane: np.ndarray
+    kind: np.ndarray
+    values: Mapping[str, np.ndarray]
+    sizes: Mapping[str, int]
+    constants: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A piece, laid out.  ``undecided``: why a history is not held against the model to its end, by its number."""
+
+    parts: tuple[Laid, ...]
+    undecided: Mapping[int, str]
+
+
+LayOut = Callable[[Mapping[str, np.ndarray], str, Settings], LaidOut]
+
+
+@dataclass(frozen=True)
+class Conforming:
+    """One protocol.  ``models`` and ``observations`` are by variant; ``columns``: the type of each column that these
+    read.
+
+    ``variant_of`` the manifest of a directory, and ``settings_of`` a variant and a config, raise `HistoryError`: why
+    these histories cannot be held against a model.  ``lay_out`` takes all columns of a piece, the variant, and the
+    settings.
+    """
+
+    vocabulary: Vocabulary
+    models: Mapping[str, type]
+    columns: Mapping[str, Any]
+    observations: Mapping[str, tuple[Observation, ...]]
+    variant_of: Callable[[Manifest], str]
+    settings_of: Callable[[str, Mapping[str, Any]], Settings]
+    lay_out: LayOut
