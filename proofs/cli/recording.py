@@ -92,7 +92,12 @@ def _transactions(
         console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
     if json_file is not None:
         told = {"events": recorded.counts, "bytes": recorded.bytes_read, "seconds": recorded.seconds}
-        told |= {"decidable": recorded.decidable, "undecidable": recorded.undecidable, "notes": recorded.notes}
+        told |= {
+            "committed": recorded.committed,
+            "decidable": recorded.decidable,
+            "undecidable": recorded.undecidable,
+            "notes": recorded.notes,
+        }
         write_json(json_file, told)
 
 

@@ -154,13 +154,15 @@ def _check_order(file: Path, positions: np.ndarray, headers: np.ndarray, expecte
 
 
 def _check_sums(file: Path, content: np.ndarray, positions: np.ndarray, headers: np.ndarray) -> None:
-    view, starts = content.data, positions.tolist()
-    ends = (positions + headers["length"] + BEFORE_LENGTH_COUNTS).tolist()
-    sums = [crc32c(view[start + CRC_FROM : end]) for start, end in zip(starts, ends, strict=True)]
-    for row in np.flatnonzero(np.array(sums, np.uint32) != headers["crc"])[:1]:
-        offset, crc = headers["base_offset"][row], headers["crc"][row]
-        what = f"the batch at offset {offset} fails its checksum (CRC-32C {crc:#010x})"
-        raise RecordingError(what, file, "the file is damaged: copy it again from the node", starts[row])
+    view, ends = content.data, positions + headers["length"] + BEFORE_LENGTH_COUNTS
+    for portion in range(0, len(positions), PORTION):
+        rows = slice(portion, portion + PORTION)
+        bounds = zip((positions[rows] + CRC_FROM).tolist(), ends[rows].tolist(), strict=True)
+        sums = np.array([crc32c(view[start:end]) for start, end in bounds], np.uint32)
+        for row in portion + np.flatnonzero(sums != headers["crc"][rows])[:1]:
+            offset, crc = headers["base_offset"][row], headers["crc"][row]
+            what = f"the batch at offset {offset} fails its checksum (CRC-32C {crc:#010x})"
+            raise RecordingError(what, file, "the file is damaged: copy it again from the node", int(positions[row]))
 
 
 def _check_tail(file: Path, rest: np.ndarray, expected: int, position: int) -> None:

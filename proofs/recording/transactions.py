@@ -31,8 +31,10 @@ UNNUMBERED = "no clients' events say that the records' values are their numbers,
 NOTES = (
     "Events of a log stand in its order, with the times of its batches; logs and clients are merged by time only, so "
     "the order of an event of one and an event of another is no evidence. One event a record; records outside of "
-    "transactions are left out."
+    "transactions are left out. Committed is what lies below a high watermark that a node wrote down, or is alike in "
+    "all replicas."
 )
+SHOWN = 6  # partitions of which the summary says how far they go
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Recorded:
 
     manifest: Manifest
     counts: dict[str, int]  # events by kind
+    committed: dict[str, int]  # by partition: all below this offset
     nodes: tuple[int, ...]
     bytes_read: int
     seconds: float
@@ -60,6 +63,10 @@ class Recorded:
         if self.bytes_read > LARGE:
             rates = f"{self.bytes_read / 1e6 / self.seconds:,.0f} MB/s, {events / self.seconds:,.0f} events/s"
             lines[0] += f" in {self.seconds:.1f} s ({rates})"
+        if self.committed:
+            ends = [f"{place} below offset {end}" for place, end in self.committed.items()]
+            rest = f" and {len(ends) - SHOWN} more partitions" if len(ends) > SHOWN else ""
+            lines.append(f"taken for committed: {', '.join(ends[:SHOWN])}{rest}")
         return "\n".join([*lines, *self.notes])
 
 
@@ -97,6 +104,9 @@ def record_transactions(
     columns = merged(found.sources)
     config["mode"] = (header.mode if header is not None and header.mode else "") or found.mode
     config |= {"quiet_end": at_rest, "kafka_version": kafka_version, **found.names.told}
+    committed = {str(part.place): part.end for part in logs.all} if logs is not None else {}
+    if logs is not None:
+        config["committed"] = committed
     if logs is not None and seen is None:
         config["undecidable"] = {"appended_once": UNNUMBERED}
     if logs is not None and header is not None and header.ordered:
@@ -113,7 +123,8 @@ def record_transactions(
     counts = {kind.name: int(kinds[kind]) for kind in Kind if kinds[kind]}
     nodes, read = (logs.nodes, logs.bytes_read) if logs is not None else ((), 0)
     spent = time.perf_counter() - started
-    return Recorded(manifest, counts, nodes, read, spent, transactions.undecidable(manifest), tuple(notes))
+    unknown = transactions.undecidable(manifest)
+    return Recorded(manifest, counts, committed, nodes, read, spent, unknown, tuple(notes))
 
 
 def _wanted(header: Header | None, topics: Collection[str]) -> Any:
