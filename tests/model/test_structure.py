@@ -86,7 +86,7 @@ def test_every_package_folder_is_listed() -> None:
 
 
 def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
-    """Every source file and every recorded history, byte for byte, and no file besides.  (About 5 s.)"""
+    """Every source file, every recorded history and the page on Kafka, byte for byte, and no file besides.  (About 5 s.)"""
     tree = tmp_path / "tree"
     tree.mkdir()
     for path in ROOT.iterdir():
@@ -103,7 +103,8 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         inside = {n.removeprefix("fencepost/"): packed.read(n) for n in packed.namelist() if n.startswith("fencepost/")}
-    kept = [*sources(*FOLDERS), *(path for path in (ROOT / "properties" / "recorded").rglob("*") if path.is_file())]
+    recorded = (path for path in (ROOT / "properties" / "recorded").rglob("*") if path.is_file())
+    kept = [*sources(*FOLDERS), *recorded, ROOT / "reference_impl" / "transactions" / "KAFKA.md"]
     assert inside == {str(path.relative_to(ROOT)): path.read_bytes() for path in kept}
 
 
