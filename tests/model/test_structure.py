@@ -86,7 +86,7 @@ def test_every_package_folder_is_listed() -> None:
 
 
 def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
-    """Every source file, every recorded history and the page on Kafka, byte for byte, and no file besides.  (About 5 s.)"""
+    """Every source file, recorded history and the page on Kafka, byte for byte, and no file besides.  (About 5 s.)"""
     tree = tmp_path / "tree"
     tree.mkdir()
     for path in ROOT.iterdir():
