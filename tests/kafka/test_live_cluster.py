@@ -1,10 +1,10 @@
-"""The test clusters themselves: what the other live tests take for granted about versions, sizes and faults."""
+"""The test clusters themselves: what the other live tests take for granted about versions."""
 
 from __future__ import annotations
 
 import pytest
 from cluster import ClusterError, KafkaCluster
-from fencepost.reference_impl.wire.connection import Connection, find_brokers
+from fencepost.reference_impl.wire.connection import Connection
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
@@ -33,19 +33,3 @@ def test_a_feature_is_set_while_the_cluster_runs(kafka_v1: KafkaCluster) -> None
     assert finalized(kafka_v1, "transaction.version") == 0
     with pytest.raises(ClusterError, match=r"transaction\.version=9 was refused"):
         kafka_v1.set_feature("transaction.version", 9)
-
-
-def test_three_nodes_go_on_without_a_paused_or_killed_one(three_nodes: KafkaCluster) -> None:
-    """The others are ready without the active controller's node, paused or killed, and have it back afterwards."""
-    leader = three_nodes.active_controller()
-    three_nodes.pause(leader)
-    three_nodes.wait_until_ready()
-    assert three_nodes.active_controller() != leader
-    three_nodes.resume(leader)
-    three_nodes.wait_until_ready()
-    leader = three_nodes.active_controller()
-    three_nodes.kill(leader)
-    three_nodes.wait_until_ready()
-    three_nodes.start(leader)
-    three_nodes.wait_until_ready()
-    assert {broker.id for broker in find_brokers(three_nodes.bootstrap)} == {1, 2, 3}

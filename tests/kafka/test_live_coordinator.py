@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from asking import ABORT, COMMIT, PARTITIONS
 from cluster import KafkaCluster
-from fencepost.reference_impl.wire.connection import NoAnswer
+from fencepost.reference_impl.wire.connection import NoAnswer, find_brokers
 from kio.schema.errors import ErrorCode
 from routed import RoutedAsker
 
@@ -17,6 +17,22 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 SEED = 890
 TRANSACTIONS = 60
 KILLS = 4
+
+
+def test_three_nodes_go_on_without_a_paused_or_killed_one(three_nodes: KafkaCluster) -> None:
+    """The others are ready without the active controller's node, paused or killed, and have it back afterwards."""
+    leader = three_nodes.active_controller()
+    three_nodes.pause(leader)
+    three_nodes.wait_until_ready()
+    assert three_nodes.active_controller() != leader
+    three_nodes.resume(leader)
+    three_nodes.wait_until_ready()
+    leader = three_nodes.active_controller()
+    three_nodes.kill(leader)
+    three_nodes.wait_until_ready()
+    three_nodes.start(leader)
+    three_nodes.wait_until_ready()
+    assert {broker.id for broker in find_brokers(three_nodes.bootstrap)} == {1, 2, 3}
 
 
 def test_nothing_is_lost_or_doubled_when_coordinators_die(three_nodes: KafkaCluster) -> None:
