@@ -1,6 +1,7 @@
-"""``fencepost agree``: any implementation against the model."""
+"""``fencepost agree``: any implementation against the model, or real brokers."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 from fencepost.model.rules import RULES
@@ -10,6 +11,14 @@ from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.agreement import DRIVEN, Agreeing, driven
 from fencepost.properties.catalogue import CatalogueError, find
+
+WIRE = "fencepost.reference_impl.wire"
+CLIENTS = {
+    "raw": f"{WIRE}.over_tcp:over_tcp",
+    "librdkafka": f"{WIRE}.librdkafka:librdkafka",
+    "kafka-python": f"{WIRE}.kafka_python:kafka_python",
+}
+BESIDE = f"{WIRE}.beside:beside_reference"
 
 
 @click.command()
@@ -29,10 +38,26 @@ from fencepost.properties.catalogue import CatalogueError, find
     "default: those that the variant is known to break.",
 )
 @click.option("--promises-only", is_flag=True, help="Follow no model: faster, and sees less.")
+@click.option(
+    "--promise",
+    "promises",
+    multiple=True,
+    metavar="RULE",
+    help="Look for violations of this promise alone (repeatable).",
+)
+@click.option(
+    "--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they need not be anybody's to restart."
+)
+@click.option(
+    "--client", type=click.Choice(list(CLIENTS)), help="Who speaks to the brokers.  [default: raw, the reference's own]"
+)
+@click.option("--beside-reference", is_flag=True, help="Hold the brokers against the reference as well, call by call.")
+@click.option("--timeouts", is_flag=True, help="Let transactions time out, in real time: slower.")
 @SEED
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int, expecting: tuple[str, ...], promises_only: bool,
+    promises: tuple[str, ...], bootstrap: str | None, client: str | None, beside_reference: bool, timeouts: bool,
     seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
@@ -40,21 +65,41 @@ def agree(
     It goes through deliveries, losses, copies, crashes and time, and what it shows must be what the model allows.  A
     failure prints the shortest program found; paste it, and it fails by itself.  Modules are also looked for in the
     working directory.  Example: fencepost agree id-blocks/kraft --implementation mycluster:factory
+
+    With --bootstrap it is real brokers that are driven: when each request and each answer arrives, how often, or
+    whether at all.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
     """
     from fencepost.proofs.agreement import agree as run
 
     agreeing, variant = _driven(name)
     import_from_here()
-    target = implementation or agreeing.implementations[variant]
-    excused = _excused(expecting)
-    with spinner(f"agreement of {target}"):
+    excused, only = _rules("--expecting", expecting), _rules("--promise", promises)
+    config: dict[str, Any] = {}
+    if bootstrap is not None:
+        agreeing, config = _over_the_wire(agreeing, bootstrap, beside_reference, timeouts)
+    elif client or beside_reference or timeouts:
+        raise CatalogueError(
+            "--client, --beside-reference and --timeouts are about brokers: name them with --bootstrap"
+        )
+    if implementation and (client or beside_reference):
+        raise CatalogueError("--implementation says already who is driven; leave out --client and --beside-reference")
+    if client and beside_reference and client != "raw":
+        raise CatalogueError("--beside-reference compares raw requests; leave out --client")
+    target = implementation or (BESIDE if beside_reference else "") or CLIENTS.get(client or "", "")
+    target = target or agreeing.implementations[variant]
+    # What real clients do by themselves between two requests is not in the model.
+    promises_only = promises_only or client not in (None, "raw")
+    where = f" at {bootstrap}" if bootstrap else ""
+    with spinner(f"agreement of {target}{where}"):
         report = run(
-            target, protocol=agreeing.protocol, variant=variant, seed=seed, max_examples=examples, steps=steps,
-            expecting=excused, promises_only=promises_only,
+            target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps, config=config,
+            expecting=excused, promises_only=promises_only, promises=only,
         )  # fmt: skip
     against = "" if report.model != "none" else " (its promises only; model: none)"
+    if only is not None:
+        against = f" ({', '.join(sorted(only))} only; model: none)"
     console.print(
-        f"{target} against {agreeing.protocol}/{variant}{against}, seed {seed}: {SIGNS[report.verdict]} "
+        f"{target}{where} against {agreeing.protocol}/{variant}{against}, seed {seed}: {SIGNS[report.verdict]} "
         f"after {report.examples} clusters, {duration(report.seconds)}"
     )
     if report.failure is not None:
@@ -63,8 +108,10 @@ def agree(
     for broken in report.predicted.values():
         console.print(f"as predicted of {variant}: {broken.promise}", markup=False)
         console.print(broken.program, markup=False)
+    for reason, count in sorted(report.coverage.beyond.items()) if bootstrap else ():
+        console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
     for what, missing in report.never.items():
-        if missing:
+        if missing and not bootstrap:
             console.print(f"    {name_in_words(what)} never reached: {', '.join(missing)}", markup=False)
     if json_file is not None:
         write_json(
@@ -74,17 +121,37 @@ def agree(
                 "seed": seed, "verdict": report.verdict, "examples": report.examples, "program": report.program,
                 "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
                 "never": report.never, "seconds": round(report.seconds, 3),
-                "failure": str(report.failure) if report.failure else None,
+                "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap,
             },
         )  # fmt: skip
     return 1 if report.verdict == "violated" else 0
 
 
-def _excused(expecting: tuple[str, ...]) -> frozenset[str] | None:
-    """Rule numbers; None where the variant decides.  CatalogueError for what is no rule."""
-    if unknown := [rule for rule in expecting if rule not in RULES and rule != "none"]:
-        raise CatalogueError(f"--expecting: there is no rule {', '.join(unknown)}; name promises (txn.P5) or none")
-    return frozenset(expecting) - {"none"} if expecting else None
+def _rules(option: str, names: tuple[str, ...]) -> frozenset[str] | None:
+    """Rule numbers; None where there are none.  CatalogueError for what is no rule."""
+    if unknown := [rule for rule in names if rule not in RULES and rule != "none"]:
+        raise CatalogueError(f"{option}: there is no rule {', '.join(unknown)}; name promises (txn.P5) or none")
+    return frozenset(names) - {"none"} if names else None
+
+
+def _over_the_wire(
+    agreeing: Agreeing, bootstrap: str, beside_reference: bool, timeouts: bool
+) -> tuple[Agreeing, dict[str, Any]]:
+    """What is driven, and with which configuration; CatalogueError where that cannot be."""
+    from fencepost.properties.transactions.agreement import OVER_THE_WIRE
+    from fencepost.reference_impl.wire.connection import parse_servers
+
+    if agreeing.protocol != OVER_THE_WIRE.protocol:
+        there = ", ".join(f"{OVER_THE_WIRE.protocol}/{known}" for known in OVER_THE_WIRE.variants)
+        raise CatalogueError(f"--bootstrap: {agreeing.protocol} cannot be driven over the wire; these can: {there}")
+    try:
+        parse_servers(bootstrap)
+    except ValueError as error:
+        raise CatalogueError(f"--bootstrap: {error}; write 127.0.0.1:9092, or several with commas between") from error
+    if beside_reference and timeouts:
+        raise CatalogueError("--timeouts: when a broker finds that time is up is chance, and cannot be compared")
+    collapse = {"collapse": True} if beside_reference else {}
+    return OVER_THE_WIRE, {"bootstrap": bootstrap, **collapse, **({"timeouts": True} if timeouts else {})}
 
 
 def _driven(name: str) -> tuple[Agreeing, str]:

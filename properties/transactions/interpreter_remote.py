@@ -222,8 +222,8 @@ class RemoteInterpreter(TransactionsInterpreter):
         if not said or any(_is_same(kind, error, e) and number in (n, number if n == 0 else n) for e, n in said):
             return ()
         told = ", ".join(f"error {e} with {n}" if n else f"error {e}" for e, n in sorted(set(said)))
-        words = f"the broker answered as the model would, or as others were told: {told}; not error {error}"
-        return (FalseConjunct(kind, "txn.P5", words + (f" with {number}" if number else "")),)
+        words = f"the answer is one that this request may have had: {told}"
+        return (FalseConjunct(kind, "", f"{words}; it is error {error}" + (f" with {number}" if number else "")),)
 
     def _in_sequence(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
         """A record that follows on is written, and so is, once, one of the last five; any other is not."""
