@@ -45,8 +45,7 @@ def read_cluster(
     """Read every replica of the partitions `wanted`. Raises `RecordingError` for what is no cluster's, or not all."""
     dirs = [read_log_dir(path) for path in paths]
     _check_one_cluster(dirs)
-    placements = [found for found in map(read_placement, paths) if found is not None]
-    placement = max(placements, key=lambda found: found.last) if placements else None
+    placement = _latest_placement(paths)
     holders: dict[Place, list[LogDir]] = {}
     for each in dirs:
         for place in each.partitions:
@@ -60,7 +59,13 @@ def read_cluster(
         notes.append("no metadata log among the directories: whether a replica is missing cannot be told")
     order = sorted(holders, key=lambda place: (COORDINATORS.get(place.topic, 0), place))
     replicas = [[read_replica(each, place, progress=progress) for each in holders[place]] for place in order]
-    parts = [committed_part(copies) for copies in replicas]
+    asked = [each for each in (placement, _latest_placement(paths)) if each is not None]
+    parts = [
+        committed_part(
+            copies, [each.in_sync(place.topic, _topic_id(place, holders[place]), place.partition) for each in asked]
+        )
+        for place, copies in zip(order, replicas, strict=True)
+    ]
     read = [segment for copies in replicas for copy in copies for segment in copy.segments]
     return ClusterLogs(
         nodes=tuple(sorted({each.node for each in dirs})),
@@ -92,6 +97,16 @@ def _check_one_cluster(dirs: Sequence[LogDir]) -> None:
                 raise RecordingError(what, each.path, "name each log directory once")
 
 
+def _latest_placement(paths: Sequence[Path]) -> Placement | None:
+    found = [each for each in map(read_placement, paths) if each is not None]
+    return max(found, key=lambda each: each.last) if found else None
+
+
+def _topic_id(place: Place, held_by: Sequence[LogDir]) -> str:
+    """What the partition's folders say, which is one thing; empty if they say nothing."""
+    return max(each.topic_id(place) for each in held_by)
+
+
 def _check_replicas(place: Place, held_by: Sequence[LogDir], placement: Placement | None) -> None:
     ids = {each.topic_id(place) for each in held_by} - {""}
     if len(ids) > 1:
@@ -99,7 +114,7 @@ def _check_replicas(place: Place, held_by: Sequence[LogDir], placement: Placemen
         raise RecordingError(what, held_by[0].path, "the topic was made anew: copy all nodes at one time")
     if placement is None:
         return
-    nodes = placement.replicas(place.topic, next(iter(ids), ""), place.partition)
+    nodes = placement.replicas(place.topic, _topic_id(place, held_by), place.partition)
     missing = sorted(nodes - {each.node for each in held_by})
     if missing:
         what = f"{place} has replicas on nodes {_listed(nodes)}, but node {missing[0]}'s is not among the directories"

@@ -1,7 +1,7 @@
-"""Which nodes hold a replica of which partition, as the cluster's metadata log says.
+"""Which nodes hold a replica of which partition, and which of them are in sync, as the cluster's metadata log says.
 
 `read_placement(path)` reads `__cluster_metadata-0` in a node's log directory: the latest snapshot, and what follows.
-It tells whether a log directory is missing among those given; what is committed is not decided here.
+It tells whether a log directory is missing among those given, and whose copies decide what is committed.
 
 Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord in Kafka 4.3's common/metadata/*.json.
 """
@@ -23,14 +23,15 @@ from kio.records.readers import read_batch
 from kio.serial.errors import SerialError
 
 TOPIC_RECORD, PARTITION_RECORD, PARTITION_CHANGE, REMOVE_TOPIC = 2, 3, 5, 9
-REPLICAS_TAG = 2  # of PartitionChangeRecord
+IN_SYNC_TAG, REPLICAS_TAG = 0, 2  # of PartitionChangeRecord
 
 
 class Topic(NamedTuple):
-    """A topic that was not deleted, and the nodes of each of its partitions' replicas."""
+    """A topic that was not deleted, the nodes of each of its partitions' replicas, and those that are in sync."""
 
     id: str
     replicas: dict[int, frozenset[int]]
+    in_sync: dict[int, frozenset[int]]
 
 
 @dataclass
@@ -42,10 +43,17 @@ class Placement:
 
     def replicas(self, topic: str, topic_id: str, partition: int) -> frozenset[int]:
         """The nodes that hold the partition; none if the log does not know the topic, or knows another of the name."""
+        known = self._topic(topic, topic_id)
+        return known.replicas.get(partition, frozenset()) if known is not None else frozenset()
+
+    def in_sync(self, topic: str, topic_id: str, partition: int) -> frozenset[int]:
+        """Those of them that are in sync; likewise."""
+        known = self._topic(topic, topic_id)
+        return known.in_sync.get(partition, frozenset()) if known is not None else frozenset()
+
+    def _topic(self, topic: str, topic_id: str) -> Topic | None:
         known = self.topics.get(topic)
-        if known is None or (topic_id and known.id != topic_id):
-            return frozenset()
-        return known.replicas.get(partition, frozenset())
+        return None if known is None or (topic_id and known.id != topic_id) else known
 
 
 def read_placement(log_dir: Path) -> Placement | None:
@@ -91,7 +99,7 @@ def _apply_record(kind: int, value: bytes, at: int, placement: Placement, names:
     if kind == TOPIC_RECORD:
         name, at = compact_string(value, at)
         names[value[at : at + 16]] = name or ""
-        placement.topics[name or ""] = Topic(_printed(value[at : at + 16]), {})
+        placement.topics[name or ""] = Topic(_printed(value[at : at + 16]), {}, {})
     elif kind == REMOVE_TOPIC:
         placement.topics.pop(names.pop(value[at : at + 16], ""), None)
     elif kind in (PARTITION_RECORD, PARTITION_CHANGE):
@@ -100,11 +108,14 @@ def _apply_record(kind: int, value: bytes, at: int, placement: Placement, names:
         if topic is None:
             return
         if kind == PARTITION_RECORD:
-            topic.replicas[partition] = frozenset(compact_array(value, at + 20, ">i")[0])
+            replicas, at = compact_array(value, at + 20, ">i")
+            topic.replicas[partition] = frozenset(replicas)
+            topic.in_sync[partition] = frozenset(compact_array(value, at, ">i")[0])
         else:
-            moved = tagged_fields(value, at + 20).get(REPLICAS_TAG)
-            if moved is not None:
-                topic.replicas[partition] = frozenset(compact_array(moved, 0, ">i")[0])
+            changed = tagged_fields(value, at + 20)
+            for tag, nodes in ((REPLICAS_TAG, topic.replicas), (IN_SYNC_TAG, topic.in_sync)):
+                if tag in changed:
+                    nodes[partition] = frozenset(compact_array(changed[tag], 0, ">i")[0])
 
 
 def _printed(topic_id: bytes) -> str:

@@ -2,9 +2,13 @@
 
 A record is committed once every in-sync replica has it; the leader then moves the high watermark past it, and every
 node writes down the one that it knows (replication-offset-checkpoint, every five seconds and on a clean stop). What is
-below any node's high watermark is therefore committed for good. What is above it, but the same in the copies of all
-replicas, is taken for committed as well: no leader can be elected that lacks it, unless by an unclean election. With
-one replica that is the whole log. All else is left out, and noted.
+below any node's high watermark is therefore committed for good. What is above it, but alike in the copies of all
+in-sync replicas, is taken for committed as well: no leader can be elected that lacks it, unless by an unclean election.
+Who is in sync the metadata log says; without one, all replicas are asked. All else is left out, and noted.
+
+While a cluster is at work replicas come into sync and fall out of it. The metadata log is therefore read twice, before
+the partitions and after them, and either answer will do: a replica that had fallen out when the copies were taken
+decides nothing, nor does one that came in only when its copy had been taken.
 
 Of several copies the one with the greatest (leader epoch, end) is read: it continues the others. Refused are copies
 that cannot be of one partition: one offset and leader epoch with two contents, or a high watermark above what the best
@@ -13,7 +17,7 @@ copy holds, or above where a copy parts from it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,8 +48,12 @@ class Committed:
         return self.replica.start <= first and all(gap.end <= first for gap in self.replica.gaps)
 
 
-def committed_part(replicas: Sequence[Replica]) -> Committed:
-    """Decide for one partition. `replicas` are the copies of all its nodes; raises `RecordingError` if they differ."""
+def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]] = ()) -> Committed:
+    """Decide for one partition. Raises `RecordingError` if the copies contradict one another.
+
+    `replicas` are the copies of all its nodes, `in_sync` the nodes that the metadata log says are in sync, each time
+    that it was asked.
+    """
     best = max(replicas, key=lambda replica: replica.last)
     agreed = {replica.node: _agreement(replica, best) for replica in replicas}
     told = max(replicas, key=lambda replica: replica.high_watermark)
@@ -60,7 +68,8 @@ def committed_part(replicas: Sequence[Replica]) -> Committed:
             what += f", though all below offset {told.high_watermark} is committed"
             todo = "the copies are of different times, or of an unclean election: copy all nodes again"
             raise RecordingError(what, replica.folder, todo)
-    end = max(told.high_watermark, min(agreed.values()))
+    settled = [min(agreed[node] for node in nodes & agreed.keys()) for nodes in in_sync if nodes & agreed.keys()]
+    end = max(told.high_watermark, max(settled, default=min(agreed.values())))
     return Committed(best, end, tuple(_notes(replicas, agreed, best, end)))
 
 
@@ -101,7 +110,9 @@ def _notes(replicas: Sequence[Replica], agreed: dict[int, int], best: Replica, e
         if replica.end > agreed[replica.node]:
             notes.append(f"{where}: offsets {agreed[replica.node]} to {replica.end - 1} are a deposed leader's")
     if best.end > end:
-        notes.append(f"{best.place}: offsets {end} to {best.end - 1} are not on all replicas and count as uncommitted")
+        notes.append(
+            f"{best.place}: offsets {end} to {best.end - 1} are not on all replicas in sync and count as uncommitted"
+        )
     if best.start:
         notes.append(f"{best.place}: begins at offset {best.start}; what was before is deleted")
     if best.gaps:

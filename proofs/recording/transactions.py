@@ -32,7 +32,7 @@ NOTES = (
     "Events of a log stand in its order, with the times of its batches; logs and clients are merged by time only, so "
     "the order of an event of one and an event of another is no evidence. One event a record; records outside of "
     "transactions are left out. Committed is what lies below a high watermark that a node wrote down, or is alike in "
-    "all replicas."
+    "all replicas in sync."
 )
 SHOWN = 6  # partitions of which the summary says how far they go
 

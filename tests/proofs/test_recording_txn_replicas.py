@@ -1,13 +1,17 @@
 """What is committed is told from all replicas and their checkpoints; copies that contradict one another are refused."""
 
 import shutil
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+import metadata_logs
 import pytest
 from fencepost.proofs.recording import RecordingError
 from fencepost.proofs.recording.cluster_logs import ClusterLogs, read_cluster
-from fencepost.proofs.recording.replicas import Committed
+from fencepost.proofs.recording.log import TOPIC as METADATA
+from fencepost.proofs.recording.log_dirs import Place, read_log_dir, read_replica
+from fencepost.proofs.recording.replicas import Committed, committed_part
 from transaction_logs import TOPIC, batch, checkpoint, marker, real_logs, segment, sent, starts, write_log
 
 P = (7, 0)
@@ -53,12 +57,52 @@ def test_what_all_replicas_hold_is_committed(tmp_path: Path) -> None:
     """A tail that one replica lacks is left out and noted; the longest copy is read."""
     part = committed(nodes(tmp_path, FIVE[:3], FIVE, FIVE[:4]))
     assert (part.end, part.replica.node) == (3, 2)
-    assert "t-0: offsets 3 to 4 are not on all replicas and count as uncommitted" in part.notes
+    assert "t-0: offsets 3 to 4 are not on all replicas in sync and count as uncommitted" in part.notes
 
 
 def test_a_high_watermark_commits_beyond_a_lagging_replica(tmp_path: Path) -> None:
     """One that is not in sync holds nothing up: any node's checkpoint is a lower bound for all."""
     assert committed(nodes(tmp_path, FIVE[:1], FIVE, FIVE[:4], marks=[1, 2, 4])).end == 4
+
+
+def in_sync_by_the_metadata_log(directories: Sequence[Path], nodes: Sequence[int], later: Sequence[int] | None) -> None:
+    """A metadata log of one voter, on the first node: partition t-0, and a change of its in-sync replicas."""
+
+    def ids(numbers: Sequence[int]) -> bytes:
+        return bytes([len(numbers) + 1]) + b"".join(struct.pack(">i", number) for number in numbers)
+
+    topic = b"\x01\x02\x00" + b"\x02t" + bytes(15) + b"\x09" + b"\x00"
+    head = struct.pack(">i", 0) + bytes(15) + b"\x09"
+    partition = b"\x01\x03\x00" + head + ids([1, 2, 3]) + ids(nodes) + ids([]) + ids([])
+    partition += struct.pack(">iii", 1, 0, 0) + b"\x00"
+    entries = [metadata_logs.elected(1, 1, [1]), (1, None, topic), (1, None, partition)]
+    if later is not None:
+        changed = ids(later)
+        entries.append((1, None, b"\x01\x05\x00" + head + b"\x01\x00" + bytes([len(changed)]) + changed))
+    made = metadata_logs.write_log(directories[0].parent / "metadata", 1, entries)
+    shutil.copytree(made / METADATA, directories[0] / METADATA)
+
+
+@pytest.mark.parametrize(("nodes_in_sync", "later", "end"), [
+    ([1, 2, 3], None, 3), ([1, 2], None, 4), ([1, 2, 3], [1, 2], 4), ([2], [2, 1, 3], 3), ([2], None, 5), ([], None, 3),
+])  # fmt: skip
+def test_only_replicas_in_sync_are_asked(
+    tmp_path: Path, nodes_in_sync: Sequence[int], later: Sequence[int] | None, end: int
+) -> None:
+    """One that lags behind, as after a restart, holds nothing up; whether it does is in the metadata log."""
+    directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
+    in_sync_by_the_metadata_log(directories, nodes_in_sync, later)
+    assert committed(directories).end == end
+
+
+def test_who_comes_into_sync_meanwhile_holds_nothing_up(tmp_path: Path) -> None:
+    """Of two answers of the metadata log, before the partitions are read and after, the one that says more counts."""
+    directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
+    copies = [read_replica(read_log_dir(directory), Place("t", 0)) for directory in directories]
+    both, all_of_them = frozenset({1, 2}), frozenset({1, 2, 3})
+    assert committed_part(copies, [both, all_of_them]).end == 4
+    assert committed_part(copies, [all_of_them, both]).end == 4
+    assert committed_part(copies, [all_of_them]).end == 3
 
 
 def test_a_deposed_leaders_tail_is_left_out(tmp_path: Path) -> None:
