@@ -1,0 +1,92 @@
+"""`fencepost agree --bootstrap`: brokers that are wrong, brokers that are away, and options that do not go together
+(about 15 s; librdkafka's mock cluster is the broker)."""
+
+import json
+
+import pytest
+from command_line import fencepost
+from mock import MockCluster
+
+
+@pytest.fixture(scope="module")
+def broken_broker():
+    """A broker that keeps few of its promises."""
+    with MockCluster(brokers=1) as cluster:
+        yield cluster.bootstrap
+
+
+def program_of(out):
+    """The Python in what was printed."""
+    lines = out.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("from fencepost"))
+    stop = next((i for i in range(start, len(lines)) if not lines[i]), len(lines))
+    return "\n".join(lines[start:stop])
+
+
+def test_broken_broker(broken_broker, tmp_path, monkeypatch):
+    """The verdict, why, and a program that carries the broker's address and fails by itself; exit code 1."""
+    monkeypatch.setenv("COLUMNS", "400")
+    file = tmp_path / "report.json"
+    ran = fencepost("agree", "transactions/v1", "--bootstrap", broken_broker, "--examples", 3, "--json", file)
+    assert (ran.code, ran.err) == (1, "")
+    assert f"over_tcp at {broken_broker} against transactions/v1" in ran.out
+    assert "violated" in ran.out
+    written = json.loads(file.read_text())
+    assert (written["verdict"], written["bootstrap"], written["model"]) == ("violated", broken_broker, "v1")
+    assert repr(broken_broker) in written["program"]
+    assert program_of(ran.out).strip() == written["program"].strip()
+    with pytest.raises(AssertionError):
+        exec(written["program"], {})
+
+
+def test_one_promise(broken_broker, monkeypatch):
+    """Aborted records are read: looked for alone, with a program of its own."""
+    monkeypatch.setenv("COLUMNS", "400")
+    ran = fencepost(
+        "agree", "transactions/v1", "--bootstrap", broken_broker, "--promise", "txn.P3", "--examples", 20
+    )  # fmt: skip
+    assert ran.code == 1
+    assert "(txn.P3 only; model: none)" in ran.out
+    assert "txn.P3" in ran.out.partition("promise broken:")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("transactions/v2", "--bootstrap", "127.0.0.1:1"), "Connection refused"),
+        (("transactions/v2", "--bootstrap", "somewhere"), "'somewhere' is not host:port"),
+        (("id-blocks/kraft", "--bootstrap", "127.0.0.1:1"), "id-blocks cannot be driven over the wire"),
+        (("transactions/v2", "--client", "librdkafka"), "name them with --bootstrap"),
+        (("transactions/v2", "--timeouts"), "name them with --bootstrap"),
+        (("transactions/v2", "--promise", "txn.P99"), "there is no rule txn.P99"),
+        (
+            ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "librdkafka", "--beside-reference"),
+            "leave out --client",
+        ),
+        (
+            ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--implementation", "a:b", "--beside-reference"),
+            "--implementation says already",
+        ),
+        (("transactions/v1", "--bootstrap", "127.0.0.1:1", "--beside-reference", "--timeouts"), "cannot be compared"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done(words, told):
+    """One line that says why, and exit code 2."""
+    ran = fencepost("agree", *words, "--examples", 1)
+    assert ran.code == 2
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_mode_that_a_broker_lacks(broken_broker):
+    """The mock does not speak v2: that is said in one line, and is no violation."""
+    ran = fencepost("agree", "transactions/v2", "--bootstrap", broken_broker, "--examples", 1)
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+
+
+def test_real_client_that_lacks_a_mode(broken_broker):
+    """Real clients do not speak v2."""
+    ran = fencepost("agree", "transactions/v2", "--bootstrap", broken_broker, "--client", "librdkafka")
+    assert ran.code == 2
+    assert "transaction.version 2" in ran.err
