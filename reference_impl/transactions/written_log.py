@@ -76,9 +76,10 @@ class WrittenLog:
     def clears_window_on_abort(self) -> bool:
         """An aborted batch must not answer for one of the next transaction that has its number (txn.14).
 
-        Within one epoch (v1) the numbers go on: only the old offsets are forgotten.
+        Within one epoch (v1) the numbers go on: only the old offsets are forgotten. Stricter than Kafka, whose client
+        asks for another epoch before it uses a number again, and whose leader answers for aborted batches as well.
         """
-        return True
+        return not self.env.config.is_recent
 
     def rebuilt(self, leader_epoch: int) -> Self:
         """The state of the next leader, from the log alone: a replica has followed it batch by batch.

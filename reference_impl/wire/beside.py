@@ -25,7 +25,16 @@ from typing import Any
 from fencepost.reference_impl.transactions.events import Event
 from fencepost.reference_impl.wire.over_tcp import over_tcp
 from fencepost.reference_impl.wire.prompt import prompt
-from fencepost.reference_impl.wire.sides import Difference, Message, Plugged, Side, alike, first_difference
+from fencepost.reference_impl.wire.sides import (
+    Difference,
+    Flying,
+    Message,
+    Plugged,
+    Said,
+    Side,
+    alike,
+    first_difference,
+)
 
 ENDING = frozenset({"init", "end"})  # requests after which a broker may have a transaction to finish
 
@@ -159,12 +168,26 @@ class Beside:
         if left != right:
             pairs = zip(left, right, strict=False)
             first = next((n for n, (m, other) in enumerate(pairs) if m != other), min(len(left), len(right)))
-            values = ["nothing" if first == len(found) else str(found[first]) for found in (left, right)]
+            values = ["nothing" if first == len(found) else _told(found[first]) for found in (left, right)]
             raise self._difference(f"message {first} in flight is", *values)
-        numbers = [self._numbers.setdefault((m[0], o[0]), len(self._numbers)) for m, o in zip(*flying, strict=True)]
+        numbers = []
+        for position, pair in enumerate(zip(*flying, strict=True)):
+            shared = (pair[0][0], pair[1][0])
+            if shared not in self._numbers:
+                self._numbers[shared] = len(self._numbers)
+                self._compare_answers(left[position], pair)
+            numbers.append(self._numbers[shared])
         for side, found in zip(self.sides, flying, strict=True):
             side.numbers = {number: message[0] for number, message in zip(numbers, found, strict=True)}
         self._flying = [(number, *message) for number, message in zip(numbers, left, strict=True)]
+
+    def _compare_answers(self, message: Flying, pair: tuple[Message, ...]) -> None:
+        """What a new message says, if it is an answer and both let one look."""
+        mine, other = (side.said(each, self.partitions) for side, each in zip(self.sides, pair, strict=True))
+        if mine is not None and other is not None and mine != other:
+            column = next(name for name in Said._fields if getattr(mine, name) != getattr(other, name))
+            what = f"{_told(message)}: {column} is"
+            raise self._difference(what, getattr(mine, column), getattr(other, column))
 
     def _difference(self, what: str, left: object, right: object) -> Difference:
         names = [side.name for side in self.sides]
@@ -191,3 +214,7 @@ def beside_reference(config: Mapping[str, Any]) -> Beside:
     """
     both = {"release": "4.3", **config, "collapse": True}
     return beside(over_tcp, prompt, both, ("over the wire", "in the reference"))
+
+
+def _told(message: Flying) -> str:
+    return f"{message.kind} of request {message.request} from {message.source}"

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.events import Event
 from fencepost.reference_impl.transactions.system import System, reference
@@ -51,6 +52,11 @@ class Prompt:
     def __init__(self, system: System, collapse: bool) -> None:
         self.system = system
         self.collapse = collapse
+
+    @property
+    def env(self) -> Environment:
+        """What the nodes share; for who wants to look at what is in flight."""
+        return self.system.env
 
     def messages(self) -> list[tuple[int, str, str, str, int]]:
         """What is in flight between clients and brokers: (number, kind, source, target, request), oldest first."""

@@ -4,8 +4,10 @@ Numbers that mean nothing by themselves (requests, producer ids) are numbered on
 that two clusters that do the same show the same. What is compared, and what is not, is said in `beside.py`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fencepost.reference_impl.transactions.events import COLUMNS, Event
 
@@ -26,6 +28,24 @@ class Plugged(Protocol):
 
     def messages(self) -> Sequence[Message]: ...
     def drain_events(self) -> Sequence[Event]: ...
+
+
+class Flying(NamedTuple):
+    """A message in flight."""
+
+    kind: str
+    source: str
+    target: str
+    request: int
+
+
+class Said(NamedTuple):
+    """What an answer says."""
+
+    error: int
+    producer_id: int
+    epoch: int
+    offset: int
 
 
 class Names:
@@ -65,10 +85,22 @@ class Side:
         fresh = self.system.drain_events()
         return [e._replace(**{column: self.names[column][getattr(e, column)] for column in NAMED}) for e in fresh]
 
-    def renamed(self, message: Message) -> tuple[str, str, str, int]:
+    def renamed(self, message: Message) -> Flying:
         """A message without its number, and with the name of its request."""
         _, kind, source, target, request = message
-        return kind, source, target, self.names["request"][request]
+        return Flying(kind, source, target, self.names["request"][request])
+
+    def said(self, message: Message, partitions: int) -> Said | None:
+        """What an answer in flight says, also one that nobody waits for any more; None for a request, and where the
+        system does not let one look. `partitions`: of data."""
+        number, kind, source, *_ = message
+        env = getattr(self.system, "env", None)
+        if env is None or not kind.endswith("_answer"):
+            return None
+        data = env.network.in_flight[number].body.data
+        pair = getattr(data, "producer_id", -1), getattr(data, "producer_epoch", -1)
+        known = kind == "produce_answer" and int(source.rpartition("-")[2]) < partitions
+        return Said(data.error_code, self.names["producer_id"][pair[0]], pair[1], data.base_offset if known else -1)
 
 
 def alike(result: Any, expected: Any) -> bool:

@@ -86,3 +86,13 @@ def test_there_are_two_releases():
     """A release that nobody has described is refused."""
     with pytest.raises(ValueError, match=r"release='3\.9': must be one of 4\.0, 4\.3"):
         reference({"release": "3.9"})
+
+
+@pytest.mark.parametrize("mode", [V1, VERIFIED])
+@pytest.mark.parametrize(("release", "told"), [("4.0", (45, -1)), ("4.3", (0, 0))])
+def test_a_copy_of_an_aborted_batch(release, told, mode):
+    """txn.14: within one epoch Kafka answers for an aborted batch with its old offset; here the abort forgets it."""
+    bench, producer_id, epoch = opened(release, mode)
+    assert bench.end(producer_id, epoch, committed=False)[0] == 0
+    assert bench.add(producer_id, epoch) == 0
+    assert bench.produce(producer_id, epoch, sequence=0) == told
