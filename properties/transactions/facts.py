@@ -12,6 +12,10 @@ from ..agreement import Broken
 from ..driving import Event, Made, read
 from .plug import Message
 from .programs import EXPIRY_MS
+from .settling import DELIVERIES
+
+EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
+RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
 
 ABORT, COMMIT = 0, 1
 WORDS = {ABORT: "abort", COMMIT: "commit"}
@@ -70,6 +74,9 @@ class Facts:
         self.pairs: dict[int, Pair] = {}  # by client: what it holds
         self.holders: dict[Pair, int] = {}
         self.producer_ids: dict[int, int] = {}  # which of them it is, in the order in which they were handed out
+        self.greatest: dict[int, int] = {}  # by producer id: the greatest of its epochs that anybody was told
+        self.rises = 0  # how often an epoch may have been raised so far, told or untold
+        self.expiration_ms: int = config.get("expiration_ms", EXPIRATION_MS)
         self.fences: list[Pair] = []  # acknowledged: whoever holds less is fenced
         self.zombies: set[int] = set()  # records that left, or were appended, after the fence of their producer
         self.zombie_ends: set[int] = set()  # requests to end a transaction that left after the fence of their producer
@@ -87,6 +94,7 @@ class Facts:
     def note_call(self, made: Made) -> None:
         """What the driver knows, before the events of a call are looked at."""
         name = made.call.name
+        self.rises += RISES * {"settle": DELIVERIES, "probe": DELIVERIES, "newcomers": made.call.value}.get(name, 1)
         if name == "advance":
             self.now_ms += made.call.value
             self._doubt(made.call.value >= EXPIRY_MS)  # the id may be forgotten
@@ -147,6 +155,11 @@ class Facts:
     def is_fenced(self, pair: Pair) -> bool:
         """Has somebody been told so?"""
         return any(self.is_older(pair, fence) for fence in self.fences)
+
+    def has_epochs_left(self, producer_id: int) -> bool:
+        """Is it certain that a producer id was not used up, nor forgotten, when the next one was handed out?"""
+        untold = self.greatest.get(producer_id, self.max_epoch) + self.rises
+        return untold < self.max_epoch - 1 and self.now_ms < EXPIRATION_MS <= self.expiration_ms
 
     def is_tainted(self, pairs: Iterable[Pair]) -> bool:
         """Did something come late under one of these producer ids?"""

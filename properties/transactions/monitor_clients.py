@@ -103,12 +103,19 @@ class Clients:
         """A pair has one owner, epochs go up, and the largest is never handed out."""
         facts, pair = self.facts, _pair(event)
         holder, before = facts.holders.setdefault(pair, client), facts.pairs.get(client, NOBODY)
+        newest = next(reversed(facts.producer_ids), pair[0])
         facts.producer_ids.setdefault(pair[0], len(facts.producer_ids))
+        facts.greatest[pair[0]] = max(pair[1], facts.greatest.get(pair[0], -1))
         if holder != client:
             yield verdict("txn.P7", f"{_named(pair)} is handed to client {holder} and to client {client}", event, pair)
         elif not 0 <= pair[1] < facts.max_epoch:
             words = f"epoch {pair[1]} is handed out: they run from 0 to {facts.max_epoch - 1}"
             yield verdict("txn.P7", words, event, pair)
+        elif next(reversed(facts.producer_ids)) != newest and facts.has_epochs_left(newest):
+            words = (
+                f"client {client} is given {_named(pair)}, and nobody is fenced by that: id {newest} has epochs left"
+            )
+            yield verdict("txn.1", words, event)
         elif is_held and before[0] == pair[0] and pair[1] < before[1]:
             words = f"client {client} is given {_named(pair)} and had {_named(before)}"
             yield verdict("txn.P7", words, event, pair)

@@ -94,7 +94,7 @@ def test_zombie_that_is_read():
 def test_zombie_that_is_told_commit():
     """Who asks for the commit after it was fenced must be refused (P1), and who asked before need not be."""
     before = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9})
-    fence = {"kind": "init_taken", "client": 1, "request": 9, "producer_id": 8, "epoch": 0}
+    fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
     answered = told(COMMIT, pair=PAIR)
     assert broken_by(*before, ending(COMMIT), fence, answered, mode="v1") == ""
     assert broken_by(*before, fence, ending(COMMIT), told(COMMIT, error=47), mode="v1") == ""
@@ -203,6 +203,20 @@ def test_pairs():
     assert broken_by(*OPENED, {**other, "producer_id": 8, "epoch": 2}, max_epoch=3) == ""
     assert broken_by(logged(0, 4), logged(0, 3)) == "txn.P7"
     assert broken_by(logged(0, 4), logged(0, 0, 8), logged(0, 0, 7), max_epoch=5) == "txn.P7"
+
+
+def test_new_producer_id_that_fences_nobody():
+    """While a producer id has epochs left InitProducerId raises its epoch (txn.1); another id is for when they are used
+    up, which may be unseen, or for when the transactional id was forgotten."""
+    other = {"kind": "init_taken", "client": 1, "request": 5, "producer_id": 8, "epoch": 0}
+    assert broken_by(*OPENED, other) == "txn.1"
+    assert broken_by(*OPENED, other, max_epoch=4) == "txn.1"
+    assert broken_by(*OPENED, other, max_epoch=3) == ""
+    assert broken_by(*OPENED, other, expiration_ms=20_000) == ""
+    week = fed(fed(monitor(), *OPENED), call=Call("advance", value=7 * 24 * 3_600_000))
+    assert fed(week, other).found is None
+    busy = fed(monitor(max_epoch=6), *OPENED)
+    assert fed(fed(busy, call=Call("advance", value=1)), other).found is None
 
 
 def test_lone_client_that_is_fenced():
