@@ -103,8 +103,8 @@ class ProtocolEntry:
     module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.
     ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
     hold the rest of its rules, where it has been cut into several.  ``survivors``: (rule, mutation) -> why no more can
-    be had than that it survives within bounds.  ``examples``: programs that agreement tries in a profile, where the
-    usual number takes too long."""
+    be had than that it survives within bounds.  ``examples``: programs that agreement tries in a profile, and
+    ``histories`` that are simulated, where the usual number takes too long."""
 
     name: str
     says: str
@@ -118,6 +118,7 @@ class ProtocolEntry:
     parts: tuple[str, ...] = ()
     survivors: Mapping[tuple[str, str], str] = field(default_factory=dict)
     examples: Mapping[Profile, int] = field(default_factory=dict)
+    histories: Mapping[Profile, int] = field(default_factory=dict)
 
     def variant(self, name: str) -> Variant:
         for candidate in self.variants:

@@ -127,7 +127,9 @@ def replay(
     """Hold histories against their properties and the model.
 
     DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show is `unknown`,
-    with the reason.  Example: fencepost replay made --no-spark
+    with the reason; a history that the model cannot follow to its end is `undecided`.
+
+    Example: fencepost replay made --no-spark
     """
     from fencepost.proofs.conformance import conformance_of
     from fencepost.proofs.replay import replay as run
@@ -148,6 +150,11 @@ def replay(
         else:
             judged_of = f"{judged:,} judged" if judged else "nothing to judge"
             console.print(f"    {name_in_words(name):<28} [green]holds[/] ({judged_of})")
+    for name, reasons in report.undecided.items():
+        for reason, histories in reasons.items():
+            console.print(
+                f"    {name_in_words(name):<28} [yellow]undecided[/] in {histories:,} histories: {escape(reason)}"
+            )
     for name, reason in report.unknown.items():
         console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
     if json_file is not None:

@@ -195,7 +195,10 @@ TRANSACTIONS = ProtocolEntry(
     survivors=SURVIVORS,
     examples={"smoke": 12},
     implementations=tuple((f"{REFERENCE}:reference", mode) for mode in ("v2", "v1-verified", "v1")),
-    simulators=(("v2", f"{REFERENCE}:simulate_with_stats", {"mode": "v2", "events": 300}),),
+    histories={"nightly": 50_000},
+    simulators=tuple(
+        (mode, f"{REFERENCE}:simulate_with_stats", {"mode": mode, "events": 300}) for mode in ("v2", "v1-verified", "v1")
+    ),
     scenarios=(
         _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1", "v2"),
         _scenario("KAFKA-17754-verified", "verification does not help against that", "v1-verified", "v2"),

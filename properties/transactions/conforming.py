@@ -22,9 +22,9 @@ READ = (
     "history", "kind", "client", "txn_id", "producer_id", "epoch", "txn", "record", "partition", "sequence", "request",
     "outcome", "state", "coordinator_epoch", "error",
 )  # fmt: skip
-LASTS = (6, 14, 30, 62, 126, 254, 510)
+LASTS = (14, 30, 62, 126, 254, 510)
 """The model's last epoch, where Kafka's is not come near: as small as the epochs in a lane allow."""
-CLASSES = (8, 16, 32, 64, 128, 256, 512)
+CLASSES = (12, 32, 128, 512)
 """Lanes are held against the model together with those of the same class: transactions or clients, at most."""
 EPOCH_MAX = 32767
 

@@ -12,6 +12,7 @@ OLD_ID = "v1: a record of an earlier producer id comes late"
 LATE_QUESTION = "v2: a leader's question reaches the coordinator after a marker has ended it there"
 UNTOLD = "a coordinator resigned, and nobody was told which of several partitions it had added"
 CUT_OFF = "the history ends before the answer"
+TOO_MANY = "one transactional id has more {} than {}"
 MOST = {"clients": 256, "transactions": 256, "partitions": 64, "pairs": 1024, "fail_overs": 64}
 """Of one transactional id in one history: how far it is followed."""
 
