@@ -24,7 +24,7 @@ from fencepost.proofs.recording.transaction_log import transaction_state_of, tra
 from fencepost.properties.history.transaction_events import Kind, State
 
 Row = dict[str, int]
-SPEAKING = (State.Ongoing, State.PrepareCommit, State.PrepareAbort)  # states in which the client's version counts
+SPEAKING = (State.Ongoing, State.PrepareCommit)  # the client's version; an abort may be the coordinator's, in its own
 
 
 @dataclass(frozen=True)

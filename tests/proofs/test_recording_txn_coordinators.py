@@ -109,6 +109,14 @@ def test_states_become_events(tmp_path: Path) -> None:
     assert not logged.unfinished
 
 
+def test_a_coordinators_own_abort_speaks_for_no_client(tmp_path: Path) -> None:
+    """Who fences an older client's transaction is the broker, in the broker's version."""
+    log = [state(0, "a", P, 1), state(1, "a", (7, 1), 3, version=1), state(2, "a", (7, 1), 5, version=1)]
+    write_log(tmp_path, TRANSACTIONS, log)
+    (part,) = read_cluster([tmp_path], lambda place: True).transaction_log
+    assert logged_events(part, Names(None, [])).client_versions == {0}
+
+
 def test_an_unfinished_end_is_told(tmp_path: Path) -> None:
     """A Prepare that nothing follows: markers may still be on their way."""
     write_log(tmp_path, TRANSACTIONS, [state(0, "a", P, 1), state(1, "a", P, 2), state(2, "b", Q, 4)])
