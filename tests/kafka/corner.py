@@ -63,8 +63,8 @@ class Bench:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.gate.__exit__(kind, error, trace)
         self.cluster.__exit__(kind, error, trace)
+        self.gate.__exit__(kind, error, trace)
         self.pool.shutdown()
 
     def later(self, request: Callable[[], Any]) -> Future[Any]:

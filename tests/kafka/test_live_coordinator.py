@@ -99,15 +99,15 @@ def test_a_partition_without_leader_loses_its_marker(three_nodes: KafkaCluster) 
     assert ask.patiently(ask.produce, "A", 0, 0) == 0
     three_nodes.kill(lonely)
     three_nodes.wait_until_ready()
-    ask.until(lambda: ask.leader(0) == -1)
+    ask.until(lambda: ask.patiently(ask.leader, 0) == -1)
     assert ask.patiently(ask.end, "A", 0, COMMIT) == ("A", 1)
-    assert ask.settled() == ("CompleteCommit", 1)  # and no marker can have been written
+    assert ask.patiently(ask.settled) == ("CompleteCommit", 1)  # and no marker can have been written
     three_nodes.start(lonely)
     three_nodes.wait_until_ready()
     assert ask.patiently(ask.log, 0, committed=True) == ([], 0, [])
-    assert ask.producers(0) == [("A", 0, 0, 0)]
+    assert ask.patiently(ask.producers, 0) == [("A", 0, 0, 0)]
     assert ask.patiently(ask.produce, "A", 1, 0) == 1
-    assert ask.end("A", 1, ABORT) == ("A", 2)
+    assert ask.patiently(ask.end, "A", 1, ABORT) == ("A", 2)
     ask.until(lambda: ask.log(0, committed=True)[1] == 3)
     assert ask.log(0, committed=True) == (["A/0/0", "A/1/0", "ABORT"], 3, [("A", 0)])
     assert ask.read(0) == []
