@@ -192,8 +192,9 @@ class Facts:
         self._awaiting[client] = request
         self._rivals.add(client)
         on_their_way = {self.asker.get(m[4], (client, None))[0] for m in self._flying if m[1] == "init"}
-        if client != self.alone:
-            self.alone = client if self._rivals | on_their_way == {client} else -1
+        is_fenced = self.is_fenced((read(event, "producer_id", -1), read(event, "epoch", -1)))
+        if client != self.alone:  # kafka-python asks for the next epoch when a partition has told it that it is fenced
+            self.alone = client if self._rivals | on_their_way == {client} and not is_fenced else -1
 
     def _client_stopped(self, event: Event) -> None:
         self._rivals.discard(read(event, "client"))

@@ -65,7 +65,12 @@ class KafkaPythonProducer:
         self._call(self._producer.abort_transaction)
 
     def close(self) -> None:
-        self._producer.close(timeout=0)
+        try:
+            self._producer.close(timeout=0)
+        except KafkaError:  # 3.0: with records on their way it raises before it has closed anything
+            sender = self._producer._sender
+            if sender is not None:
+                sender.force_close()
 
     def _call(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         results: list[Any] = []

@@ -28,6 +28,10 @@ FIRST_S, NEXT_S, QUIET_S = 5.0, 0.6, 0.003
 """How long a call may take to its first request, an instance to its next one, and one that is done to do nothing."""
 CALL_S = 120.0  # a library's own bound: longer than a driver lets it wait
 COORDINATOR_KINDS = frozenset({22, 24, 25, 26})
+FROM_COORDINATOR = frozenset({"init_taken", "fence_told", "add_taken", "end_told"})
+INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
+"""Before InitProducerId 4, AddPartitionsToTxn 2 and EndTxn 2 a coordinator says the first where it means the second, as
+it does in no other case (TransactionCoordinator, KIP-588)."""
 SHOWN_BY_READERS = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
 Make = Callable[[str, str, str, float], RealProducer]
 """A producer of bootstrap servers, transactional id, client id and the bound of its calls in seconds."""
@@ -159,7 +163,7 @@ class RealClientSystem:
 
     def drain_events(self) -> list[dict[str, Any]]:
         """The events since the last call; producer ids are numbered as they appear, offsets from where the system's
-        partitions begin."""
+        partitions begin, and coordinators' errors are those of the newest versions."""
         return [self._numbered(event) for event in self._sniffer.drain()]
 
     # -- in short
@@ -225,6 +229,8 @@ class RealClientSystem:
         producer_id = event.get("producer_id", -1)
         if producer_id >= 0:
             event["producer_id"] = self._producer_ids.setdefault(producer_id, len(self._producer_ids))
+        if event["kind"] in FROM_COORDINATOR and event.get("error", 0) == INVALID_PRODUCER_EPOCH:
+            event["error"] = PRODUCER_FENCED
         if event["kind"] == "record_acked" and event.get("offset", -1) >= 0:
             event["offset"] -= self._side.names.places[event["partition"]].start
         return event
