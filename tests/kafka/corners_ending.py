@@ -159,8 +159,8 @@ def prepared(ask: Asker, at: Bench) -> Steps:
     answered="""51 to both, after producer id (49) and epoch (90) have been looked at: of all requests only EndTxn
         before version 5 compares them before it looks at what is pending.""",
     verdict=CORRECTED,
-    follows="""In the reference what is pending comes first in v1 too (txn.5), so that an EndTxn of the past hears
-        51, then 90.""",
+    follows="""In the reference what is pending comes first in v1 too (txn.5), and `codes.py` expects it: an EndTxn
+        of the past hears 51, and 90 or 49 when it asks again.""",
 )  # fmt: skip
 def prepared_v1(ask: Asker, at: Bench) -> Steps:
     yield ask.init(), ("A", 0)

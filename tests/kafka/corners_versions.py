@@ -106,8 +106,8 @@ def at_one(ask: Asker, _: Bench) -> Steps:
 )  # fmt: skip
 def at_zero(ask: Asker, at: Bench) -> Steps:
     other = ask.other("other")
-    yield ask.init(timeout_ms=300), ("A", 0)
-    yield other.init(timeout_ms=300), ("B", 0)
+    yield ask.init(timeout_ms=1500), ("A", 0)
+    yield other.init(timeout_ms=1500), ("B", 0)
     yield ask.add("A", 0, 0), E.none
     yield other.add("B", 0, 0), E.none
     yield ask.produce("A", 0, 0), 0
