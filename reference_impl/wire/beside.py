@@ -63,7 +63,8 @@ class Beside:
 
     def drop(self, number: int) -> None:
         """Lose a message. Raises KeyError if there is no such message."""
-        self._both("drop", *self._of(number))
+        left, right = self._of(number)
+        self._both("drop", left, right)
 
     def init(self, slot: int) -> bool:
         """initTransactions()."""
@@ -125,7 +126,7 @@ class Beside:
 
     # One call on both sides
 
-    def _of(self, number: int, *arguments: Any) -> tuple[tuple[Any, ...], ...]:
+    def _of(self, number: int, *arguments: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The arguments for each side of a call about a message."""
         for side in self.sides:
             if number not in side.numbers:

@@ -82,8 +82,9 @@ class Side:
 
     def events(self) -> list[Event]:
         """What happened since the last call, renamed."""
+        ids, requests = self.names["producer_id"], self.names["request"]
         fresh = self.system.drain_events()
-        return [e._replace(**{column: self.names[column][getattr(e, column)] for column in NAMED}) for e in fresh]
+        return [e._replace(producer_id=ids[e.producer_id], request=requests[e.request]) for e in fresh]
 
     def renamed(self, message: Message) -> Flying:
         """A message without its number, and with the name of its request."""
