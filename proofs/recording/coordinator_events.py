@@ -13,17 +13,31 @@ from dataclasses import dataclass
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.event_table import Events, table_of
+from fencepost.proofs.recording.event_table import Events, events, joined, table_of
 from fencepost.proofs.recording.group_offsets import committed_offset_of, offset_key_of
 from fencepost.proofs.recording.names import Names, unnamed
 from fencepost.proofs.recording.partition_events import committed_batches, marker_events
 from fencepost.proofs.recording.record_columns import Records, records_of
 from fencepost.proofs.recording.replicas import Committed
 from fencepost.proofs.recording.segments import CONTROL, TRANSACTIONAL, Segment
-from fencepost.proofs.recording.transaction_log import transaction_state_of, transactional_id_of
+from fencepost.proofs.recording.transaction_log import (
+    EPOCH,
+    FIXED,
+    ID,
+    LAST_STATE,
+    STATE,
+    VERSION,
+    VERSIONS,
+    TransactionState,
+    transaction_state_of,
+    transactional_id_of,
+)
 from fencepost.properties.history.transaction_events import Kind, State
 
 Row = dict[str, int]
+COMMITS = ("kind", "time_us", "partition", "offset", "producer_id", "epoch", "record", "outcome", "coordinator_epoch")
+ABSENT, OTHER, UNKNOWN = -1, -1, -2
+PREPARED = (State.PrepareCommit, State.PrepareAbort)
 SPEAKING = (State.Ongoing, State.PrepareCommit)  # the client's version; an abort may be the coordinator's, in its own
 
 
@@ -34,43 +48,68 @@ class Logged:
     events: Events
     client_versions: frozenset[int]
     producer_ids: frozenset[int]
-    unfinished: tuple[str, ...]  # transactional ids whose last record is a Prepare
+    unfinished: tuple[int, ...]  # numbers of transactional ids whose last record is a Prepare
     skipped: int  # records of an unknown kind
 
 
 def logged_events(committed: Committed, names: Names) -> Logged:
     """Every change of a transactional id, in order of offset; the coordinator's epoch is the log's leader epoch."""
-    rows: list[Row] = []
-    versions, last, skipped = set(), dict[str, int](), 0
-    producer_ids = set()
+    numbers: dict[bytes, int] = {}
+    tables, versions, skipped = [], set[int](), 0
     for segment, batches in committed_batches(committed):
         records = records_of(segment, batches[segment.headers["attributes"][batches] & CONTROL == 0])
-        times, epochs = segment.headers["max_time"].tolist(), segment.headers["leader_epoch"].tolist()
-        for row, batch in enumerate(records.batch.tolist()):
-            try:
-                name = transactional_id_of(records.key_of(row))
-                value = records.value_of(row)
-                told = None if value is None or name is None else transaction_state_of(value)
-            except (ValueError, IndexError, struct.error) as error:
-                raise _strange(segment, batch, "transaction log", str(error)) from None
-            number = names.transactional_id(name) if name is not None else None
-            if name is None or number is None:
-                skipped += name is None
-                continue
-            event: Row = {"time_us": times[batch] * 1000, "txn_id": number}
-            if told is None:
-                rows.append(event | {"kind": Kind.id_expired})
-                last.pop(name, None)
-                continue
-            last[name] = told.state
-            producer_ids.add(told.producer_id)
-            if told.state in SPEAKING:
-                versions.add(told.client_version)
-            pair = {"producer_id": told.producer_id, "epoch": told.epoch}
-            log = {"state": told.state, "coordinator_epoch": epochs[batch]}
-            rows.append(event | {"kind": Kind.txn_logged} | pair | log)
-    unfinished = [name for name, state in last.items() if state in (State.PrepareCommit, State.PrepareAbort)]
-    return Logged(table_of(rows), frozenset(versions), frozenset(producer_ids), tuple(unfinished), skipped)
+        found = np.array([_number_of(segment, records, row, names, numbers) for row in range(len(records.batch))], int)
+        skipped += int((found == UNKNOWN).sum())
+        rows = np.flatnonzero(found >= 0)
+        alive = records.value_length[rows] >= 0
+        tables.append(_changes(segment, records, rows, found[rows], alive))
+        speaking = rows[alive][np.isin(tables[-1]["state"][alive], SPEAKING)]
+        versions |= {_decoded(segment, records, row).client_version for row in speaking.tolist()}
+    table = joined(tables)
+    last = dict(zip(table["txn_id"].tolist(), table["state"].tolist(), strict=True))
+    unfinished = tuple(number for number, state in last.items() if state in PREPARED)
+    producer_ids = frozenset(np.unique(table["producer_id"]).tolist())
+    return Logged(table, frozenset(versions), producer_ids - {ABSENT}, unfinished, skipped)
+
+
+def _number_of(segment: Segment, records: Records, row: int, names: Names, numbers: dict[bytes, int]) -> int:
+    """The number of the transactional id of a record: OTHER if it is left out, UNKNOWN if its kind is unknown."""
+    key = records.key_of(row)
+    if key not in numbers:
+        try:
+            name = transactional_id_of(key)
+        except (ValueError, IndexError, struct.error) as error:
+            raise _strange(segment, int(records.batch[row]), "transaction log", str(error)) from None
+        number = names.transactional_id(name) if name is not None else UNKNOWN
+        numbers[key] = OTHER if number is None else number
+    return numbers[key]
+
+
+def _changes(segment: Segment, records: Records, rows: np.ndarray, numbers: np.ndarray, alive: np.ndarray) -> Events:
+    """Records of the transaction log as events: a null value is an expiry, any other begins with FIXED's fields."""
+    values, headers = records.value[rows], segment.headers[records.batch[rows]]
+    known = alive & (records.value_length[rows] >= FIXED.size)
+    version, state = (
+        np.where(known, records.signed(np.where(known, values + at, 0), size), ABSENT) for at, size in (VERSION, STATE)
+    )
+    fine = known & np.isin(version, VERSIONS) & (state >= 0) & (state <= LAST_STATE)
+    for row in rows[alive & ~fine][:1]:
+        _decoded(segment, records, int(row))  # says why not
+    pair = (np.where(alive, records.signed(np.where(alive, values + at, 0), size), ABSENT) for at, size in (ID, EPOCH))
+    kind = np.where(alive, Kind.txn_logged, Kind.id_expired)
+    table = events(
+        Kind.txn_logged, headers["max_time"], txn_id=numbers, state=state,
+        coordinator_epoch=np.where(alive, headers["leader_epoch"], ABSENT),
+        **dict(zip(("producer_id", "epoch"), pair, strict=True)),
+    )  # fmt: skip
+    return table | {"kind": kind.astype(table["kind"].dtype)}
+
+
+def _decoded(segment: Segment, records: Records, row: int) -> TransactionState:
+    try:
+        return transaction_state_of(records.value_of(row) or b"")
+    except (ValueError, IndexError, struct.error) as error:
+        raise _strange(segment, int(records.batch[row]), "transaction log", str(error)) from None
 
 
 def offset_events(committed: Committed, names: Names, producer_ids: frozenset[int]) -> Events:
@@ -95,7 +134,7 @@ def offset_events(committed: Committed, names: Names, producer_ids: frozenset[in
             if not groups and (owner in producer_ids or not names.closed):
                 groups = {names.offsets_partition(committed.place.partition)}
             rows += [event | {"partition": group} for group in sorted(groups)]
-    return table_of(rows)
+    return table_of(rows, COMMITS)
 
 
 def _commits(segment: Segment, batches: np.ndarray, names: Names) -> list[Row]:

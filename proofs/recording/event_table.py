@@ -29,15 +29,14 @@ def events(kind: Kind, time_ms: np.ndarray, **columns: np.ndarray | int) -> Even
     return table
 
 
-def table_of(rows: Sequence[Mapping[str, int]]) -> Events:
-    """Events from rows, each a dict with `kind`, `time_us` and the columns that apply."""
-    names = ("kind", "time_us", *(column.name for column in TRANSACTIONS.columns))
+def table_of(rows: Sequence[Mapping[str, int]], names: Sequence[str]) -> Events:
+    """Events from rows, each a dict with those of the columns `names` that apply."""
     return {name: np.array([row.get(name, COLUMNS[name].absent) for row in rows], DTYPES[name]) for name in names}
 
 
 def in_order(tables: Sequence[Events], by: str) -> Events:
     """The events of one log together, in order of a column that they all have."""
-    whole = _joined(tables)
+    whole = joined(tables)
     order = _order(whole[by])
     return whole if order is None else {name: values[order] for name, values in whole.items()}
 
@@ -45,7 +44,7 @@ def in_order(tables: Sequence[Events], by: str) -> Events:
 def merged(logs: Sequence[Events]) -> dict[str, np.ndarray]:
     """One history (number 0) of several logs, each in its own order."""
     timed = [{**log, "time_us": np.maximum.accumulate(log["time_us"])} for log in logs if len(log["kind"])]
-    whole = _joined(timed)
+    whole = joined(timed)
     order = _order(whole["time_us"])
     columns = absent_columns(TRANSACTIONS, len(whole["kind"]))
     columns["history"][:] = 0
@@ -60,7 +59,8 @@ def _order(values: np.ndarray) -> np.ndarray | None:
     return None if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
 
 
-def _joined(tables: Sequence[Events]) -> Events:
+def joined(tables: Sequence[Events]) -> Events:
+    """All these events as one table, in the order given."""
     if len(tables) == 1:
         return dict(tables[0])
     whole = {}

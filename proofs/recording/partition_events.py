@@ -15,7 +15,7 @@ import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.event_table import Events, events, in_order
 from fencepost.proofs.recording.names import Names, unnamed
-from fencepost.proofs.recording.record_columns import Records, records_of
+from fencepost.proofs.recording.record_columns import records_of
 from fencepost.proofs.recording.replicas import Committed
 from fencepost.proofs.recording.segments import CONTROL, TRANSACTIONAL, Segment
 from fencepost.properties.history.transaction_events import ABORT, COMMIT, Kind
@@ -83,19 +83,11 @@ def marker_events(segment: Segment, rows: np.ndarray, number: int) -> Events:
         what = f"the control batch at offset {segment.headers['base_offset'][row]} is no marker of a transaction"
         todo = "the file is damaged: copy it again from the node"
         raise RecordingError(what, segment.file, todo, int(segment.positions[row]))
-    kind = _big_endian(records, records.key + 2, 2)
+    kind = records.signed(records.key + 2, 2)
     marks = np.isin(kind, MARKERS)
     headers = segment.headers[records.batch[marks]]
     return events(
         Kind.marker_appended, headers["max_time"], partition=number, offset=headers["base_offset"],
         producer_id=headers["producer_id"], epoch=headers["epoch"], outcome=kind[marks],
-        coordinator_epoch=_big_endian(records, records.value + 2, 4)[marks],
+        coordinator_epoch=records.signed(records.value[marks] + 2, 4),
     )  # fmt: skip
-
-
-def _big_endian(records: Records, at: np.ndarray, size: int) -> np.ndarray:
-    """The signed numbers of `size` bytes at these places."""
-    number = np.zeros(len(at), np.int64)
-    for place in range(size):
-        number = number << 8 | records.content[at + place]
-    return number - ((number >> (8 * size - 1)) << (8 * size))

@@ -17,6 +17,7 @@ from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.segments import BEFORE_LENGTH_COUNTS, CODEC, HEADER, Segment
 
 FEW = 24  # below so many batches a round of NumPy costs more than a loop
+LONG = 8  # bytes of an int64, whose sign needs no care
 LONGEST = 10  # bytes of a varint of 64 bits
 NUMBER_DIGITS = 12
 
@@ -42,6 +43,13 @@ class Records:
         if self.value_length[row] < 0:
             return None
         return self.content[self.value[row] : self.value[row] + self.value_length[row]].tobytes()
+
+    def signed(self, at: np.ndarray, size: int) -> np.ndarray:
+        """The big-endian numbers of `size` bytes (8 at most) at these places."""
+        number = np.zeros(len(at), np.int64)
+        for place in range(size):
+            number = number << 8 | self.content[at + place]
+        return number if size == LONG else number - ((number >> (8 * size - 1)) << (8 * size))
 
     def numbers(self) -> np.ndarray:
         """The number that each value spells in ASCII digits, below 10^12 and without leading zeros; -1 if none."""

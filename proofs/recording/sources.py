@@ -41,8 +41,8 @@ class Sources:
             return cls([seen.columns] if seen is not None else [], names, observable, "v2", False, [])
         data = {part.place: data_events(part, names) for part in logs.data}
         logged = [logged_events(part, names) for part in logs.transaction_log]
-        ids = frozenset().union(*(each.producer_ids for each in logged))
-        offsets = [offset_events(part, names, ids) for part in logs.offsets]
+        owners = frozenset().union(*(each.producer_ids for each in logged))
+        offsets = [offset_events(part, names, owners) for part in logs.offsets]
         sources = [*(each.events for each in data.values()), *offsets, *(each.events for each in logged)]
         notes = list(logs.notes)
         outside = {names.partitions[place]: each.outside for place, each in data.items()}
@@ -60,7 +60,8 @@ class Sources:
             observable |= {*OF_PARTITIONS}
         if logs.transaction_log and all(part.whole for part in logs.transaction_log):
             observable |= {*OF_COORDINATOR}
-        unfinished = [name for each in logged for name in each.unfinished]
+        ids = names.told["transactional_ids"]
+        unfinished = [ids[number] for each in logged for number in each.unfinished]
         restless = bool(unfinished) or logs.changed
         if unfinished:
             notes.append(f"transactional id {unfinished[0]!r} was being ended when the log was read")

@@ -17,6 +17,8 @@ from fencepost.proofs.recording.wire_types import compact_array, compact_string,
 
 TOPIC = "__transaction_state"
 FIXED = struct.Struct(">hqhib")  # version, producer id, epoch, time-out, status
+VERSION, ID, EPOCH, STATE = (0, 2), (2, 8), (10, 2), (16, 1)  # where in it (byte, size)
+VERSIONS = (0, 1)
 TIMES = struct.Struct(">qq")
 LAST_STATE = 5  # CompleteAbort; Dead and PrepareEpochFence are never written
 PREVIOUS_ID, NEXT_ID, CLIENT_VERSION, NEXT_EPOCH = range(4)
@@ -49,7 +51,7 @@ def transactional_id_of(key: bytes) -> str | None:
 def transaction_state_of(value: bytes) -> TransactionState:
     """Decode a value. Raises ValueError, IndexError or struct.error for what is none."""
     version, producer_id, epoch, timeout_ms, state = FIXED.unpack_from(value)
-    if version not in (0, 1):
+    if version not in VERSIONS:
         raise ValueError(f"version {version} of a transaction's state is unknown (known: 0 and 1)")
     if not 0 <= state <= LAST_STATE:
         raise ValueError(f"a transaction cannot be recorded in state {state}")
