@@ -87,15 +87,17 @@ class Tracker:
     def _close(self, allowed: Allowed, base: Row) -> None:
         """Add every state that unseen events may have led to."""
         hidden = [k for k in (*allowed.once, *allowed.often) if self._is_hidden(k)]
+        work = [(c, list(self._unseen(c, hidden, allowed, base))) for c in self.candidates] if hidden else []
+        if not any(steps for _, steps in work):
+            return
         found = {self._key(c): c for c in self.candidates}
-        work = list(self.candidates) if hidden else []
         while work:
-            candidate = work.pop(0)
-            for applied, once in self._unseen(candidate, hidden, allowed, base):
+            candidate, steps = work.pop(0)
+            for applied, once in steps:
                 reached = applied.candidate._replace(done=candidate.done or once)
                 if (key := self._key(reached)) not in found:
                     found[key] = reached
-                    work.append(reached)
+                    work.append((reached, list(self._unseen(reached, hidden, allowed, base))))
                     self.coverage.guessed(applied.actions)
             if len(found) > MOST_CANDIDATES and self.followed.tired:
                 raise Beyond("too many states fit what was seen")
@@ -148,7 +150,8 @@ class Tracker:
 
     def _distinct(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Each once, in order."""
-        return list({self._key(c): c for c in candidates}.values())
+        given = list(candidates)
+        return list({self._key(c): c for c in given}.values()) if len(given) > 1 else given
 
     def _key(self, candidate: Candidate) -> tuple[Any, ...]:
         """Equal for equal candidates.  Most values of a state are the very ones of the state before."""

@@ -10,7 +10,7 @@ from .followed import follow
 from .followed_remote import follow_remote
 from .machine import MACHINES
 from .machine_remote import REMOTE_MACHINES
-from .monitor import EXPECTING, Monitor
+from .monitor import EXPECTING, Monitor, MonitorOverTheWire
 from .plug import BLACK_BOX, missing
 from .programs import simpler, smaller
 from .tours import SMALL, WAYS, tour
@@ -40,6 +40,7 @@ OVER_THE_WIRE = replace(
     implementations=dict.fromkeys(REMOTE_MACHINES, "fencepost.reference_impl.wire.over_tcp:over_tcp"),
     small={"seed": 0, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767},
     follow=follow_remote,
+    monitor=MonitorOverTheWire,
     tries=5,
     replays=300,
     probed=False,

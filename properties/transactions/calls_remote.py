@@ -20,8 +20,8 @@ SERVED = {
 SERVICE = {kind: request for request, kinds in SERVED.items() for kind in kinds if kind != "unanswered"}
 """The same, by what was done."""
 
-IN_PASSING = {"init": ("init_fenced",), "produce": ("record_added",)}
-"""What changes something though the answer says that it be tried again."""
+IN_PASSING = {"init": ("fenced_before",)}
+"""What changes something though the answer says that it be tried again, which it then is."""
 
 OTHER_CALLS = (
     "drop", "init", "begin", "send", "commit", "abort", "restart_client", "fence", "read", "fetch_offset", "advance",

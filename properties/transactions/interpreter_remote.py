@@ -126,6 +126,9 @@ class RemoteInterpreter(TransactionsInterpreter):
                 yield row
         elif seen.kind in ("marked", "completed", "timed_out"):
             yield from self._uncalled(state, seen.kind, row)
+        elif seen.kind == "fenced_before":
+            if row["request"] is not UNKNOWN:
+                yield from self._served(state, "init_fenced", row)
         elif row["request"] is not UNKNOWN and SERVICE.get(seen.kind) == self._asked():
             yield from self._served(state, seen.kind, row)
 

@@ -192,6 +192,19 @@ class RemoteBursts(RemoteSteps):
     def answers_lost(self, slot: int, partition: int, sent: int) -> None:
         self.retry_unanswered(slot, partition, sent)
 
+    @rule(slot=slots, partition=partitions, sent=st.integers(1, 3), backwards=st.booleans())
+    def commit_on_the_way(self, slot: int, partition: int, sent: int, backwards: bool) -> None:
+        """A transaction is to be committed whose records have not arrived."""
+        slot, at = self.with_record(slot, partition)
+        for number in range(sent):
+            self.call("send", slot=slot, partition=self.partition(at + number))
+        self.end(slot, commit=True)
+        flying = list(self.flying())
+        for message in reversed(flying) if backwards else flying:
+            self.send(message)
+        self.go_on()
+        self.read(at)
+
     @rule(slot=slots, partition=partitions, commit=st.booleans(), copy=st.booleans())
     def end_answer_lost(self, slot: int, partition: int, commit: bool, copy: bool) -> None:
         """The end of a transaction is asked for again: nobody was told."""

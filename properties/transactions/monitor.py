@@ -18,7 +18,7 @@ from .monitor_clients import Clients
 from .monitor_coordinator import Coordinator
 from .monitor_newcomers import events_of, look_at_newcomers
 from .monitor_partitions import Partitions
-from .monitor_quiet import Quiet
+from .monitor_quiet import Quiet, QuietOverTheWire
 
 EXPECTING = {
     "v1": frozenset({"txn.P1", "txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P8", "txn.P10"}),
@@ -71,3 +71,11 @@ class Monitor:
             if broken.rule in self.expecting | ON_THE_WAY:
                 return
         self.found = self.found or broken
+
+
+class MonitorOverTheWire(Monitor):
+    """The same for brokers that may take longer to time a transaction out than anybody waits for."""
+
+    def __init__(self, config: Mapping[str, Any], expecting: frozenset[str] = frozenset()) -> None:
+        super().__init__(config, expecting)
+        self.quiet = QuietOverTheWire(self.facts, self.clients, self.coordinator, self.partitions)

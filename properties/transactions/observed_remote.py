@@ -65,14 +65,17 @@ INIT = (
         after=lambda s, e: s.epoch == e.number,
         rule="txn.2",
     ),
-    Observation(
-        "init_fenced",
-        (
-            *fence_first(_fences),
-            Do("take_over", {"marker": "number", "to": "to"}, when=lambda s, e: s.pending == Pending.FENCE),
-        ),
-        before=lambda s, e: s.phase == Phase.ONGOING,
-        rule="txn.3",
+    *(
+        Observation(
+            kind,
+            (
+                *fence_first(_fences),
+                Do("take_over", {"marker": "number", "to": "to"}, when=lambda s, e: s.pending == Pending.FENCE),
+            ),
+            before=lambda s, e: s.phase == Phase.ONGOING,
+            rule="txn.3",
+        )
+        for kind in ("init_fenced", "fenced_before")
     ),
     Observation("init_refused", before=codes.init_code, rule="txn.2"),
 )  # fmt: skip
@@ -210,12 +213,16 @@ def _refused_v2(s, e):
     )
 
 
-def _record(steps, refused, may_write=None):
+def _anybody(s, e):
+    return True
+
+
+def _record(steps, refused, may_write):
     return (
         Observation(
             "record_written",
             (*steps, Do("append", RECORD, when=_is_absent)),
-            before=may_write,
+            before=lambda s, e: ~_is_behind(s, e) & may_write(s, e),
             after=lambda s, e: ~_is_absent(s, e),
             rule="txn.12",
         ),
@@ -242,12 +249,12 @@ _SHOWN = ("record_read", "record_seen", "offset_fetched", "fetched")
 EVERYBODY = (*CLIENTS, *(o for o in PARTITIONS if o.kind in _SHOWN), *INIT, *UNCALLED)
 
 BY_VARIANT = {
-    "v1": (*EVERYBODY, *ADD, *_end(codes.end_code_v1), *_record((), _refused_v1)),
+    "v1": (*EVERYBODY, *ADD, *_end(codes.end_code_v1), *_record((), _refused_v1, _anybody)),
     "v1-verified": (
         *EVERYBODY, *ADD, *_end(codes.end_code_v1), *_record(VERIFIED, _refused_verified, _may_write_verified),
     ),
     "v2": (
-        *EVERYBODY, *_end(codes.end_code_v2), *_record(ADDED, _refused_v2),
+        *EVERYBODY, *_end(codes.end_code_v2), *_record(ADDED, _refused_v2, _anybody),
         Observation("record_added", ADDED, before=_would_be_added, rule="txn.15"),
     ),
 }  # fmt: skip

@@ -1,5 +1,5 @@
-"""Brokers that act by themselves, for the tests of agreement over the wire: the reference made prompt, and some that are
-wrong only now and then, or go away."""
+"""Brokers that act by themselves, for the tests of agreement over the wire: the reference made prompt, and some that
+are wrong only now and then, or go away."""
 
 from collections.abc import Mapping
 from typing import Any
