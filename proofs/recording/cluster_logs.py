@@ -98,8 +98,18 @@ def _check_one_cluster(dirs: Sequence[LogDir]) -> None:
 
 
 def _latest_placement(paths: Sequence[Path]) -> Placement | None:
-    found = [each for each in map(read_placement, paths) if each is not None]
-    return max(found, key=lambda each: each.last) if found else None
+    """The one of the metadata log that goes furthest. One copy that cannot be read is no loss if there is another."""
+    found: list[Placement | None] = []
+    failures: list[RecordingError] = []
+    for path in paths:
+        try:
+            found.append(read_placement(path))
+        except RecordingError as error:  # a log amid an election, too, looks as if two things had been mixed
+            failures.append(error)
+    known = [each for each in found if each is not None]
+    if failures and not known:
+        raise failures[0]
+    return max(known, key=lambda each: each.last) if known else None
 
 
 def _topic_id(place: Place, held_by: Sequence[LogDir]) -> str:

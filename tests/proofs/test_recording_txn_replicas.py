@@ -65,22 +65,34 @@ def test_a_high_watermark_commits_beyond_a_lagging_replica(tmp_path: Path) -> No
     assert committed(nodes(tmp_path, FIVE[:1], FIVE, FIVE[:4], marks=[1, 2, 4])).end == 4
 
 
-def in_sync_by_the_metadata_log(directories: Sequence[Path], nodes: Sequence[int], later: Sequence[int] | None) -> None:
-    """A metadata log of one voter, on the first node: partition t-0, and a change of its in-sync replicas."""
+T_0 = struct.pack(">i", 0) + bytes(15) + b"\x09"  # a partition's number and its topic's id, as records have them
+TOPIC_T = (1, None, b"\x01\x02\x00" + b"\x02t" + T_0[4:] + b"\x00")
 
-    def ids(numbers: Sequence[int]) -> bytes:
-        return bytes([len(numbers) + 1]) + b"".join(struct.pack(">i", number) for number in numbers)
 
-    topic = b"\x01\x02\x00" + b"\x02t" + bytes(15) + b"\x09" + b"\x00"
-    head = struct.pack(">i", 0) + bytes(15) + b"\x09"
-    partition = b"\x01\x03\x00" + head + ids([1, 2, 3]) + ids(nodes) + ids([]) + ids([])
-    partition += struct.pack(">iii", 1, 0, 0) + b"\x00"
-    entries = [metadata_logs.elected(1, 1, [1]), (1, None, topic), (1, None, partition)]
-    if later is not None:
-        changed = ids(later)
-        entries.append((1, None, b"\x01\x05\x00" + head + b"\x01\x00" + bytes([len(changed)]) + changed))
-    made = metadata_logs.write_log(directories[0].parent / "metadata", 1, entries)
-    shutil.copytree(made / METADATA, directories[0] / METADATA)
+def ids(*numbers: int) -> bytes:
+    """A compact array of nodes."""
+    return bytes([len(numbers) + 1]) + b"".join(struct.pack(">i", number) for number in numbers)
+
+
+def partition_t(*in_sync: int) -> metadata_logs.Entry:
+    """Partition t-0 with replicas on nodes 1 to 3, of which these are in sync."""
+    value = T_0 + ids(1, 2, 3) + ids(*in_sync) + ids() + ids() + struct.pack(">iii", 1, 0, 0) + b"\x00"
+    return (1, None, b"\x01\x03\x00" + value)
+
+
+def change_t(*in_sync: int) -> metadata_logs.Entry:
+    """The same partition, with other replicas in sync."""
+    changed = ids(*in_sync)
+    return (1, None, b"\x01\x05\x00" + T_0 + b"\x01\x00" + bytes([len(changed)]) + changed)
+
+
+def give_metadata(directory: Path, entries: Sequence[metadata_logs.Entry], start: int = 0) -> Path:
+    """Put a metadata log of one voter into a log directory; returns what `write_snapshot` takes."""
+    made = metadata_logs.write_log(
+        directory.parent / "metadata", 1, [metadata_logs.elected(1, 1, [1]), *entries], start=start
+    )
+    shutil.copytree(made / METADATA, directory / METADATA)
+    return directory
 
 
 @pytest.mark.parametrize(("nodes_in_sync", "later", "end"), [
@@ -91,8 +103,30 @@ def test_only_replicas_in_sync_are_asked(
 ) -> None:
     """One that lags behind, as after a restart, holds nothing up; whether it does is in the metadata log."""
     directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
-    in_sync_by_the_metadata_log(directories, nodes_in_sync, later)
+    changes = [] if later is None else [change_t(*later)]
+    give_metadata(directories[0], [TOPIC_T, partition_t(*nodes_in_sync), *changes])
     assert committed(directories).end == end
+
+
+def test_a_snapshot_tells_who_is_in_sync(tmp_path: Path) -> None:
+    """Where the metadata log's beginning is gone its snapshot stands for it, and the log goes on from there."""
+    directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
+    give_metadata(directories[0], [change_t(1, 2)], start=7)
+    metadata_logs.write_snapshot(directories[0], 7, 1, [TOPIC_T, partition_t(1, 2, 3)])
+    assert committed(directories).end == 4
+    assert "has replicas on nodes 1, 2, 3, but node 3's" in refusal(directories[:2])
+
+
+def test_one_metadata_log_that_cannot_be_read_is_no_loss(tmp_path: Path) -> None:
+    """If another tells the same; alone it is refused."""
+    directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
+    for directory in directories[:2]:
+        shutil.rmtree(tmp_path / "metadata", ignore_errors=True)
+        give_metadata(directory, [TOPIC_T, partition_t(1, 2)])
+    (directories[0] / METADATA / "quorum-state").write_text("rubbish")
+    assert committed(directories).end == 4
+    (directories[1] / METADATA / "quorum-state").write_text("rubbish")
+    assert "is not Kafka's quorum state" in refusal(directories)
 
 
 def test_who_comes_into_sync_meanwhile_holds_nothing_up(tmp_path: Path) -> None:
