@@ -4,6 +4,7 @@
     python tests/kafka/ship_transactions.py logs tests/proofs/data/transactions-3-nodes
 
 Both run real clusters, for a minute or two. What is driven follows from the seeds; ids and times do not.
+The dumps beside the logs are of Kafka's own tool, by hand: it is in kafka-tools, which no test fetches.
 """
 
 from __future__ import annotations
