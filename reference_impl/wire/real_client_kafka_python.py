@@ -7,6 +7,7 @@ only so long; the thread ends when the library lets go of it, at the latest when
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ class KafkaPythonProducer:
         self, bootstrap: str, txn_id: str, client_id: str, timeout_s: float = 10.0, **settings: object
     ) -> None:
         self._timeout_s = timeout_s
+        self._is_closed = False
         timeout_ms = int(timeout_s * 1000)
         try:
             self._producer = KafkaProducer(
@@ -65,6 +67,7 @@ class KafkaPythonProducer:
         self._call(self._producer.abort_transaction)
 
     def close(self) -> None:
+        self._is_closed = True
         try:
             self._producer.close(timeout=0)
         except KafkaError:  # 3.0: with records on their way it raises before it has closed anything
@@ -84,7 +87,9 @@ class KafkaPythonProducer:
 
         thread = threading.Thread(target=work, name="fencepost-kafka-python", daemon=True)
         thread.start()
-        thread.join(self._timeout_s + 1)
+        deadline = time.monotonic() + self._timeout_s + 1
+        while thread.is_alive() and not self._is_closed and time.monotonic() < deadline:
+            thread.join(0.1)
         if results:
             return results[0]
         if errors and not isinstance(errors[0], KafkaError):

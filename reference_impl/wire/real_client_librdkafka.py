@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from fencepost.reference_impl.wire.real_client import TIMED_OUT, ClientError, Done, Severity
 
 FENCED = 90
+SLICE_S = 0.3
 OF_OWN = {KafkaError._FENCED: FENCED, KafkaError._TIMED_OUT: TIMED_OUT, KafkaError._MSG_TIMED_OUT: TIMED_OUT}
 """librdkafka's own codes, where Kafka has one that means the same."""
 
@@ -38,11 +40,12 @@ class LibrdkafkaProducer:
             | {name.replace("_", "."): value for name, value in settings.items()}
         )
         self._closed = threading.Event()
+        self._calling = threading.Lock()
         self._poller = threading.Thread(target=self._poll, name=f"fencepost-librdkafka-{client_id}", daemon=True)
         self._poller.start()
 
     def init(self) -> None:
-        self._call(self._producer.init_transactions, self._timeout_s)
+        self._resume(self._producer.init_transactions)
 
     def begin(self) -> None:
         self._call(self._producer.begin_transaction)
@@ -59,29 +62,47 @@ class LibrdkafkaProducer:
         consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": group, "log_level": 0})
         try:
             metadata, offsets = consumer.consumer_group_metadata(), [TopicPartition(topic, partition, offset)]
-            self._call(self._producer.send_offsets_to_transaction, offsets, metadata, self._timeout_s)
+            self._resume(self._producer.send_offsets_to_transaction, offsets, metadata)
         finally:
             consumer.close()
 
     def commit(self) -> None:
-        self._call(self._producer.commit_transaction, self._timeout_s)
+        self._resume(self._producer.commit_transaction)
 
     def abort(self) -> None:
-        self._call(self._producer.abort_transaction, self._timeout_s)
+        self._resume(self._producer.abort_transaction)
 
     def close(self) -> None:
         # Its own close() would abort the transaction first. What is destroyed without it says nothing more.
         self._closed.set()
         self._poller.join(self._timeout_s)
-        if self._producer is not None:
-            self._producer.purge()
-            self._producer = None
+        with self._calling:
+            if self._producer is not None:
+                self._producer.purge()
+                self._producer = None
 
     def _poll(self) -> None:
         """Callbacks are only called while somebody polls, and some errors come out of that again."""
         while not self._closed.is_set():
             with contextlib.suppress(KafkaException, SystemError):
                 self._producer.poll(0.02)
+
+    def _resume(self, method: Callable[..., Any], *arguments: Any) -> None:
+        """A call that waits for brokers. It is made for a short while, and resumed: so it ends when it is closed."""
+        deadline = time.monotonic() + self._timeout_s
+        with self._calling:
+            while True:
+                if self._closed.is_set():
+                    raise ClientError(-1, Severity.FATAL, "the producer was closed meanwhile")
+                try:
+                    self._call(method, *arguments, SLICE_S)
+                except ClientError as error:
+                    if error.code != TIMED_OUT or error.severity is not Severity.RETRIABLE:
+                        raise
+                    if time.monotonic() >= deadline:
+                        raise
+                else:
+                    return
 
     def _told(self, error: KafkaError) -> None:
         if error.fatal():

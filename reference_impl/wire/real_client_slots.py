@@ -99,7 +99,7 @@ class Slot:
         )
 
     def crash(self) -> None:
-        """The application is gone; its library is thrown away as soon as it lets go of its last call."""
+        """The application is gone; its library is thrown away."""
         self._is_closed = True
         self._sniffer.tell("client_stopped", client=self._sniffer.client(self.client_id))
         self.close()
@@ -110,9 +110,9 @@ class Slot:
         threading.Thread(target=self._close, name=f"fencepost-close-{self.client_id}", daemon=True).start()
 
     def _close(self) -> None:
+        self._producer.close()
         if self._thread is not None:
             self._thread.join()
-        self._producer.close()
 
     def _start(self, work: Callable[[], None], then: Can, well: Callable[[], None] = lambda: None) -> None:
         def run() -> None:

@@ -101,9 +101,8 @@ class RealClientSystem:
         return of.can is Can.BEGIN and not of.is_busy and of.begin()
 
     def send(self, slot: int, partition: int) -> bool:
-        """False also while a partition waits to be added: the next would go into the same request, or batch."""
         of = self._slots[slot]
-        if of.can is not Can.SEND or of.is_busy or self._is_adding(of):
+        if of.can is not Can.SEND or of.is_busy:
             return False
         record = next(self._records)
         if partition >= self._partitions:
@@ -199,10 +198,6 @@ class RealClientSystem:
 
         self._messages.wait(rests, timeout_s)
         time.sleep(QUIET_S)
-
-    def _is_adding(self, of: Slot) -> bool:
-        """Whether records wait for a partition to be added."""
-        return any(kind.startswith("add") and of.name in (source, to) for _, kind, source, to, _ in self.messages())
 
     def _names(self, exchange: Exchange) -> tuple[str, str, str, int] | None:
         """What a request is called as a message; None if it is not one of this system's."""
