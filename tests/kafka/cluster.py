@@ -20,6 +20,7 @@ from types import TracebackType
 
 from fencepost.reference_impl.wire.connection import Connection, WireError, find_brokers
 from kafka_jars import ARCHIVE, LOGGING, ClusterError, fetch_kafka, java, kafka_version, reason_to_skip
+from kio.schema.api_versions.v4.request import ApiVersionsRequest
 from kio.schema.describe_quorum.v1.request import DescribeQuorumRequest, PartitionData, TopicData
 from kio.schema.types import TopicName
 from kio.schema.update_features.v1.request import FeatureUpdateKey, UpdateFeaturesRequest
@@ -202,15 +203,31 @@ class KafkaCluster:
                 return int(topic.partitions[0].leader_id)
         raise ClusterError("no running broker knows an active controller")
 
-    def set_feature(self, name: str, level: int) -> None:
-        """Finalize a feature at another level while the cluster runs, up or down; ClusterError if it is refused."""
+    def feature(self, name: str, number: int) -> int:
+        """The level of a feature that one node knows, 0 if it is not finalized."""
+        with Connection(HOST, self.nodes[number].broker_port) as connection:
+            answer = connection.call(ApiVersionsRequest(client_software_name="fencepost", client_software_version="1"))
+        return next((int(each.max_version_level) for each in answer.finalized_features if each.name == name), 0)
+
+    def set_feature(self, name: str, level: int, timeout_s: float = 20) -> None:
+        """Finalize a feature at another level while the cluster runs, up or down; every waking node knows it then.
+
+        ClusterError if it is refused.
+        """
+        awake = [number for number, node in self.nodes.items() if node.awake]
         for kind in (1, 2):  # upgrade, safe downgrade: each is refused where the other is meant
             update = FeatureUpdateKey(feature=name, max_version_level=i16(level), upgrade_type=i8(kind))
-            with Connection(HOST, next(node for node in self.nodes.values() if node.awake).broker_port) as connection:
+            with Connection(HOST, self.nodes[awake[0]].broker_port) as connection:
                 answer = connection.call(UpdateFeaturesRequest(feature_updates=(update,)))
             if not answer.error_code:
-                return
-        raise ClusterError(f"{name}={level} was refused: {answer.error_message or answer.error_code}")
+                break
+        else:
+            raise ClusterError(f"{name}={level} was refused: {answer.error_message or answer.error_code}")
+        deadline = time.monotonic() + timeout_s
+        while any(self.feature(name, number) != level for number in awake):
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{name}={level} did not reach every node within {timeout_s:.0f} s")
+            time.sleep(0.02)
 
     def tail(self, number: int, lines: int = 15) -> str:
         """The last lines that the node wrote."""

@@ -40,6 +40,14 @@ SETTINGS = {
             "producer.id.expiration.check.interval.ms": 100,
         },
     ),
+    "v2, ids expire": Setting(
+        2,
+        "v2",
+        {
+            "transactional.id.expiration.ms": 1000,
+            "transaction.remove.expired.transaction.cleanup.interval.ms": 100,
+        },
+    ),
     "v1, verified": Setting(1, "v1", {}),
     "v1": Setting(0, "v1", {"transaction.partition.verification.enable": False}),
 }

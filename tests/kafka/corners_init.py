@@ -179,3 +179,30 @@ def time_out_v2(ask: Asker, _: Bench) -> Steps:
     yield ask.end("A", 0, COMMIT), E.invalid_txn_state
     yield ask.end("A", 0, ABORT), ("A", 1)
     yield ask.produce("A", 1, 0), 2
+
+
+@corner(
+    "id-expires", on="v2, ids expire", rules="txn.20",
+    says="""An idle transactional id is forgotten after transactional.id.expiration.ms, one with an open transaction
+        is not. To EndTxn and to a leader's question it is unknown (49) after that; whoever names a pair, fenced
+        before or not, is given a new producer id.""",
+    answered="""All of it. A partition remembers the old producer id on its own account, and a new one starts beside
+        it.""",
+)  # fmt: skip
+def expires(ask: Asker, _: Bench) -> Steps:
+    busy = ask.other("busy")
+    yield busy.init(), ("A", 0)
+    yield busy.produce("A", 0, 0), 0
+    yield ask.init(), ("B", 0)
+    yield ask.init("B", 0), ("B", 1)
+    yield ask.produce("B", 1, 0), 1
+    yield ask.end("B", 1, COMMIT), ("B", 2)
+    ask.until(lambda: ask.described() == E.transactional_id_not_found)
+    yield ask.end("B", 1, COMMIT), E.invalid_producer_id_mapping
+    yield ask.end("B", 2, ABORT), E.invalid_producer_id_mapping
+    yield ask.produce("B", 2, 0), E.invalid_producer_id_mapping
+    yield ask.init("B", 0), ("C", 0)
+    yield ask.produce("C", 0, 0), 3
+    yield ask.producers(), [("A", 0, 0, 0), ("B", 2, -1, -1), ("C", 0, 0, 3)]
+    yield busy.described(), ("Ongoing", "A", 0, [0])
+    yield busy.end("A", 0, COMMIT), ("A", 1)

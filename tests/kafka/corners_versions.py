@@ -139,3 +139,29 @@ def produce_at_zero(ask: Asker, _: Bench) -> Steps:
     yield other.init(), ("B", 0)
     yield other.commit_offset("B", 0, 5, version=5), E.unsupported_version
     yield other.init(), E.concurrent_transactions
+
+
+@corner(
+    "downgrade-under-open", on="v2", rules="txn.5 txn.P10",
+    says="""transaction.version may be lowered while clients are connected; they hear of it with their next
+        ApiVersions [what of a transaction that is open?].""",
+    answered="""The client ends it as it began it, with EndTxn 5: 35, and then 51 to everybody. Raising the feature
+        again does not help: what is pending stays until the coordinator loads its log.""",
+    verdict=CORRECTED,
+    follows="The same defect: it takes no faulty client.",
+)  # fmt: skip
+def downgrade(ask: Asker, at: Bench) -> Steps:
+    yield ask.init(), ("A", 0)
+    yield ask.produce("A", 0, 0), 0
+    at.cluster.set_feature("transaction.version", 0)
+    try:
+        yield ask.end("A", 0, COMMIT), E.unsupported_version
+    finally:
+        at.cluster.set_feature("transaction.version", 2)
+    yield ask.end("A", 0, COMMIT), E.concurrent_transactions
+    yield ask.init(), E.concurrent_transactions
+    yield ask.described(), ("Ongoing", "A", 0, [0])
+    at.restart(ask)
+    yield ask.end("A", 0, COMMIT), ("A", 1)
+    yield ask.settled(), ("CompleteCommit", 1)
+    yield ask.log(committed=True), (["A/0/0", "COMMIT"], 2, [])
