@@ -51,7 +51,8 @@ class Header:
     from the first offset. `groups` are numbered after them. `transactional_ids` are numbered from 0. `producer_ids`, if
     any: the real ids of those numbered 0, 1, … in the events. `observable`: the kinds of which every event is there.
     `ordered`: the lines are in the order in which things happened. `mode`, `quiet_end`: as in a manifest's config.
-    `faults`: what was done to the cluster meanwhile, by name, and how often.
+    `record_key`: the key of all records of these clients, if they have one; a record with another is somebody else's,
+    and its value not its number. `faults`: what was done to the cluster meanwhile, by name, and how often.
     """
 
     mode: str = ""
@@ -62,6 +63,7 @@ class Header:
     groups: tuple[str, ...] = ()
     transactional_ids: tuple[str, ...] = ()
     producer_ids: tuple[int, ...] = ()
+    record_key: str = ""
     faults: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -170,9 +172,9 @@ def _header(said: dict[str, Any]) -> Header:
         raise ValueError(f"mode {header.mode!r} is none of {', '.join(MODES)}")
     if unknown := sorted(set(header.observable) - set(KINDS)):
         raise ValueError(f"{unknown[0]!r} is nothing that a client sees")
-    texts = [*header.groups, *header.transactional_ids]
+    texts = [header.record_key, *header.groups, *header.transactional_ids]
     if any(type(value) is not str for value in texts) or any(type(value) is not int for value in header.producer_ids):
-        raise ValueError("groups and transactional_ids are lists of strings, producer_ids of whole numbers")
+        raise ValueError("groups, transactional_ids and record_key are strings, producer_ids whole numbers")
     faults = header.faults
     if not isinstance(faults, dict) or any(type(value) is not int for value in faults.values()):
         raise ValueError("faults is an object of whole numbers")

@@ -1,8 +1,9 @@
 """The events that the coordinators' own topics show: the transaction log, and offsets that groups commit.
 
 The offsets that a group commits in one request stand in one batch, and are one record of its owner and one event. Its
-sequence number says nothing (Kafka 4 writes 0 in all of them, and checks none) and is left out. In Kafka several groups share an offsets partition; in a history each has its own, and a
-marker is one event in each that has something open of its producer id.
+sequence number says nothing (Kafka 4 writes 0 in all of them, and checks none) and is left out. In Kafka several groups
+share an offsets partition; in a history each has its own, and a marker is one event in each that has something open of
+its producer id.
 """
 
 from __future__ import annotations

@@ -38,5 +38,6 @@ def header_of(system: WireSystem, producer_ids: Sequence[int], **said: Any) -> H
         groups=tuple(names.group_id(group) for group in range(config.groups)),
         transactional_ids=(names.transactional_id(0),),
         producer_ids=tuple(names.real_producer_id(shown) for shown in range(max(producer_ids, default=-1) + 1)),
+        record_key=names.record_key.decode(),
         **said,
     )

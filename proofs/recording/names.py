@@ -26,6 +26,7 @@ class Names:
         header = header or Header(partitions=tuple((*place, 0) for place in sorted(places)))
         self.partitions = {place: number for number, place in enumerate(header.places)}
         self.first_offsets = {place: header.partitions[number][2] for place, number in self.partitions.items()}
+        self.record_key = header.record_key.encode()
         self.producer_ids = np.array(header.producer_ids, np.int64)
         self._ids = {name: number for number, name in enumerate(header.transactional_ids)}
         self._groups: dict[tuple[str, int], int] = {}

@@ -42,7 +42,7 @@ def data_events(committed: Committed, names: Names) -> Shown:
         in_transaction = headers["attributes"][rows] & TRANSACTIONAL != 0
         control = headers["attributes"][rows] & CONTROL != 0
         data = rows[in_transaction & ~control]
-        tables.append(_batches(segment, data, number, names.closed))
+        tables.append(_batches(segment, data, number, names))
         tables.append(marker_events(segment, rows[in_transaction & control], number))
         plain = rows[~in_transaction & ~control]
         counts = headers["last_delta"][plain].astype(np.int64) + 1
@@ -59,14 +59,17 @@ def committed_batches(committed: Committed, first: int = 0) -> Iterator[tuple[Se
         yield segment, np.flatnonzero(fine)
 
 
-def _batches(segment: Segment, rows: np.ndarray, number: int, by_value: bool) -> Events:
+def _batches(segment: Segment, rows: np.ndarray, number: int, names: Names) -> Events:
     records = records_of(segment, rows)
     headers = segment.headers[records.batch]
     offset = headers["base_offset"].astype(np.int64) + records.delta
     record = unnamed(number, offset)
-    if by_value:
+    if names.closed:
         values = records.numbers()
-        record = np.where(values >= 0, values, record)
+        ours = values >= 0
+        if names.record_key:
+            ours &= records.has_key(names.record_key)
+        record = np.where(ours, values, record)
     first = headers["base_sequence"].astype(np.int64)
     sequence = np.where(first < 0, first, (first + records.delta) % SEQUENCES)
     return events(

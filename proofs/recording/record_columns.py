@@ -44,6 +44,13 @@ class Records:
             return None
         return self.content[self.value[row] : self.value[row] + self.value_length[row]].tobytes()
 
+    def has_key(self, key: bytes) -> np.ndarray:
+        """Which records have this key."""
+        fits = self.key_length == len(key)
+        for place, byte in enumerate(key):
+            fits[fits] = self.content[self.key[fits] + place] == byte
+        return fits
+
     def signed(self, at: np.ndarray, size: int) -> np.ndarray:
         """The big-endian numbers of `size` bytes (8 at most) at these places."""
         number = np.zeros(len(at), np.int64)

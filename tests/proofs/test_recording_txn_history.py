@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import fencepost
 from crc32c import crc32c
-from fencepost.proofs.recording import Recorded, RecordingError, record_transactions
+from fencepost.proofs.recording import Header, Recorded, RecordingError, record_transactions, write_events
 from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.properties.history import transactions
 from fencepost.properties.history.transaction_events import Kind
@@ -298,3 +298,19 @@ def test_events_stand_in_log_order_whatever_the_clocks_say(tmp_path: Path) -> No
     table = pq.read_table(tmp_path / "out" / "part-00000.parquet").to_pydict()
     assert table["offset"] == [0, 1, 2, 3]
     assert table["time_us"] == sorted(table["time_us"])
+
+
+def test_another_programs_records_have_no_numbers(tmp_path: Path) -> None:
+    """With the clients' key in the header, a record with another key is not taken for one of theirs."""
+    keys = [b"ours", b"theirs", b"ourz", None, b"ours"]
+    rows = [
+        batch(n, [(key, b"%d" % n)], producer=(7, 0), sequence=n, attributes=16) for n, key in enumerate(keys)
+    ]  # fmt: skip
+    write_log(tmp_path / "n", "t-0", rows)
+    header = Header(partitions=(("t", 0, 0),), record_key="ours")
+    write_events(tmp_path / "seen.jsonl", [], header)
+    record_transactions([tmp_path / "n"], tmp_path / "seen.jsonl", tmp_path / "out")
+    numbers = pq.read_table(tmp_path / "out" / "part-00000.parquet")["record"].to_pylist()
+    assert (numbers[0], numbers[4]) == (0, 4)
+    assert all(number >= 1 << 40 for number in numbers[1:4])
+    assert len(set(numbers)) == 5
