@@ -5,7 +5,7 @@ size are held against it together.  A lane that cannot be followed to its end (`
 """
 
 from collections.abc import Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
     real = dict(settings)["last"]
     undecided: dict[int, str] = {}
     by_class: dict[tuple[int, int], list[Layout]] = {}
-    for begin, end in zip(starts, [*starts[1:], len(events["kind"])], strict=True):
+    for begin, end in pairwise([*starts, len(events["kind"])]):
         cut = Cut(events, begin, end)
         for lane in cut.lanes:
             last = _last(real, max((events["epoch"][row] for row in lane.rows), default=0))
