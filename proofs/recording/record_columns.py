@@ -46,7 +46,7 @@ class Records:
 
     def has_key(self, key: bytes) -> np.ndarray:
         """Which records have this key."""
-        fits = self.key_length == len(key)
+        fits: np.ndarray = self.key_length == len(key)
         for place, byte in enumerate(key):
             fits[fits] = self.content[self.key[fits] + place] == byte
         return fits
