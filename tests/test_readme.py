@@ -4,14 +4,19 @@ import re
 import resource
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent / "proofs"))  # command_line and metadata_logs are the tests' of that folder
+sys.path.append(str(Path(__file__).parent / "proofs"))  # what is imported below is other folders'
+
+sys.path.append(str(Path(__file__).parent / "wire"))
 
 from command_line import process, read_json
 from metadata_logs import real_logs
+from mock import MockCluster
+from transaction_logs import REAL
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
@@ -29,20 +34,29 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def words_of(line: str, place: Path) -> tuple[list[str], int]:
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """The README's HOST:PORT: librdkafka's mock cluster."""
+    with MockCluster() as cluster:
+        yield cluster.bootstrap
+
+
+def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
     """A command of the README with its placeholders filled in, and the exit code that its comment states."""
     command, _, comment = line.partition("  #")
-    nodes = " ".join(str(place / f"node-{node}") for node in (1, 2, 3))
-    command = command.replace("LOG_DIR...", nodes).replace("FILE", str(place / "clients.jsonl"))
-    command = command.replace("--out DIR", f"--out {place / 'recorded'}").replace("DIR", str(place / "made"))
+    for name, folder in (("LOG_DIR...", place), ("BROKER_DIR...", REAL)):
+        command = command.replace(f" {name}", "".join(f" {folder / f'node-{node}'}" for node in (1, 2, 3)))
+    command = command.replace("FILE", str(place / "clients.jsonl")).replace("HOST:PORT", bootstrap)
+    out = place / f"recorded-{len(command)}"
+    command = command.replace("--out DIR", f"--out {out}").replace("DIR", str(place / "made"))
     stated = re.search(r"exit code (\d)", comment)
     return shlex.split(command)[1:], int(stated[1]) if stated else 0
 
 
 @pytest.mark.parametrize("line", COMMANDS, ids=[line.partition("  #")[0] for line in COMMANDS])
-def test_command(line: str, place: Path) -> None:
+def test_command(line: str, place: Path, bootstrap: str) -> None:
     """It runs, says something, and ends with the exit code that the README states."""
-    words, code = words_of(line, place)
+    words, code = words_of(line, place, bootstrap)
     if words[0] == "replay" and not (place / "made").exists():  # if this test runs by itself
         assert process("generate", "id-blocks/kraft", place / "made", "--histories", 20, "--no-spark").code == 0
     ran = process(*words)
