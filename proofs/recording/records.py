@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.log import Batch
+from fencepost.proofs.recording.wire_types import unsigned
 from kio.records.readers import read_batch
 from kio.schema.leader_change_message.v0.data import LeaderChangeMessage as LeaderChangeV0
 from kio.schema.leader_change_message.v1.data import LeaderChangeMessage as LeaderChangeV1
@@ -122,11 +123,11 @@ def _control(key: bytes, value: bytes, epoch: int) -> Election | None:
 
 
 def _metadata(value: bytes) -> Fact | _Transaction | None:
-    frame, at = _unsigned(value, 0)
+    frame, at = unsigned(value, 0)
     if frame != FRAME_VERSION:
         raise ValueError(f"record frame version {frame}, not {FRAME_VERSION}")
-    kind, at = _unsigned(value, at)
-    version, at = _unsigned(value, at)
+    kind, at = unsigned(value, at)
+    version, at = unsigned(value, at)
     if version > NEWEST.get(kind, version):
         raise ValueError(f"record type {kind} has version {version}, newer than the last one known, {NEWEST[kind]}")
     if kind == PRODUCER_IDS:
@@ -136,20 +137,9 @@ def _metadata(value: bytes) -> Fact | _Transaction | None:
         broker, *_, incarnation, epoch = struct.unpack_from(f">i{migrating}16sq", value, at)
         return Registration(broker, epoch, incarnation)
     if kind == FEATURE_LEVEL:
-        size, at = _unsigned(value, at)  # a compact string: its length plus one
+        size, at = unsigned(value, at)  # a compact string: its length plus one
         if value[at : at + size - 1] == b"metadata.version":
             return MetadataVersion(*struct.unpack_from(">h", value, at + size - 1))
     if kind in (BEGIN_TRANSACTION, END_TRANSACTION, ABORT_TRANSACTION):
         return _Transaction(kind)
     return None
-
-
-def _unsigned(value: bytes, at: int) -> tuple[int, int]:
-    """An unsigned varint at `at`, and the position after it."""
-    number = shift = 0
-    while True:
-        byte = value[at]
-        number |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return number, at
