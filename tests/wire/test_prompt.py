@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from fencepost.proofs.agreement import agree
+from fencepost.properties.transactions.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.plug import BLACK_BOX, missing
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.log import Appended, PartitionLog
@@ -138,5 +139,16 @@ def test_the_promises_hold(mode):
     report = agree(
         "fencepost.reference_impl.wire:prompt", protocol="transactions", variant=mode, promises_only=True,
         observed=frozenset(), max_examples=40, config={"max_epoch": 32767, "timeouts": True},
+    )  # fmt: skip
+    assert report.verdict == "holds", report.failure
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("release", ["4.0", "4.3"])
+def test_it_is_followed_as_a_broker_is(mode, release):
+    """The model of brokers that act by themselves allows what it does, in either release."""
+    report = agree(
+        "fencepost.reference_impl.wire:prompt", protocol=OVER_THE_WIRE, variant=mode, max_examples=8, steps=15,
+        config={"release": release, "collapse": True},
     )  # fmt: skip
     assert report.verdict == "holds", report.failure
