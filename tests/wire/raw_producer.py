@@ -84,6 +84,13 @@ class RawProducer:
             self.pair = (answer.producer_id, answer.producer_epoch)
         return int(answer.error_code)
 
+    def bump(self) -> int:
+        """InitProducerId that names the pair held (KIP-360); the error."""
+        answer = self.ask_until_told(InitProducerIdRequest(TXN_ID, 60_000, *self.pair))
+        if not answer.error_code:
+            self.pair = (answer.producer_id, answer.producer_epoch)
+        return int(answer.error_code)
+
     def add(self, partition: int) -> int:
         """AddPartitionsToTxn; the error."""
         return int(self.ask_until_told(AddPartitionsToTxnRequest(TXN_ID, *self.pair, partition)).error_code)
