@@ -53,12 +53,18 @@ BESIDE = f"{WIRE}.beside:beside_reference"
 )
 @click.option("--beside-reference", is_flag=True, help="Hold the brokers against the reference as well, call by call.")
 @click.option("--timeouts", is_flag=True, help="Let transactions time out, in real time: slower.")
+@click.option(
+    "--newcomers",
+    type=click.IntRange(1),
+    metavar="COUNT",
+    help="Transactions: in some of the clusters so many new producers, one after another.  5000 find ids drawn by lot.",
+)
 @SEED
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int, expecting: tuple[str, ...], promises_only: bool,
     promises: tuple[str, ...], bootstrap: str | None, client: str | None, beside_reference: bool, timeouts: bool,
-    seed: int, json_file: Path | None,
+    newcomers: int | None, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -81,6 +87,8 @@ def agree(
         raise CatalogueError(
             "--client, --beside-reference and --timeouts are about brokers: name them with --bootstrap"
         )
+    if newcomers is not None:
+        agreeing = _with_newcomers(agreeing, newcomers)
     if implementation and (client or beside_reference):
         raise CatalogueError("--implementation says already who is driven; leave out --client and --beside-reference")
     if client and beside_reference and client != "raw":
@@ -152,6 +160,16 @@ def _over_the_wire(
         raise CatalogueError("--timeouts: when a broker finds that time is up is chance, and cannot be compared")
     collapse = {"collapse": True} if beside_reference else {}
     return OVER_THE_WIRE, {"bootstrap": bootstrap, **collapse, **({"timeouts": True} if timeouts else {})}
+
+
+def _with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
+    """The same with many new producers; CatalogueError where there are none."""
+    from fencepost.properties.transactions.agreement import OVER_THE_WIRE
+    from fencepost.properties.transactions.machine_newcomers import with_newcomers
+
+    if agreeing.protocol != OVER_THE_WIRE.protocol:
+        raise CatalogueError(f"--newcomers: {agreeing.protocol} has no producers; leave it out")
+    return with_newcomers(agreeing, count)
 
 
 def _driven(name: str) -> tuple[Agreeing, str]:

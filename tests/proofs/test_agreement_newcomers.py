@@ -1,6 +1,7 @@
 """Newcomers as a call of the machines: they come, break nothing that is right, and give away who repeats a pair."""
 
 import pytest
+from command_line import fencepost
 from fencepost.proofs.agreement import agree
 from fencepost.properties.transactions.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.machine_newcomers import with_newcomers
@@ -40,7 +41,7 @@ def test_newcomers_come_and_break_nothing():
 def test_repeated_pair_is_found_by_enough_of_them(count, verdict):
     """So many see it that two of them are given the same pair (P7), as a program of one call."""
     protocol = with_newcomers(OVER_THE_WIRE, count)
-    report = agree(forgetful, protocol=protocol, variant="v1", promises={"txn.P7"}, max_examples=6, steps=8, seed=1)
+    report = agree(forgetful, protocol=protocol, variant="v1", promises={"txn.P7"}, max_examples=40, steps=8)
     assert report.verdict == verdict
     if verdict == "violated":
         assert (
@@ -50,3 +51,19 @@ def test_repeated_pair_is_found_by_enough_of_them(count, verdict):
         assert report.failure.calls == 1
         with pytest.raises(AssertionError, match=r"txn\.P7"):
             exec(report.program, {"factory": forgetful})
+
+
+@pytest.mark.parametrize(("count", "code"), [(LIFE // 2, 0), (LIFE + 1, 1)])
+def test_newcomers_on_the_command_line(count, code):
+    """As many come as are asked for."""
+    words = ("--implementation", "test_agreement_newcomers:forgetful", "--promise", "txn.P7", "--newcomers", count)
+    ran = fencepost("agree", "transactions/v1", *words, "--examples", 40, "--steps", 8)
+    assert ran.code == code, ran.err
+    assert (f"newcomers(system, {count})" in ran.out) == bool(code)
+
+
+def test_newcomers_are_producers():
+    """Producer id blocks have none: one line, and exit code 2."""
+    ran = fencepost("agree", "id-blocks", "--newcomers", 5)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "id-blocks has no producers" in ran.err
