@@ -16,7 +16,7 @@ from .causes import answers_taken, candidates, causes_of
 from .lanes import Cut, Events, Lane, Request
 from .numbering import Numbering
 from .observed_histories import COLUMNS
-from .unfollowed import CUT_OFF, MOST, TOO_MANY, UNTOLD, Partitions, Undecidable
+from .unfollowed import CUT_OFF, FORGOTTEN, MOST, TOO_MANY, UNTOLD, Partitions, Undecidable
 
 NAMES = tuple(COLUMNS)
 NOWHERE = -2  # the number of a pair that there is not
@@ -51,6 +51,8 @@ class Layout:
         self.parts: set[int] = set()
         self.failed = False  # an append came to nothing, and nobody was told yet
         self.faults = False
+        self.unknown = False  # the id is forgotten
+        self.before = 0  # what InitProducerId named when it was
         self.partitions = Partitions(bumps=bumps)
         self.rows: list[int] = []
         self.kinds: list[int] = []
@@ -164,6 +166,11 @@ class Layout:
     def init_taken(self, row: int, values: Row) -> None:
         self.current.pop(self.e["client"][row], None)
 
+    def init_handled(self, row: int, values: Row) -> None:
+        if values["error"] == codes.FENCED and values["named"] == self.before != 0:
+            raise Undecidable(FORGOTTEN)
+        self.handled(row, values)
+
     def handled(self, row: int, values: Row) -> None:
         end = self.causes.ends[row]
         values["busy"], values["late"] = self._under_way(row, end), self._is_late(row)
@@ -187,9 +194,14 @@ class Layout:
             self.parts.clear()
             return
         self._caused(row, values, self._untold(row) if row not in self.causes.answers else None)
+        if state == State.Empty:
+            self.before, self.unknown = values["named"] if self.unknown else 0, False
         if state == State.Ongoing:
             self.parts.add(values["partition"])
             self.partitions.add(values)
+
+    def id_expired(self, row: int, values: Row) -> None:
+        self.unknown = True
 
     def append_failed(self, row: int, values: Row) -> None:
         self.failed = self.faults = True
@@ -256,10 +268,20 @@ class Layout:
 
 
 _PREPARING: Mapping[int, Callable[[Layout, int, Row], None]] = {
-    Kind.init_sent: Layout.init_sent, Kind.init_taken: Layout.init_taken, Kind.fence_told: Layout.init_taken,
-    Kind.init_handled: Layout.handled, Kind.add_handled: Layout.handled, Kind.end_handled: Layout.handled,
-    Kind.partition_checked: Layout.handled, Kind.batch_refused: Layout.batch_refused,
-    Kind.check_asked: Layout.check_asked, Kind.txn_logged: Layout.txn_logged, Kind.append_failed: Layout.append_failed,
-    Kind.coordinator_loaded: Layout.coordinator_loaded, Kind.batch_appended: Layout.batch_appended,
-    Kind.marker_appended: Layout.marker_appended, Kind.offset_fetched: Layout.offset_fetched,
-}  # fmt: skip
+    Kind.init_sent: Layout.init_sent,
+    Kind.init_taken: Layout.init_taken,
+    Kind.fence_told: Layout.init_taken,
+    Kind.init_handled: Layout.init_handled,
+    Kind.add_handled: Layout.handled,
+    Kind.end_handled: Layout.handled,
+    Kind.partition_checked: Layout.handled,
+    Kind.batch_refused: Layout.batch_refused,
+    Kind.check_asked: Layout.check_asked,
+    Kind.txn_logged: Layout.txn_logged,
+    Kind.append_failed: Layout.append_failed,
+    Kind.id_expired: Layout.id_expired,
+    Kind.coordinator_loaded: Layout.coordinator_loaded,
+    Kind.batch_appended: Layout.batch_appended,
+    Kind.marker_appended: Layout.marker_appended,
+    Kind.offset_fetched: Layout.offset_fetched,
+}

@@ -1,7 +1,8 @@
 """What the model of transactions cannot follow in a history, though it may be right: why, and how it is noticed.
 
 The model has one record for all of a transaction's in a partition, one memory for all producer ids there, and no
-question of a leader that outlives a marker.  Only the last of these can come about in v2.
+question of a leader that outlives a marker.  Of these only the last can come about in v2.  And it remembers the pair
+that InitProducerId named where the id had been forgotten: Kafka's coordinator does not.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ LATE_RECORD = "v1: a record comes after the end of its transaction, of which ano
 OLD_ID = "v1: a record of an earlier producer id comes late"
 LATE_QUESTION = "v2: a leader's question reaches the coordinator after a marker has ended it there"
 UNTOLD = "a coordinator resigned, and nobody was told which of several partitions it had added"
+FORGOTTEN = "a retry names an epoch of before its transactional id was forgotten, which the model remembers"
 CUT_OFF = "the history ends before the answer"
 TOO_MANY = "one transactional id has more {} than {}"
 MOST = {"clients": 256, "transactions": 256, "partitions": 64, "pairs": 1024, "fail_overs": 64}

@@ -6,7 +6,7 @@ from fencepost.properties.history.transaction_events import TRANSACTIONS, Kind, 
 from fencepost.properties.transactions.causes import answers_taken, candidates, causes_of
 from fencepost.properties.transactions.lanes import Cut, Events
 from fencepost.properties.transactions.laying_out import NAMES, Layout
-from fencepost.properties.transactions.unfollowed import LATE_RECORD, UNTOLD
+from fencepost.properties.transactions.unfollowed import FORGOTTEN, LATE_RECORD, UNTOLD
 
 ABSENT = {column.name: column.absent for column in TRANSACTIONS.columns}
 PAIR = {"producer_id": 3, "epoch": 0}
@@ -152,3 +152,13 @@ def test_pairs_get_the_numbers_of_the_model() -> None:
     assert [(row["number"], row["next_base"]) for row in values[1::2]] == [(1, 17), (19, 33)]
     layout, _ = laid_out(events(init(0, 1), handled(1, producer_id=3, epoch=12)))
     assert layout.reason == "an epoch is larger than 10"
+
+
+def test_what_a_forgotten_id_leaves_behind() -> None:
+    """Kafka does not remember the pair that made it forget; the model does, so that a retry of that is not judged."""
+    again = init(0, 5, **PAIR), (Kind.id_expired, {"txn_id": 0}), logged(State.Empty, producer_id=4)
+    answered = handled(5, producer_id=4, epoch=0)
+    layout, values = laid_out(events(*again, answered, handled(5, error=90)))
+    assert (layout.reason, len(values)) == (FORGOTTEN, 4)
+    layout, values = laid_out(events(again[0], *again[2:], answered, handled(5, error=90)))
+    assert (layout.reason, len(values)) == ("", 4)
