@@ -174,18 +174,22 @@ def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str
     seen: dict[str, Failure] = {}
 
     def fails(program: Program) -> Program | None:
-        for _ in range(tries):
+        for _ in range(patience):
             again = search.replay(program, wanted)
             if again is not None and opaque(again.program) <= all_opaque:
                 seen[repr(again.program)] = again
                 return again.program
         return None
 
+    patience = tries
     failed_again = [found for program in programs if (found := fails(program)) is not None]
     if tries == 1 and len(failed_again) < len(programs):
         raise ImplementationError(_not_deterministic(name or repr(search.factory)))
     if not failed_again:
         return _described(search, failing[0], name, (0, tries))
+    patience = 1
+    if tries > 1 and not all(fails(failed_again[0]) for _ in range(tries)):
+        patience = tries
     shrunk = min((shrink(search.agreeing, program, fails) for program in failed_again), key=lambda p: len(p.calls))
     last = [search.replay(shrunk, wanted) for _ in range(tries)]
     failures = [failure for failure in last if failure is not None]

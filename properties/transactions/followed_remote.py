@@ -24,14 +24,21 @@ def follow_remote(variant: str, config: Mapping[str, Any]) -> Followed:
     """The model of a cluster of which only its clients are seen."""
     return _followed(
         variant, config.get("partitions", 1), config.get("groups", 0), bool(config.get("collapse", False)),
-        bool(config.get("timeouts", False)),
+        bool(config.get("timeouts", False)), config.get("transaction_timeout_ms", 60_000),
     )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
-def _followed(variant: str, partitions: int, groups: int, collapse: bool, timeouts: bool) -> Followed:
+def _followed(variant: str, partitions: int, groups: int, collapse: bool, timeouts: bool, timeout_ms: int) -> Followed:
     last = LAST[variant]
-    config = {"mode": variant, "partitions": partitions, "last": last, "cut": True, "timeouts": timeouts}
+    config = {
+        "mode": variant,
+        "partitions": partitions,
+        "last": last,
+        "cut": True,
+        "timeouts": timeouts,
+        "transaction_timeout_ms": timeout_ms,
+    }
     bounds = {**ROOM, "partitions": partitions + groups}
     return Followed(
         variant=variant,

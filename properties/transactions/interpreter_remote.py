@@ -5,6 +5,7 @@ told and readers get, and each of them carries what is in the answers that are o
 arrives, what the broker did when the request came.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ LATER = frozenset({
     codes.CONCURRENT, codes.UNKNOWN_PARTITION, codes.NOT_LEADER, codes.NOT_ENOUGH_REPLICAS, *AWAY,
 })  # fmt: skip
 """Answers after which a producer sends its record again."""
+QUICKER = 100  # virtual milliseconds in a real one, where transactions time out over the wire
 RECORD_REFUSALS = (
     codes.OUT_OF_ORDER, codes.CONCURRENT, codes.OLD_EPOCH, codes.INVALID_MAPPING, codes.ABORTABLE, OLD_OR_LATER,
 )  # fmt: skip
@@ -48,6 +50,7 @@ class RemoteInterpreter(TransactionsInterpreter):
     def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
         super().__init__(config, bounds)
         self.timeouts: bool = config["timeouts"]
+        self.began, self.waited_ms, self.before_ms = time.monotonic(), 0, 0
         self.sequences: dict[int, int] = {}  # by request
         self.arrived: set[int] = set()  # records that were delivered before this call
         self.seen: set[tuple[int, int]] = set()  # (reader, record)
@@ -61,9 +64,18 @@ class RemoteInterpreter(TransactionsInterpreter):
             request = self.requests.sent.get(self.made.message[4])
             self.arrived |= {request.record} if request is not None else set()
         self.made, self.calls = made, self.calls + 1
+        self.before_ms, self.now_ms = self.now_ms, self._clock_ms(made)
         self.requests.called(made, messages)
         if made.call.name in ("fail_over", "change_leader", "newcomers"):
             raise Beyond(f"{made.call.name} is not followed over the wire")
+
+    def _clock_ms(self, made: Made) -> int:
+        """At most so much time has passed for the brokers, where transactions may time out."""
+        if not self.timeouts:
+            return 0
+        waited = made.call.value if made.call.name == "advance" else getattr(made.result, "waited_ms", 0)
+        self.waited_ms += waited
+        return self.waited_ms + int((time.monotonic() - self.began) * 1000 * QUICKER)
 
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """What was shown.  Raises `Beyond` where a call delivers in an order that nobody sees."""
@@ -212,6 +224,8 @@ class RemoteInterpreter(TransactionsInterpreter):
         memory = memory or NOTHING_KEPT
         if kind in TOLD:
             return self._as_answered(memory, kind, row)
+        if kind == "timed_out" and not 0 <= memory.open_ms <= self.now_ms - self.timeout_ms:
+            return (FalseConjunct(kind, "txn.18", f"{self.timeout_ms} ms have passed since {memory.open_ms}"),)
         if row["hidden"] and SERVICE.get(kind) == "produce":
             return self._in_sequence(memory, kind, row)
         return ()
@@ -252,6 +266,8 @@ class RemoteInterpreter(TransactionsInterpreter):
     def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Memory:
         """Answers that leave, and those that have arrived; sequence numbers."""
         memory = (memory or NOTHING_KEPT).only(self._on_their_way())
+        if self.timeouts and (before["phase"] == ONGOING) != (state["phase"] == ONGOING):
+            memory = memory._replace(open_ms=self.before_ms if state["phase"] == ONGOING else -1)
         if kind not in SERVICE:
             return memory.written(row["partition"], row["number"] if self.bumps else 0) if kind == "marked" else memory
         sequence = self.sequences.get(row["request"], -1)

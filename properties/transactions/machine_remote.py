@@ -216,6 +216,23 @@ class RemoteBursts(RemoteSteps):
         self.go_on()
         self.read(at)
 
+    @rule(slot=slots, partition=partitions, written=st.booleans())
+    def next_epoch_lost(self, slot: int, partition: int, written: bool) -> None:
+        """After the abort of a record in doubt the next epoch is asked for (v1), and nobody is told; so once more."""
+        slot, at = self.with_record(slot, partition)
+        self.call("send", slot=slot, partition=at)
+        if written:
+            self.deliver_first("produce")
+        self.deliver_first("produce_answer" if written else "produce", name="drop")
+        self.end(slot, commit=False)
+        self.pump(without=("init_answer",))
+        self.deliver_first("init_answer", name="drop")
+        self.call("advance", value=30_000)
+        self.go_on()
+        self.with_record(slot, at)
+        self.end(slot, commit=True)
+        self.go_on()
+
     @precondition(lambda self: not self.lone)
     @rule(slot=slots, partition=partitions, commit=st.booleans(), last=st.booleans())
     def two_ask_at_once(self, slot: int, partition: int, commit: bool, last: bool) -> None:

@@ -29,11 +29,13 @@ class Lane(NamedTuple):
 
 class Memory(NamedTuple):
     """Kept with one state.  ``asked``: partitions whose leader has asked the coordinator, in vain, and the lowest
-    sequence number for which it did: until something is written there, no higher one is."""
+    sequence number for which it did: until something is written there, no higher one is.  ``open_ms``: since when a
+    transaction is open, where that may time out; else -1."""
 
     answers: tuple[Answer, ...] = ()
     lanes: tuple[Lane, ...] = ()
     asked: tuple[tuple[int, int], ...] = ()
+    open_ms: int = -1
 
     def lane(self, partition: int) -> Lane | None:
         """None where nothing was written yet."""

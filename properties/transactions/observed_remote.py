@@ -172,7 +172,7 @@ def _refused_asking(s, e):
         & implies(e.error == codes.OLD_EPOCH, old)
         & implies(e.error == codes.CONCURRENT, ~_joins(s, e) & (s.phase == Phase.PREPARED))
         & implies(e.error == codes.INVALID_MAPPING, ~_joins(s, e) & codes.foreign(s, e.number))
-        & implies(e.error == codes.INVALID_STATE, ~_joins(s, e))
+        & implies(e.error == codes.INVALID_STATE, ~_joins(s, e) & (e.number != s.live()))
         & implies(e.error == codes.OUT_OF_ORDER, _joins(s, e) | _is_part(s, e))
     )
 

@@ -94,7 +94,7 @@ def test_promise_is_asked_for_alone():
 
 def test_what_is_predicted_of_a_variant_is_told_by_promise():
     """A promise that is asked for alone can be broken as predicted."""
-    report = driven(prompt, "v1", max_examples=30, promises={"txn.P10"})
+    report = driven(prompt, "v1", max_examples=60, promises={"txn.P10"})
     assert report.verdict == "holds"
     assert set(report.predicted) <= {"txn.P10"}
     assert report.predicted["txn.P10"].promise.startswith("txn.P10")
