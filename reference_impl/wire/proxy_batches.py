@@ -19,14 +19,14 @@ _BATCH = struct.Struct(">qiibIhiqqqhii")  # base offset … base sequence, numbe
 
 
 class Sent(NamedTuple):
-    """One record. `place` is (topic, partition) or (group,); `index` counts within the batch; `sequence` may be -1."""
+    """One record. `place` is (topic, partition) or (group,); `behind` counts within the batch; `sequence` may be -1."""
 
     place: tuple[str, int] | tuple[str]
     record: int
     producer_id: int
     epoch: int
     sequence: int
-    index: int
+    behind: int
 
 
 class Numbers:

@@ -155,10 +155,12 @@ class RealClientSystem:
     # -- readers and events
 
     def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
-        return self._read(lambda: self._side.read(reader, partition, committed))
+        found: list[tuple[int, int]] = self._read(lambda: self._side.read(reader, partition, committed))
+        return found
 
     def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
-        return self._read(lambda: self._side.fetch_offset(reader, partition))
+        found: tuple[int, int] = self._read(lambda: self._side.fetch_offset(reader, partition))
+        return found
 
     def drain_events(self) -> list[dict[str, Any]]:
         """The events since the last call; producer ids are numbered as they appear, offsets from where the system's

@@ -210,10 +210,10 @@ class Sniffer:
                 error, offset = (commit_error(answer), -1) if len(place) == 1 else results.get(place, (0, -1))
                 where = {"txn": txn, "partition": self._partitions[place], "record": each.record}
                 if error in (0, DUPLICATE_SEQUENCE_NUMBER):
-                    offset = offset + each.index if offset >= 0 else -1
-                    self._emit(time_us, "record_acked", client, request, **where, offset=offset)
+                    offset = offset + each.behind if offset >= 0 else -1
+                    self._emit(time_us, "record_acked", client, request, None, **where, offset=offset)
                 elif error not in RETRIABLE and (self._shows_failures or is_offsets):
-                    self._emit(time_us, "record_failed", client, request, **where, error=error)
+                    self._emit(time_us, "record_failed", client, request, None, **where, error=error)
 
         return told
 
