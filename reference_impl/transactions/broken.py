@@ -64,6 +64,7 @@ HOLE = "a partition that has not heard of the fence takes the record, and the ne
 _BROKEN = (
     # who may write
     Broken("init_keeps_epoch", "txn.1", PROMISE, Parts(coordinator=coordinator.InitKeepsEpoch)),
+    Broken("init_takes_new_id", "txn.1", PROMISE, Parts(coordinator=coordinator.InitTakesNewId), V1),
     Broken(
         "init_leaves_transaction_open", "txn.3", PROMISE, Parts(coordinator=coordinator.InitLeavesTransactionOpen), V1
     ),

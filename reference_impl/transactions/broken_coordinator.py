@@ -18,6 +18,19 @@ class InitKeepsEpoch(Coordinator):
         return max(now.producer_epoch, 0)
 
 
+class InitTakesNewId(Coordinator):
+    """InitProducerId hands out another producer id every time, as if the epochs were used up (txn.1).
+
+    So does librdkafka's mock cluster, which does not even abort what is open.
+    """
+
+    def next_pair(self, now: Transit, request: InitProducerIdRequest) -> tuple[int, int, int] | None:
+        pair = super().next_pair(now, request)
+        if pair is None or now.producer_epoch < 0 or pair[:2] == (now.producer_id, now.producer_epoch):
+            return pair
+        return self.env.next_producer_id(), 0, pair[2]
+
+
 class InitLeavesTransactionOpen(Coordinator):
     """InitProducerId bumps, but does not end the open transaction (F02)."""
 

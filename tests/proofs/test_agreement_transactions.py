@@ -48,6 +48,7 @@ FOUND = {
     "init_keeps_epoch": (1, 6),
     "init_leaves_transaction_open": (11, 11),
     "init_retry_is_fenced": (7, 22),
+    "init_takes_new_id": (1, 18),
     "invalid_mapping_recoverable": (11, 11),
     "last_partition_forgotten": (7, 23),
     "lost_commit_told_ok": (7, 18),
@@ -158,6 +159,19 @@ def test_found_through_the_black_box(name):
     report = driven(factory, variant, config=config, max_examples=EXAMPLES)
     assert report.verdict == "violated"
     assert report.failure.promise.startswith("txn.P")
+    with pytest.raises(AssertionError):
+        exec(report.program, {"factory": factory})
+
+
+def test_new_producer_id_is_seen_by_clients():
+    """Who is given another id for nothing has fenced nobody (txn.1); no log has to be shown for that."""
+
+    def factory(given):
+        return transactions_doubles.BlackBox(REGISTRY["init_takes_new_id"](given))
+
+    report = driven(factory, "v1", max_examples=EXAMPLES, promises={"txn.1"})
+    assert report.failure.promise.endswith("nobody is fenced by that: id 0 has epochs left")
+    assert report.failure.calls < 15
     with pytest.raises(AssertionError):
         exec(report.program, {"factory": factory})
 

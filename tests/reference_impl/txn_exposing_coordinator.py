@@ -31,7 +31,7 @@ def taken_over_with_slow_markers(script):
     script.settle()
 
 
-@exposes(symptom.lone_client_fails, "init_retry_is_fenced")
+@exposes(symptom.lone_client_fails, "init_retry_is_fenced", "init_takes_new_id")
 def bump_whose_answer_is_lost(script):
     script.start(0)
     script.begin(0, 1)
