@@ -39,7 +39,7 @@ class Slot:
         self._sniffer = sniffer
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._is_closed = False
+        self._is_closed = self._is_thrown_away = False
 
     @property
     def is_busy(self) -> bool:
@@ -105,8 +105,10 @@ class Slot:
         self.close()
 
     def close(self) -> None:
-        """Throw the library away, in the background."""
-        self._is_closed = True
+        """Throw the library away, in the background; safe to repeat."""
+        if self._is_thrown_away:
+            return
+        self._is_closed = self._is_thrown_away = True
         threading.Thread(target=self._close, name=f"fencepost-close-{self.client_id}", daemon=True).start()
 
     def _close(self) -> None:

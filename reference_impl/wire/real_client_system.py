@@ -11,6 +11,7 @@ import itertools
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.transactions.events import Event as Row
@@ -52,23 +53,22 @@ class RealClientSystem:
         self._places = [(place.topic, place.partition) for place in names.places]
         self._groups = [names.group_id(group) for group in range(int(config.get("groups", 0)))]
         self._admins: dict[str, str] = {}  # by client id: their names
-        self._sniffer = Sniffer(
-            [*self._places, *((group,) for group in self._groups)], admins=self._admins, shows_failures=False
-        )
+        self._clients: dict[str, Slot] = {}  # by client id, gone ones too
+        places = [*self._places, *((group,) for group in self._groups)]
+        self._sniffer = Sniffer(places, admins=self._admins, shows_failures=False)
         self._proxy = Proxy(str(config["bootstrap"]), self._sniffer, timeout_s=CALL_S / 4)
         self._proxy.__enter__()
-        self._finalizer = weakref.finalize(self, self._proxy.close)
-        self._messages = Messages(self._proxy, self._names, errors_of, bool(config.get("collapse", False)))
-        self._clients: dict[str, Slot] = {}  # by client id, gone ones too
+        # Nothing that the proxy refers to may refer to the system: who drives many of them does not close any.
+        self._finalizer = weakref.finalize(self, _throw_away, self._clients, self._proxy)
+        names_of = partial(name_request, self._sniffer, self._clients, self._admins)
+        self._messages = Messages(self._proxy, names_of, errors_of, bool(config.get("collapse", False)))
         self._partitions = partitions
         self._instances, self._records = itertools.count(), itertools.count()
         self._producer_ids: dict[int, int] = {}
         self._slots = [self._new(slot) for slot in range(int(config["clients"]))]
 
     def close(self) -> None:
-        """Throw everything away; safe to repeat."""
-        for slot in self._slots:
-            slot.close()
+        """Throw everything away; safe to repeat. Happens by itself when nobody has the system."""
         self._finalizer()
         self._side.close()
 
@@ -201,18 +201,6 @@ class RealClientSystem:
         self._messages.wait(rests, timeout_s)
         time.sleep(QUIET_S)
 
-    def _names(self, exchange: Exchange) -> tuple[str, str, str, int] | None:
-        """What a request is called as a message; None if it is not one of this system's."""
-        request = exchange.request
-        slot, admin = self._clients.get(request.client_id), self._admins.get(request.client_id)
-        if (slot is None and admin is None) or exchange.number not in self._sniffer.numbers:
-            return None
-        target = "coordinator"
-        if request.api_key not in COORDINATOR_KINDS:
-            target = f"partition-{partition_of(self._sniffer, request)}"
-        name = slot.name if slot is not None else str(admin)
-        return KINDS[request.api_key], name, target, self._sniffer.numbers[exchange.number]
-
     def _read(self, read: Callable[[], Any]) -> Any:
         self._side.line.unsettled = True  # what others have asked for may be under way
         self._side.drain_timed_events()
@@ -231,6 +219,27 @@ class RealClientSystem:
         if event["kind"] == "record_acked" and event.get("offset", -1) >= 0:
             event["offset"] -= self._side.names.places[event["partition"]].start
         return event
+
+
+def _throw_away(clients: Mapping[str, Slot], proxy: Proxy) -> None:
+    for slot in clients.values():
+        slot.close()
+    proxy.close()
+
+
+def name_request(
+    sniffer: Sniffer, clients: Mapping[str, Slot], admins: Mapping[str, str], exchange: Exchange
+) -> tuple[str, str, str, int] | None:
+    """What a request is called as a message; None if it is not one of the system's."""
+    request = exchange.request
+    slot, admin = clients.get(request.client_id), admins.get(request.client_id)
+    if (slot is None and admin is None) or exchange.number not in sniffer.numbers:
+        return None
+    target = "coordinator"
+    if request.api_key not in COORDINATOR_KINDS:
+        target = f"partition-{partition_of(sniffer, request)}"
+    name = slot.name if slot is not None else str(admin)
+    return KINDS[request.api_key], name, target, sniffer.numbers[exchange.number]
 
 
 def _columns(row: Row) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -198,6 +199,19 @@ def test_its_threads_end(config: dict[str, Any]) -> None:
     system = librdkafka(config)
     system.init(0)
     system.close()
+    deadline = time.monotonic() + 20
+    while (left := {thread.ident for thread in threading.enumerate()} - before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left, [thread.name for thread in threading.enumerate()]
+
+
+def test_nobody_needs_to_close_it(config: dict[str, Any]) -> None:
+    """When nobody has the system any more, its proxy and its libraries are gone too."""
+    before = {thread.ident for thread in threading.enumerate()}
+    system = librdkafka(config)
+    system.init(0)
+    del system
+    gc.collect()
     deadline = time.monotonic() + 20
     while (left := {thread.ident for thread in threading.enumerate()} - before) and time.monotonic() < deadline:
         time.sleep(0.05)
