@@ -1,5 +1,5 @@
-"""What is known of brokers that act by themselves: what each call lets them do, what is kept with each state, and when a
-monitor may say that something hangs."""
+"""What is known of brokers that act by themselves: what each call lets them do, what is kept with each state, and when
+a monitor may say that something hangs."""
 
 from types import SimpleNamespace
 
@@ -127,8 +127,6 @@ def test_machines_leave_brokers_alone():
     """What nobody outside a broker can do is never called, though maneuvers ask for it."""
 
     class Session:
-        config = {}
-
         def call(self, run, call):
             raise AssertionError(f"{call.name} was called")
 
