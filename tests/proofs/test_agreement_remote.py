@@ -16,6 +16,7 @@ from fencepost.reference_impl.wire.prompt import prompt
 
 NOT_FOLLOWED = {
     "probe does much that is not shown",
+    "settle does much that is not shown",
     "there is no room for so many epochs",
     "a record comes late, and others of its transaction in the same partition came in time",
 }
