@@ -16,7 +16,7 @@ from .causes import answers_taken, candidates, causes_of
 from .lanes import Cut, Events, Lane, Request
 from .numbering import Numbering
 from .observed_histories import COLUMNS
-from .unfollowed import CUT_OFF, FORGOTTEN, MOST, TOO_MANY, UNTOLD, Partitions, Undecidable
+from .unfollowed import CUT_OFF, ERASED, FORGOTTEN, MOST, TOO_MANY, UNTOLD, Partitions, Undecidable
 
 NAMES = tuple(COLUMNS)
 NOWHERE = -2  # the number of a pair that there is not
@@ -53,6 +53,8 @@ class Layout:
         self.faults = False
         self.unknown = False  # the id is forgotten
         self.before = 0  # what InitProducerId named when it was
+        self.logged = 0  # the pair that was logged last
+        self.erased = False  # the same pair was logged as Empty
         self.partitions = Partitions(bumps=bumps)
         self.rows: list[int] = []
         self.kinds: list[int] = []
@@ -171,6 +173,11 @@ class Layout:
             raise Undecidable(FORGOTTEN)
         self.handled(row, values)
 
+    def end_handled(self, row: int, values: Row) -> None:
+        if self.erased and values["error"] in (codes.INVALID_STATE, codes.FENCED):
+            raise Undecidable(ERASED)
+        self.handled(row, values)
+
     def handled(self, row: int, values: Row) -> None:
         end = self.causes.ends[row]
         values["busy"], values["late"] = self._under_way(row, end), self._is_late(row)
@@ -189,7 +196,8 @@ class Layout:
             self.partitions.ask(values)
 
     def txn_logged(self, row: int, values: Row) -> None:
-        state = self.e["state"][row]
+        state, pair = self.e["state"][row], values["number"]
+        self.erased, self.logged = state == State.Empty and pair == self.logged, pair
         if state in (State.CompleteCommit, State.CompleteAbort):
             self.parts.clear()
             return
@@ -273,7 +281,7 @@ _PREPARING: Mapping[int, Callable[[Layout, int, Row], None]] = {
     Kind.fence_told: Layout.init_taken,
     Kind.init_handled: Layout.init_handled,
     Kind.add_handled: Layout.handled,
-    Kind.end_handled: Layout.handled,
+    Kind.end_handled: Layout.end_handled,
     Kind.partition_checked: Layout.handled,
     Kind.batch_refused: Layout.batch_refused,
     Kind.check_asked: Layout.check_asked,

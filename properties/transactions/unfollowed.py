@@ -1,8 +1,9 @@
 """What the model of transactions cannot follow in a history, though it may be right: why, and how it is noticed.
 
 The model has one record for all of a transaction's in a partition, one memory for all producer ids there, and no
-question of a leader that outlives a marker.  Of these only the last can come about in v2.  And it remembers the pair
-that InitProducerId named where the id had been forgotten: Kafka's coordinator does not.
+question of a leader that outlives a marker.  Of these only the last can come about in v2.  And it remembers two things
+that Kafka's coordinator does not: the pair that InitProducerId named where the id had been forgotten, and how the last
+transaction ended once a retry of InitProducerId was written to the log (as Empty).
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ OLD_ID = "v1: a record of an earlier producer id comes late"
 LATE_QUESTION = "v2: a leader's question reaches the coordinator after a marker has ended it there"
 UNTOLD = "a coordinator resigned, and nobody was told which of several partitions it had added"
 FORGOTTEN = "a retry names an epoch of before its transactional id was forgotten, which the model remembers"
+ERASED = "a retry of InitProducerId erased how the last transaction ended, which the model remembers"
 CUT_OFF = "the history ends before the answer"
 TOO_MANY = "one transactional id has more {} than {}"
 MOST = {"clients": 256, "transactions": 256, "partitions": 64, "pairs": 1024, "fail_overs": 64}

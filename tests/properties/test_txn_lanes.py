@@ -6,7 +6,7 @@ from fencepost.properties.history.transaction_events import TRANSACTIONS, Kind, 
 from fencepost.properties.transactions.causes import answers_taken, candidates, causes_of
 from fencepost.properties.transactions.lanes import Cut, Events
 from fencepost.properties.transactions.laying_out import NAMES, Layout
-from fencepost.properties.transactions.unfollowed import FORGOTTEN, LATE_RECORD, UNTOLD
+from fencepost.properties.transactions.unfollowed import ERASED, FORGOTTEN, LATE_RECORD, UNTOLD
 
 ABSENT = {column.name: column.absent for column in TRANSACTIONS.columns}
 PAIR = {"producer_id": 3, "epoch": 0}
@@ -162,3 +162,15 @@ def test_what_a_forgotten_id_leaves_behind() -> None:
     assert (layout.reason, len(values)) == (FORGOTTEN, 4)
     layout, values = laid_out(events(again[0], *again[2:], answered, handled(5, error=90)))
     assert (layout.reason, len(values)) == ("", 4)
+
+
+def test_what_a_retry_erases() -> None:
+    """An Empty record of the same pair: an EndTxn is refused now that was repeated before, and the model repeats it."""
+    end = (Kind.end_sent, {"client": 0, "txn_id": 0, "txn": 0, "outcome": 1, "request": 8, **PAIR})
+    refused = (Kind.end_handled, {"txn_id": 0, "request": 8, "outcome": 1, "error": 48})
+    rows = end, logged(State.CompleteCommit), init(0, 5, **PAIR)
+    layout, values = laid_out(events(*rows, logged(State.Empty), handled(5, **PAIR), refused))
+    assert (layout.reason, len(values)) == (ERASED, 5)
+    later = {"producer_id": 3, "epoch": 1}
+    layout, values = laid_out(events(*rows, logged(State.Empty, epoch=1), handled(5, **later), refused))
+    assert (layout.reason, len(values)) == ("", 6)
