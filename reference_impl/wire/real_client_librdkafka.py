@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from fencepost.reference_impl.wire.real_client import TIMED_OUT, ClientError, Done, Severity
 
 FENCED = 90
-SLICE_S = 0.3
+SLICE_S, PAUSE_S = 0.3, 0.02
 OF_OWN = {KafkaError._FENCED: FENCED, KafkaError._TIMED_OUT: TIMED_OUT, KafkaError._MSG_TIMED_OUT: TIMED_OUT}
 """librdkafka's own codes, where Kafka has one that means the same."""
 
@@ -96,11 +96,10 @@ class LibrdkafkaProducer:
                     raise ClientError(-1, Severity.FATAL, "the producer was closed meanwhile")
                 try:
                     self._call(method, *arguments, SLICE_S)
-                except ClientError as error:
-                    if error.code != TIMED_OUT or error.severity is not Severity.RETRIABLE:
+                except ClientError as error:  # out of time, or the reason why nothing has come of it so far
+                    if error.severity is not Severity.RETRIABLE or time.monotonic() >= deadline:
                         raise
-                    if time.monotonic() >= deadline:
-                        raise
+                    self._closed.wait(PAUSE_S)
                 else:
                     return
 

@@ -13,36 +13,21 @@ txn_begun comes before the first request of a transaction, unless `begin` has to
 
 from __future__ import annotations
 
-import itertools
-from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from fencepost.reference_impl.transactions.errors import RETRIABLE
 from fencepost.reference_impl.wire.proxy_batches import Numbers, Sent, commit_error, committed, produce_results
 from fencepost.reference_impl.wire.proxy_frames import Request, decoded
-from fencepost.reference_impl.wire.proxy_links import Exchange, now_us
+from fencepost.reference_impl.wire.proxy_links import Exchange
+from fencepost.reference_impl.wire.sniffed_events import Instance, Pair, Recorded, Where
 
-Event = dict[str, Any]
-Pair = tuple[int, int]
 Told = Callable[[Any, int], None]  # the answer as kio reads it, and when
 PRODUCE, INIT, ADD, ADD_OFFSETS, END, COMMIT_OFFSETS = 0, 22, 24, 25, 26, 28
 DUPLICATE_SEQUENCE_NUMBER = 46  # an old broker's, and the mock's, way to say that the record is there already
 
 
-class Instance:
-    """One client, as far as its requests tell. `txn`: the transaction under way, -1 for none."""
-
-    def __init__(self, number: int, txn_id: int) -> None:
-        self.number = number
-        self.txn_id = txn_id
-        self.txn = -1
-        self.pair: Pair = (-1, -1)
-        self.latest: dict[int, tuple[int, int, int]] = {}  # by record: its request, transaction and partition
-        self.txn_of: dict[tuple[object, ...], int] = {}  # by record, producer id and epoch: retries come late
-
-
-class Sniffer:
+class Sniffer(Recorded):
     """A watcher for `Proxy`. `places`: partitions as (topic, partition) and, behind them, groups as (group,), in the
     order of their numbers; what goes elsewhere is not shown. `admins`: client ids that only fence. `shows_failures`: an
     error that is not retriable is record_failed; else it is only what `fail` says.
@@ -50,22 +35,16 @@ class Sniffer:
 
     def __init__(
         self,
-        places: Sequence[tuple[str, int] | tuple[str]],
+        places: Sequence[Where],
         *,
         admins: Collection[str] = (),
         txn_ids: Sequence[str] = (),
         shows_failures: bool = True,
     ) -> None:
+        super().__init__(places, admins, txn_ids)
         self._shows_failures = shows_failures
-        self._partitions = {place: number for number, place in enumerate(places)}
-        self._admins = admins
-        self._txn_ids = {name: number for number, name in enumerate(txn_ids)}
-        self._instances: dict[str, Instance] = {}
-        self._events: deque[Event] = deque()
         self._records = Numbers()
-        self._requests, self._txns = itertools.count(), itertools.count()
         self._waiting: dict[int, Told] = {}  # by exchange
-        self.numbers: dict[int, int] = {}  # by exchange: the request that it is in the events, the first if several
         self._handlers = {
             PRODUCE: self._produce,
             INIT: self._init,
@@ -74,50 +53,6 @@ class Sniffer:
             END: self._end,
             COMMIT_OFFSETS: self._produce,
         }
-
-    def drain(self) -> list[Event]:
-        """The events since the last call."""
-        events = []
-        while self._events:
-            events.append(self._events.popleft())
-        return events
-
-    def tell(self, kind: str, **columns: int) -> None:
-        """An event that does not show on the wire, now."""
-        self._events.append({"time_us": now_us(), "kind": kind, **columns})
-
-    def start(self, client_id: str, txn_id: str) -> int:
-        """An instance starts that has not asked for anything yet; its number."""
-        return self._known(client_id, txn_id, now_us()).number
-
-    def begin(self, client_id: str) -> None:
-        """beginTransaction() has returned: nobody else is told."""
-        client = self._instances[client_id]
-        self._begin(client, now_us(), client.pair)
-
-    def end(self, client_id: str, outcome: int) -> None:
-        """The end of a transaction has returned; if EndTxn was not needed for that, nothing else shows it."""
-        client = self._instances[client_id]
-        if client.txn >= 0:
-            self._emit(now_us(), "end_told", client, -1, client.pair, txn=client.txn, outcome=outcome)
-            client.txn = -1
-
-    def fail(self, client_id: str, record: int, error: int) -> None:
-        """The library has given a record up. One that has never left is nobody's."""
-        client = self._instances[client_id]
-        if record in client.latest:
-            request, txn, partition = client.latest[record]
-            self._emit(
-                now_us(), "record_failed", client, request, txn=txn, partition=partition, record=record, error=error
-            )
-
-    def partition(self, place: tuple[str, int] | tuple[str]) -> int:
-        """The number of a partition, or group; -1 if it has none."""
-        return self._partitions.get(place, -1)
-
-    def client(self, client_id: str) -> int:
-        """The number of a client that has been seen. Raises KeyError if it has not."""
-        return self._instances[client_id].number
 
     # -- as a watcher, in the proxy's thread
 
@@ -164,7 +99,7 @@ class Sniffer:
     def _add(self, client: Instance, exchange: Exchange) -> Told:
         asked = exchange.request.payload
         pair = _pair_of(asked)
-        places: list[tuple[str, int] | tuple[str]]
+        places: list[Where]
         if exchange.request.api_key == ADD_OFFSETS:
             places = [(str(asked.group_id),)]
         else:
@@ -236,42 +171,6 @@ class Sniffer:
 
         return told
 
-    # -- in short
-
-    def _known(self, client_id: str, txn_id: str, time_us: int) -> Instance:
-        if client_id not in self._instances:
-            number = self._txn_ids.setdefault(txn_id, len(self._txn_ids))
-            instance = self._instances[client_id] = Instance(len(self._instances), number)
-            if client_id not in self._admins:
-                self._emit(time_us, "client_started", instance, txn_id=number)
-        return self._instances[client_id]
-
-    def _begin(self, client: Instance, time_us: int, pair: Pair) -> None:
-        if client.txn < 0:
-            client.txn = next(self._txns)
-            self._emit(time_us, "txn_begun", client, -1, pair, txn_id=client.txn_id, txn=client.txn)
-
-    def _number(self, exchange: Exchange) -> int:
-        number = next(self._requests)
-        self.numbers.setdefault(exchange.number, number)
-        return number
-
-    def _shows(self, place: tuple[str, int] | tuple[str]) -> bool:
-        return place in self._partitions
-
-    def _emit(
-        self, time_us: int, kind: str, client: Instance, request: int = -1, pair: Pair | None = None, **columns: int
-    ) -> None:
-        event: Event = {"time_us": time_us, "kind": kind, "client": client.number}
-        if request >= 0:
-            event["request"] = request
-        if pair is not None:
-            event["producer_id"], event["epoch"] = pair
-        for name, value in columns.items():
-            if value != (0 if name == "error" else -1):  # columns that do not apply are left out
-                event[name] = value
-        self._events.append(event)
-
 
 def _pair_of(message: Any) -> Pair:
     """Producer id and epoch of a request or answer, whatever its version calls them; (-1, -1) if it has none."""
@@ -281,7 +180,7 @@ def _pair_of(message: Any) -> Pair:
     return -1, -1
 
 
-def _add_error(answer: Any, place: tuple[str, int] | tuple[str]) -> int:
+def _add_error(answer: Any, place: Where) -> int:
     """The error for one partition, or group, in the answer to AddPartitionsToTxn or AddOffsetsToTxn."""
     if len(place) == 1:
         return int(answer.error_code)

@@ -18,6 +18,9 @@ from fencepost.properties.transactions.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.wire.kafka_python import kafka_python
 from fencepost.reference_impl.wire.librdkafka import librdkafka
 from fencepost.reference_impl.wire.proxy import Proxy
+from fencepost.reference_impl.wire.real_client import send
+from fencepost.reference_impl.wire.real_client_kafka_python import KafkaPythonProducer
+from fencepost.reference_impl.wire.real_client_librdkafka import LibrdkafkaProducer
 from fencepost.reference_impl.wire.real_client_system import RealClientSystem
 from fencepost.reference_impl.wire.sniffing import Sniffer
 from raw_producer import RawProducer
@@ -153,3 +156,24 @@ def test_a_fenced_producer_aborts_the_transaction_of_its_successor(
         assert owner.end(commit=True) == (INVALID_TXN_STATE if mode == "v2" else PRODUCER_FENCED)
         assert Readers(sniffer, kafka.bootstrap, places).read(0, is_settled=True) == []
     assert judge(sniffer.drain(), tmp_path, mode).violations == {}
+
+
+def test_three_nodes_through_the_proxy(three_nodes: KafkaCluster, tmp_path: Path) -> None:
+    """A real client finds all three brokers, leaders and coordinators through the proxy, and nothing passes it by."""
+    create_topic(three_nodes.bootstrap, "three", partitions=6)
+    places = [("three", number) for number in range(6)]
+    sniffer = Sniffer(places)
+    with Proxy(three_nodes.bootstrap, sniffer) as proxy:
+        for number, client in enumerate((LibrdkafkaProducer, KafkaPythonProducer)):
+            producer = client(proxy.bootstrap, f"three-{number}", f"client-{number}")
+            producer.init()
+            producer.begin()
+            for _, partition in places:
+                send(producer, "three", partition, str(6 * number + partition).encode())
+            producer.commit()
+            producer.close()
+        readers = Readers(sniffer, proxy.bootstrap, places)
+        assert [readers.read(number, is_settled=True) for number in range(6)] == [[each, 6 + each] for each in range(6)]
+    judged = judge(sniffer.drain(), tmp_path, "v1-verified")
+    assert judged.violations == {}
+    assert judged.report.figures["records_acked"] == judged.report.figures["records_read"] == 12
