@@ -23,6 +23,7 @@ from fencepost.reference_impl.wire.real_client import ClientError, RealProducer
 from fencepost.reference_impl.wire.real_client_fencing import fence
 from fencepost.reference_impl.wire.real_client_messages import KINDS, Messages, Shown
 from fencepost.reference_impl.wire.real_client_slots import ABORT, COMMIT, Can, Slot
+from fencepost.reference_impl.wire.sniffed_events import Where
 from fencepost.reference_impl.wire.sniffing import Sniffer, errors_of, partition_of
 
 FIRST_S, NEXT_S, QUIET_S = 5.0, 0.6, 0.003
@@ -54,7 +55,7 @@ class RealClientSystem:
         self._groups = [names.group_id(group) for group in range(int(config.get("groups", 0)))]
         self._admins: dict[str, str] = {}  # by client id: their names
         self._clients: dict[str, Slot] = {}  # by client id, gone ones too
-        places = [*self._places, *((group,) for group in self._groups)]
+        places: list[Where] = [*self._places, *((group,) for group in self._groups)]
         self._sniffer = Sniffer(places, admins=self._admins, shows_failures=False)
         self._proxy = Proxy(str(config["bootstrap"]), self._sniffer, timeout_s=CALL_S / 4)
         self._proxy.__enter__()
