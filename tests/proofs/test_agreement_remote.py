@@ -94,11 +94,13 @@ def test_promise_is_asked_for_alone():
 
 
 def test_what_is_predicted_of_a_variant_is_told_by_promise():
-    """A promise that is asked for alone can be broken as predicted."""
-    report = driven(prompt, "v1", max_examples=60, promises={"txn.P10"})
+    """What late copies break by design is told of the promises asked for, and of no others."""
+    asked = {"txn.P3", "txn.P8"}
+    report = driven(prompt, "v1", max_examples=40, promises=asked)
     assert report.verdict == "holds"
-    assert set(report.predicted) <= {"txn.P10"}
-    assert report.predicted["txn.P10"].promise.startswith("txn.P10")
+    assert report.predicted
+    assert set(report.predicted) <= asked
+    assert all(broken.promise.startswith(rule) for rule, broken in report.predicted.items())
 
 
 def test_failure_that_does_not_come_again():
