@@ -253,6 +253,8 @@ class Layout:
         if self.e["state"][row] != State.Ongoing:
             return found[-1] if found else None
         places = {(r.txn, r.partition): r for r in found if r.partition not in self.parts}
+        if self.bumps:  # a leader has asked
+            places = {place: r for place, r in places.items() if place in self.questions}
         if len(places) > 1:
             raise Undecidable(UNTOLD)
         return next(iter(places.values()), None)
