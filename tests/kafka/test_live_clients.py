@@ -40,7 +40,7 @@ FACTORIES: dict[str, Factory] = {"librdkafka": librdkafka, "kafka_python": kafka
 CLUSTERS = {"v1": "kafka_v1", "v1-verified": "kafka_verified"}
 EXAMPLES, STEPS, SEED = 6, 12, 17754
 PATIENT = replace(OVER_THE_WIRE, tries=2, replays=20)  # a failure is real time
-OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE, PRODUCER_FENCED = 45, 48, 90
+OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE, PRODUCER_FENCED, TRANSACTION_ABORTABLE = 45, 48, 90, 120
 
 
 class Last:
@@ -128,6 +128,28 @@ def test_kafka_python_fences_itself(kafka_verified: KafkaCluster) -> None:
     assert (asked["kind"], asked["producer_id"], asked["epoch"]) == ("init_sent", 0, 0)
     assert (told["kind"], told["error"]) == ("init_taken", PRODUCER_FENCED)
     assert not [event for event in events[:-3] if event["kind"].endswith("_sent") and event["epoch"] > 0]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_late_copy_stops_the_next_transaction(kafka_verified: KafkaCluster, commit: bool) -> None:
+    """A copy of a record whose transaction is over is refused (120), as it should be, but the leader's question stays
+    noted with its sequence number: the next transaction of the same epoch, in which all is as it should be, begins with
+    a larger one, and is refused as out of order (45), without a newer epoch in sight."""
+    topic = f"late-copy-{commit}"
+    create_topic(kafka_verified.bootstrap, topic)
+    places = [(topic, 0)]
+    sniffer = Sniffer(places)
+    with (
+        Proxy(kafka_verified.bootstrap, sniffer) as proxy,
+        RawProducer(proxy.bootstrap, "v1-verified", topic, places) as producer,
+    ):
+        late = proxy.copy_next("Produce")
+        assert [producer.init(), producer.add(0), producer.produce(0, 0), producer.end(commit)] == [0] * 4
+        assert Readers(sniffer, kafka_verified.bootstrap, places).read(0, is_settled=True) == [0] * commit
+        [[answer]] = [topic.partition_responses for topic in late.send().responses]
+        assert answer.error_code == TRANSACTION_ABORTABLE
+        assert producer.add(0) == 0
+        assert producer.produce(0, 1) == OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 @pytest.mark.parametrize("mode", (*CLUSTERS, "v2"))
