@@ -193,8 +193,8 @@ def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str
     shrunk = min((shrink(search.agreeing, program, fails) for program in failed_again), key=lambda p: len(p.calls))
     last = [search.replay(shrunk, wanted) for _ in range(tries)]
     failures = [failure for failure in last if failure is not None]
-    found = failures[-1] if failures else seen[repr(shrunk)]
-    return _described(search, found, name, (len(failures), tries) if tries > 1 else None)
+    found_last = failures[-1] if failures else seen[repr(shrunk)]
+    return _described(search, found_last, name, (len(failures), tries) if tries > 1 else None)
 
 
 def _not_deterministic(name: str) -> str:

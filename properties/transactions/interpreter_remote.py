@@ -6,19 +6,20 @@ arrives, what the broker did when the request came.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..agreement import UNKNOWN, Beyond, FalseConjunct, Row, Seen, State, Take
+from ..agreement import UNKNOWN, Beyond, FalseConjunct, Row, State, Take
 from ..driving import Event, Made, read
-from . import codes, guesses
+from . import codes
 from .calls_remote import SERVED, SERVICE
-from .interpreter import LATE_RECORD, NOT_THERE, READ, TransactionsInterpreter
-from .members import ABORTED, ABSENT, COMMIT, COMMITTED, END, FENCE, IDLE, INIT, ONGOING, PREPARED
+from .interpreter import NOT_THERE, READ
+from .members import ONGOING, PREPARED
 from .memory_remote import NOTHING_KEPT, Memory
 from .observed_remote import OLD_OR_LATER
 from .plug import READERS, Message
 from .requests import COMPOSITE
+from .serving_remote import Serving
 
 AWAY = frozenset({codes.LOADING, codes.NOT_AVAILABLE, codes.NOT_COORDINATOR})
 FENCING = frozenset({codes.OLD_EPOCH, codes.FENCED})
@@ -28,33 +29,14 @@ LATER = frozenset({
 })  # fmt: skip
 """Answers after which a producer sends its record again."""
 QUICKER = 100  # virtual milliseconds in a real one, where transactions time out over the wire
-RECORD_REFUSALS = (
-    codes.OUT_OF_ORDER, codes.CONCURRENT, codes.OLD_EPOCH, codes.INVALID_MAPPING, codes.ABORTABLE, OLD_OR_LATER,
-)  # fmt: skip
 TOLD = {
     "init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add",
     "record_acked": "produce", "record_failed": "produce",
 }  # fmt: skip
-REFUSALS = {
-    "init_refused": (codes.CONCURRENT, codes.FENCED, codes.NOT_AVAILABLE),
-    "add_refused": (codes.CONCURRENT, codes.FENCED, codes.INVALID_MAPPING, codes.NOT_AVAILABLE),
-    "end_refused": (
-        codes.CONCURRENT, codes.FENCED, codes.INVALID_MAPPING, codes.INVALID_STATE, codes.NOT_AVAILABLE,
-    ),
-}  # fmt: skip
 
 
-class RemoteInterpreter(TransactionsInterpreter):
+class RemoteInterpreter(Serving):
     """Reads one cluster of brokers."""
-
-    def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
-        super().__init__(config, bounds)
-        self.timeouts: bool = config["timeouts"]
-        self.began, self.waited_ms, self.before_ms = time.monotonic(), 0, 0
-        self.sequences: dict[int, int] = {}  # by request
-        self.arrived: set[int] = set()  # records that were delivered before this call
-        self.seen: set[tuple[int, int]] = set()  # (reader, record)
-        self.wanted: dict[tuple[str, int], int] = {}  # by client or record: the request to which an answer is taken
 
     # Calls
 
@@ -127,96 +109,6 @@ class RemoteInterpreter(TransactionsInterpreter):
     def _circumstances(self) -> dict[str, Any]:
         return {"away": True, "busy": False}
 
-    # How a request may have been served
-
-    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """The row with everything that is a matter of choice chosen, in every way.  Raises `Beyond`."""
-        if not row["hidden"]:
-            yield row
-        elif seen.kind == "unanswered":
-            if not self._is_answered():
-                yield row
-        elif seen.kind in ("marked", "completed", "timed_out"):
-            yield from self._uncalled(state, seen.kind, row)
-        elif seen.kind == "fenced_before":
-            if row["request"] is not UNKNOWN:
-                yield from self._served(state, "init_fenced", row)
-        elif row["request"] is not UNKNOWN and SERVICE.get(seen.kind) == self._asked():
-            yield from self._served(state, seen.kind, row)
-
-    def _asked(self) -> str:
-        """The kind of request that this call delivers."""
-        assert self.made is not None
-        return self.made.call.kind if self.made.call.name == "deliver" else ""
-
-    def _is_answered(self) -> bool:
-        assert self.made is not None and self.made.message is not None
-        return (self.made.call.kind, self.made.message[4]) in self.requests.answered
-
-    def _uncalled(self, state: State, kind: str, row: Row) -> Iterator[Row]:
-        if kind == "timed_out":
-            if state["phase"] == ONGOING:
-                yield from self._fenced(state, row)
-        elif state["phase"] != PREPARED:
-            return
-        elif kind == "completed":
-            yield row
-        else:
-            commit = state["outcome"] == COMMIT
-            marker = {"number": state["marker_epoch"], "commit": commit, "term": state["term"]}
-            yield from ({**row, **marker, "partition": p} for (p,) in state["parts"] if (p,) not in state["marked"])
-
-    def _served(self, state: State, kind: str, row: Row) -> Iterator[Row]:
-        if kind in REFUSALS:
-            number = row["number"] if kind == "add_refused" else 0
-            yield from ({**row, "error": error, "number": number} for error in REFUSALS[kind])
-        elif kind == "init_given":
-            self._require_epochs(state)
-            if state["phase"] == IDLE:
-                yield from self._given(state, row)
-        elif kind == "init_fenced":
-            if state["phase"] == ONGOING:
-                for asked in self._asked_by(state, row["request"], dict(row)):
-                    yield from self._fenced(state, {**asked, "error": codes.CONCURRENT})
-        elif kind == "end_done":
-            self._require_epochs(state)
-            choice = state["choice"].get((row["txn"],), 0)
-            pending = {**state, "pending": END, "of_txn": row["txn"]}
-            records = list(guesses.logged(pending, self.numbering.last, self.bumps)) if choice else []
-            yield from ({**row, **record, "error": 0} for record in records)
-        elif kind == "add_done":
-            yield {**row, "error": 0}
-        else:
-            yield from self._records(state, kind, row)
-
-    def _given(self, state: State, row: Row) -> Iterator[Row]:
-        [new] = guesses.logged({**state, "pending": INIT}, self.numbering.last, self.bumps)
-        for asked in self._asked_by(state, row["request"], dict(row)):
-            yield {**asked, "number": state["epoch"] if asked["named"] == state["remembers"] != 0 else new["number"]}
-
-    def _fenced(self, state: State, row: Row) -> Iterator[Row]:
-        self._require_epochs(state)
-        [record] = guesses.logged({**state, "pending": FENCE}, self.numbering.last, self.bumps)
-        for number in (record["number"], *((state["epoch"] + 1,) if self.bumps else ())):
-            yield {**row, **record, "number": number, "to": self.numbering.after_prepare(number, self.bumps)}
-
-    def _records(self, state: State, kind: str, row: Row) -> Iterator[Row]:
-        """What a partition does with a record is decided by its sequence number, which `barred` looks at."""
-        fate = state["fate"].get((row["txn"], row["partition"]), ABSENT)
-        request = self.requests.sent[row["request"]]
-        known = state["known"].get((row["partition"],), 0)
-        over = fate in (COMMITTED, ABORTED)
-        if over and not self.bumps and request.number >= known and request.record not in self.arrived:
-            raise Beyond(LATE_RECORD)
-        if kind == "record_written":
-            if not (self.bumps and over):
-                yield {**row, "error": 0}
-        elif kind == "record_added":
-            yield {**row, "error": codes.OUT_OF_ORDER}
-        else:
-            wrong = (codes.INVALID_STATE,) if self.timeouts else ()
-            yield from ({**row, "error": error} for error in (*RECORD_REFUSALS, *wrong))
-
     # What is not in the model
 
     def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
@@ -263,29 +155,30 @@ class RemoteInterpreter(TransactionsInterpreter):
         """Within its transaction a record is recognised; after its end it may have been forgotten."""
         return self.bumps
 
-    def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Memory:
+    def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Any:
         """Answers that leave, and those that have arrived; sequence numbers."""
-        memory = (memory or NOTHING_KEPT).only(self._on_their_way())
+        kept: Memory = memory or NOTHING_KEPT
+        kept = kept.only(self._on_their_way())
         if self.timeouts and (before["phase"] == ONGOING) != (state["phase"] == ONGOING):
-            memory = memory._replace(open_ms=self.before_ms if state["phase"] == ONGOING else -1)
+            kept = kept._replace(open_ms=self.before_ms if state["phase"] == ONGOING else -1)
         if kind not in SERVICE:
-            return memory.written(row["partition"], row["number"] if self.bumps else 0) if kind == "marked" else memory
+            return kept.written(row["partition"], row["number"] if self.bumps else 0) if kind == "marked" else kept
         sequence = self.sequences.get(row["request"], -1)
         if kind == "record_written":
-            memory = memory.written(row["partition"], 0).with_record(row["partition"], row["number"], sequence)
-        elif kind == "record_refused" and self._asks_in_vain(memory, row):
-            memory = memory.asking(row["partition"], sequence)
+            kept = kept.written(row["partition"], 0).with_record(row["partition"], row["number"], sequence)
+        elif kind == "record_refused" and self._asks_in_vain(kept, row):
+            kept = kept.asking(row["partition"], sequence)
         if not self._is_answered() or row["request"] not in self.wanted.values():
-            return memory
+            return kept
         number = state["epoch"] if kind == "init_given" or (kind == "end_done" and self.bumps) else 0
-        return memory.with_answer((SERVICE[kind], row["request"], row["error"], number))
+        return kept.with_answer((SERVICE[kind], row["request"], row["error"], number))
 
     def _asks_in_vain(self, memory: Memory, row: Row) -> bool:
         """Where another record may come before the question is forgotten: one of a newer epoch, or (v1) of the next
         transaction."""
         lane = memory.lane(row["partition"])
         newer = lane is not None and row["number"] < lane.number
-        return self.asks and (newer if self.bumps else row["error"] != codes.OUT_OF_ORDER)
+        return bool(self.asks and (newer if self.bumps else row["error"] != codes.OUT_OF_ORDER))
 
     def _on_their_way(self) -> set[tuple[str, int]]:
         """Answers that somebody may still take: those that this call delivers among them."""
