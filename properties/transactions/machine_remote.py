@@ -216,6 +216,26 @@ class RemoteBursts(RemoteSteps):
         self.go_on()
         self.read(at)
 
+    @precondition(lambda self: self.late)
+    @rule(slot=slots, partition=partitions, commit=st.booleans(), answered=st.booleans())
+    def late_end_before_a_record(self, slot: int, partition: int, commit: bool, answered: bool) -> None:
+        """The end of one transaction comes late, and decides the next before its record arrives.  ``answered``: it is
+        the answer of the first that is late."""
+        slot, at = self.with_record(slot, partition)
+        copy = self.kept("end_answer" if answered else "end", commit, slot)
+        spare = frozenset() if copy is None else frozenset({copy[0]})
+        self.go_on(spare)
+        self.call("begin", slot=slot)
+        self.call("send", slot=slot, partition=at)
+        self.pump(without=("produce",), spare=spare)
+        if copy is not None and not answered:
+            self.send(copy)
+        self.pump(spare=spare)
+        self.end(slot, commit=True)
+        if copy is not None and answered:
+            self.send(copy)
+        self.go_on()
+
     @rule(slot=slots, partition=partitions, written=st.booleans())
     def next_epoch_lost(self, slot: int, partition: int, written: bool) -> None:
         """After the abort of a record in doubt the next epoch is asked for (v1), and nobody is told; so once more."""
