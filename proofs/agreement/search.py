@@ -15,6 +15,7 @@ from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
+from .choices import by_seed_alone
 from .coverage import Coverage
 from .failures import Disagreed, Evidence
 from .readings import read_followed
@@ -153,7 +154,8 @@ class Search:
             print_blob=False, derandomize=False,
         )  # fmt: skip
         try:
-            run_state_machine_as_test(seed(seed_number)(machine), settings=chosen)
+            with by_seed_alone():
+                run_state_machine_as_test(seed(seed_number)(machine), settings=chosen)
         except Flaky:
             if self._is_enough():  # Hypothesis only says that an example was cut short, as it was
                 return True

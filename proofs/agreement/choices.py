@@ -1,0 +1,29 @@
+"""The choices of a search depend on its seed, and not on the code around it.
+
+Hypothesis also draws numbers that it finds in the source of the modules at hand: then an edit anywhere, or one more
+import, would lead a search elsewhere, and a seed would mean something else on every machine.  It has no setting for
+that.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from hypothesis.internal.conjecture import providers
+
+FOUND = "_get_local_constants"
+"""Of Hypothesis 6.131 and later: gives the numbers found, and remembers for each range which of them lie in it."""
+
+
+@contextmanager
+def by_seed_alone() -> Iterator[None]:
+    """While this lasts nothing is found in the code around."""
+    if not hasattr(providers, FOUND):
+        yield
+        return
+    with mock.patch.object(providers, FOUND, providers.Constants):
+        providers.CONSTANTS_CACHE.cache.clear()
+        try:
+            yield
+        finally:
+            providers.CONSTANTS_CACHE.cache.clear()
