@@ -66,6 +66,7 @@ class Facts:
         self.max_epoch: int = config.get("max_epoch", 32767)
         self.timeout_ms: int = config.get("transaction_timeout_ms", 60_000)
         self.now_ms = 0
+        self.waited_ms = 0  # what of the present call's time has passed when it reads
         self.transactions: dict[int, Transaction] = {}
         self.by_pair: dict[Pair, Transaction] = {}  # the latest
         self.current: dict[int, Transaction] = {}  # by client, the latest
@@ -94,6 +95,7 @@ class Facts:
     def note_call(self, made: Made) -> None:
         """What the driver knows, before the events of a call are looked at."""
         name = made.call.name
+        self.waited_ms = made.result.waited_ms if name == "settle" else 0
         self.rises += RISES * {"settle": DELIVERIES, "probe": DELIVERIES, "newcomers": made.call.value}.get(name, 1)
         if name == "advance":
             self.now_ms += made.call.value
@@ -173,7 +175,7 @@ class Facts:
             or transaction.client != self.alone
             or self.doubts > 0
             or self.timed_out
-            or self.now_ms - transaction.began_ms >= self.timeout_ms
+            or self.now_ms + self.waited_ms - transaction.began_ms >= self.timeout_ms
             or transaction is not self.current.get(transaction.client)
         )
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.reference_impl.transactions.events import Event
-from fencepost.reference_impl.wire.over_tcp import over_tcp
+from fencepost.reference_impl.wire.over_tcp import Control, over_tcp
 from fencepost.reference_impl.wire.prompt import prompt
 from fencepost.reference_impl.wire.sides import (
     Difference,
@@ -206,15 +206,19 @@ def beside(
     return Beside(*both, int(config.get("partitions", 2)))
 
 
-def beside_reference(config: Mapping[str, Any]) -> Beside:
+def beside_reference(config: Mapping[str, Any], control: Control | None = None) -> Beside:
     """Real brokers beside the reference; keys of `config`: those of `over_tcp`.
 
-    `collapse` is always on, and `release` is 4.3 unless it is given.
-
+    `collapse` is always on, and `release` is 4.3 unless it is given. `control` restarts the broker, if it is one.
     Raises ValueError, WireError where the brokers cannot be had, and `Difference` from any call.
     """
     both = {"release": "4.3", **config, "collapse": True}
-    return beside(over_tcp, prompt, both, ("over the wire", "in the reference"))
+    return beside(
+        lambda inner: over_tcp(inner, control),
+        lambda inner: prompt(inner, restarts=control is not None),
+        both,
+        ("over the wire", "in the reference"),
+    )
 
 
 def _told(message: Flying) -> str:

@@ -47,11 +47,13 @@ MAX_TRIES = 5
 
 class Prompt:
     """One driven cluster whose brokers are as quick as can be. `collapse`: they try again what they may be asked again
-    (`TRY_AGAIN`), and the client hears of it only if that does not help."""
+    (`TRY_AGAIN`), and the client hears of it only if that does not help. `restarts`: it is one broker, and the driver
+    may restart it."""
 
-    def __init__(self, system: System, collapse: bool) -> None:
+    def __init__(self, system: System, collapse: bool, restarts: bool = False) -> None:
         self.system = system
         self.collapse = collapse
+        self.restarts = restarts
 
     @property
     def env(self) -> Environment:
@@ -117,10 +119,16 @@ class Prompt:
         return False
 
     def fail_over(self, durable: bool = True) -> None:
-        """Not the driver's to say: nothing happens."""
+        """With `restarts`, whoever coordinates and whoever leads a partition starts from its log; else nothing."""
+        if self.restarts:
+            self.system.fail_over(True)
+            for leader in self.system.leaders:
+                leader.change()
+            self._settle()
 
     def change_leader(self, partition: int) -> None:
-        """Not the driver's to say: nothing happens."""
+        """On one broker the same."""
+        self.fail_over()
 
     def advance(self, ms: int) -> None:
         """Let virtual milliseconds pass."""
@@ -156,11 +164,13 @@ def _is_answer(message: Message, request: Message) -> bool:
     return message.kind == f"{request.kind}_answer" and message.body.number == request.body.number
 
 
-def prompt(config: Mapping[str, Any], factory: Callable[[dict[str, Any]], System] = reference) -> Prompt:
+def prompt(
+    config: Mapping[str, Any], factory: Callable[[dict[str, Any]], System] = reference, restarts: bool = False
+) -> Prompt:
     """A prompt cluster; keys of `config`: those of `transactions.config.Config`, and `collapse` (default False), and
     `timeouts` (default False: no transaction is ever too old, and no transactional id forgotten). `bootstrap` is
     ignored. `factory` makes the cluster inside: the reference, or a broken one. Raises ValueError."""
     inner = {key: value for key, value in config.items() if key not in OF_THE_WIRE}
     if not config.get("timeouts", False):
         inner |= {"timeout_check_ms": NEVER_MS, "expiration_check_ms": NEVER_MS}
-    return Prompt(factory(inner), bool(config.get("collapse", False)))
+    return Prompt(factory(inner), bool(config.get("collapse", False)), restarts)

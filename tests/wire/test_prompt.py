@@ -6,8 +6,11 @@ from random import Random
 
 import pytest
 from fencepost.proofs.agreement import agree
+from fencepost.properties.driving import Run
 from fencepost.properties.transactions.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.monitor import Monitor
 from fencepost.properties.transactions.plug import BLACK_BOX, missing
+from fencepost.properties.transactions.programs import Call, delivery
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.log import Appended, PartitionLog
 from fencepost.reference_impl.transactions.system import Parts, build
@@ -112,6 +115,28 @@ def test_what_only_moves_brokers_does_nothing():
     assert told(system, "end_told") == [0]
 
 
+def test_one_broker_restarts_on_request():
+    """txn.19: with `restarts` a transaction outlives the broker, and what leaders had in memory only does not: a copy
+    of a record that is not the last one is out of order then, and answered as before without."""
+    for restarts, error in ((True, 45), (False, 0)):
+        system = factory({**SMALL, "mode": "v2", "leader_change": "restart"}, restarts=restarts)
+        system.init(0)
+        pump(system)
+        assert system.begin(0) and system.send(0, 0)
+        (copy,) = (message[0] for message in system.messages())
+        system.deliver(copy, keep=True)
+        system.send(0, 0)
+        system.deliver(system.messages()[-1][0])
+        system.fail_over()
+        system.deliver(copy)
+        answer = system.messages()[-1][0]
+        assert system.env.network.in_flight[answer].body.data.error_code == error
+        pump(system)
+        system.commit(0)
+        pump(system)
+        assert len(system.read(0, 0)) == 2
+
+
 class NoMarkers(PartitionLog):
     """A partition whose disk fails whenever a marker comes."""
 
@@ -141,6 +166,22 @@ def test_the_promises_hold(mode):
         observed=frozenset(), max_examples=40, config={"max_epoch": 32767, "timeouts": True},
     )  # fmt: skip
     assert report.verdict == "holds", report.failure
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_offset_is_stable_once_its_transaction_has_timed_out(mode):
+    """txn.21: where only clients are seen, an offset that was pending before the cluster settled is held against nobody
+    afterwards: its transaction has timed out meanwhile."""
+    config = {**SMALL, "mode": mode, "timeouts": True}
+    monitor = Monitor(config, frozenset())
+    run = Run(factory, config, monitor)
+    for call in (Call("init"), Call("begin"), Call("send", partition=1)):
+        while messages := run.system.messages():
+            run.call(delivery(messages[0], messages))
+        run.call(call)
+    settled = run.call(Call("settle", 100, partition=1, value=1))
+    assert settled.result.offsets == ((0, -1),)
+    assert monitor.found is None
 
 
 @pytest.mark.parametrize("mode", MODES)
