@@ -21,7 +21,9 @@ def by_seed_alone() -> Iterator[None]:
     if not hasattr(providers, FOUND):
         yield
         return
-    with mock.patch.object(providers, FOUND, providers.Constants):
+    from hypothesis.internal.constants_ast import Constants
+
+    with mock.patch.object(providers, FOUND, Constants):
         providers.CONSTANTS_CACHE.cache.clear()
         try:
             yield
