@@ -95,8 +95,9 @@ def agree(
         raise CatalogueError("--beside-reference compares raw requests; leave out --client")
     target = implementation or (BESIDE if beside_reference else "") or CLIENTS.get(client or "", "")
     target = target or agreeing.implementations[variant]
-    # What real clients do by themselves between two requests is not in the model.
-    promises_only = promises_only or client not in (None, "raw")
+    # What real clients do by themselves between two requests is not in the model, and by which rules is theirs to say.
+    if only is None and client not in (None, "raw"):
+        only = frozenset(rule for rule, told in RULES.items() if rule.startswith("txn.") and told.kind == "promise")
     where = f" at {bootstrap}" if bootstrap else ""
     with spinner(f"agreement of {target}{where}"):
         report = run(
