@@ -24,7 +24,8 @@ class Laid:
 
     ``rows``: each event's row in the piece; ``lane``: 0, 1, … of each; ``kind``: its code, or STRANGE.  ``values``: the
     columns of the observations, -1 where a parameter of a sort names none; members of sorts are numbered from 0.
-    ``sizes``: how many of everything there are, by the name of the bound; ``constants``: of the model.
+    ``sizes``: how many of everything there are, by the name of the bound; ``constants``: of the model.  ``told``: what
+    the numbers in a lane stand for, in words, where they are not those of the history.
     """
 
     rows: np.ndarray
@@ -33,6 +34,7 @@ class Laid:
     values: Mapping[str, np.ndarray]
     sizes: Mapping[str, int]
     constants: Mapping[str, int]
+    told: Callable[[int], str] = lambda lane: ""
 
 
 @dataclass(frozen=True)

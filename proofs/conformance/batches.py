@@ -3,7 +3,7 @@
 What names no member of a sort gets the number after the last: there every map reads as zero.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ class Batch:
 
     ``history`` numbers the lanes 0, 1, …; ``kind`` is the code, -1 for what the protocol does not have; ``values`` are
     the columns that conditions read, int64 or bool, those of a sort 0 … its size in ``sizes``, the size itself for none
-    of them; ``rows``: each event's row in the piece.
+    of them; ``rows``: each event's row in the piece; ``told``: what the numbers in a lane stand for.
     """
 
     history: np.ndarray
@@ -32,6 +32,7 @@ class Batch:
     sizes: Mapping[str, int]
     rows: np.ndarray
     constants: Mapping[str, int]
+    told: Callable[[int], str]
 
     @property
     def longest(self) -> int:
@@ -64,7 +65,9 @@ def batch_of(laid: Laid, columns: Mapping[str, Any], phases: Mapping[int, tuple[
     known = np.full(2 * MOST_KINDS, STRANGE, np.int64)  # negative codes count from the end
     known[list(phases)] = list(phases)
     typed = _typed(laid.values, columns, laid.sizes)
-    return Batch(laid.lane, known[laid.kind], starts_of(laid.lane), typed, laid.sizes, laid.rows, laid.constants)
+    return Batch(
+        laid.lane, known[laid.kind], starts_of(laid.lane), typed, laid.sizes, laid.rows, laid.constants, laid.told
+    )  # fmt: skip
 
 
 def _typed(

@@ -45,8 +45,10 @@ def explanation(
     stop: Stop,
     values: Mapping[str, int],
     allowed: Sequence[Event],
+    told: str,
 ) -> str:
-    """Several lines: the first event that does not fit, what is false, the model's state, the nearest allowed steps."""
+    """Several lines: the first event that does not fit, what is false, the model's state, the nearest allowed steps.
+    ``told``: what the model's numbers stand for, if they are not those of the history."""
     lines = [
         f"history {event['history']} does not fit the model {spec.name}",
         f"  first misfit: {told_event(conforming.vocabulary, event)}",
@@ -54,6 +56,8 @@ def explanation(
     lines.append(f"  {told_check(stop.check)}")
     if stop.check.rule in RULES:
         lines.append(f"  rule {stop.check.rule}: {RULES[stop.check.rule].says}")
+    if told:
+        lines.append(f"  {told}")
     lines.append("  the model's state before it, where it is not as at the start:")
     lines += [f"    {line}" for line in say_state(spec, _changed(stop.state, stop.initial))]
     nearest = _nearest(conforming, spec, stop.check, values, allowed)

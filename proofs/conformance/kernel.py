@@ -95,8 +95,9 @@ class ConformanceKernel:
         row, begin, stop, batch, replay = min(stops, key=lambda found: found[0])
         event = {name: int(column[row]) for name, column in columns.items()}
         values = {name: int(column[begin + stop.index]) for name, column in batch.values.items()}
-        conforming = CONFORMING[self.protocol]
-        return explanation(conforming, spec, event, stop, values, list(replay.allowed(stop.state)))
+        told = batch.told(int(batch.history[begin]))
+        allowed = list(replay.allowed(stop.state))
+        return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, told)
 
     def _laid_out(self, columns: Mapping[str, np.ndarray]) -> tuple[list[Batch], Mapping[int, str]]:
         conforming = CONFORMING[self.protocol]

@@ -15,7 +15,8 @@ from fencepost.properties.history.pieces import starts_of
 
 from .followed import MODELS
 from .lanes import Cut, Events
-from .laying_out import NAMES, NOWHERE, SPARE, Layout
+from .laying_out import NAMES, Layout
+from .names import NOWHERE, SPARE
 from .observed_histories import BY_VARIANT, COLUMNS
 
 READ = (
@@ -58,7 +59,7 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
             if layout.reason:
                 undecided.setdefault(events["history"][begin], layout.reason)
             if layout.rows:
-                most = max(len(layout.txns), len(layout.clients))
+                most = max(len(layout.names.txns), len(layout.names.clients))
                 by_class.setdefault((last, next(c for c in CLASSES if most <= c)), []).append(layout)
     return LaidOut(tuple(_part(last, layouts) for (last, _), layouts in sorted(by_class.items())), undecided)
 
@@ -69,22 +70,26 @@ def _last(real: int, top: int) -> int:
 
 
 def _part(last: int, layouts: list[Layout]) -> Laid:
-    largest = 3 + max(layout.largest for layout in layouts)  # nobody has this number, nor the ones before it
+    largest = 3 + max(layout.names.largest for layout in layouts)  # nobody has this number, nor the ones before it
     lane = np.repeat(np.arange(len(layouts)), [len(layout.rows) for layout in layouts])
     flat = chain.from_iterable(chain.from_iterable(layout.values for layout in layouts))
     table = np.fromiter(flat, np.int64, len(lane) * len(NAMES)).reshape(-1, len(NAMES))
     values = {name: table[:, place] for place, name in enumerate(NAMES)}
     values["number"] = np.where(values["number"] == NOWHERE, largest, values["number"])
     sizes = {
-        "clients": max(1, *(len(layout.clients) for layout in layouts)),
-        "transactions": max(1, *(len(layout.txns) for layout in layouts)),
+        "clients": max(1, *(len(layout.names.clients) for layout in layouts)),
+        "transactions": max(1, *(len(layout.names.txns) for layout in layouts)),
         "partitions": int(values["partition"].max(initial=0)) + 1,
         "epochs": largest,
-        "fail_overs": max(layout.last_term for layout in layouts),
+        "fail_overs": max(layout.names.last_term for layout in layouts),
     }
     rows = np.fromiter(chain.from_iterable(layout.rows for layout in layouts), np.int64, len(lane))
     kinds = np.fromiter(chain.from_iterable(layout.kinds for layout in layouts), np.int64, len(lane))
-    return Laid(rows, lane, kinds, values, sizes, {"last": last})
+    return Laid(rows, lane, kinds, values, sizes, {"last": last}, lambda lane: _told(layouts[lane]))
+
+
+def _told(layout: Layout) -> str:
+    return f"in the model of transactional id {layout.lane.txn_id}: {layout.names.told()}"
 
 
 CONFORMING = Conforming(TRANSACTIONS, MODELS, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out)

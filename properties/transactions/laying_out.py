@@ -1,28 +1,22 @@
-"""One lane of a history, laid out: each event of it as a row of the columns that the observations read.
-
-Clients, transactions and producer ids get the model's small numbers in the order in which they appear, pairs of
-producer id and epoch theirs (`numbering.py`), and coordinators the order in which they loaded the log: one that went
-away before that has done nothing.
-"""
+"""One lane of a history, laid out: each event of it as a row of the columns that the observations read."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fencepost.properties.conforming import STRANGE
 from fencepost.properties.history.transaction_events import COMMIT, Kind, State
 
 from . import codes
 from .causes import answers_taken, candidates, causes_of
 from .lanes import Cut, Events, Lane, Request
-from .numbering import Numbering
+from .names import Names
 from .observed_histories import COLUMNS
-from .unfollowed import CUT_OFF, ERASED, FORGOTTEN, MOST, TOO_MANY, UNTOLD, Partitions, Undecidable
+from .unfollowed import CUT_OFF, ERASED, FORGOTTEN, UNTOLD, Partitions, Undecidable
 
 NAMES = tuple(COLUMNS)
-NOWHERE = -2  # the number of a pair that there is not
-ALWAYS = min(MOST.values())  # of everything there is room for so many
-SPARE = 4  # epochs that a producer id has left, where the model's last one is not Kafka's
 _NOTHING: Mapping[str, Any] = dict.fromkeys(NAMES, 0) | {"client": -1, "txn": -1, "partition": -1, "logged": -1}
+_STATES = frozenset(State)
 _READS = frozenset({Kind.record_read, Kind.record_seen, Kind.offset_fetched})
 _KEEPS_PAIR = frozenset({
     Kind.add_handled, Kind.partition_checked, Kind.add_taken, Kind.record_acked, Kind.record_read, Kind.record_seen,
@@ -37,17 +31,12 @@ class Layout:
     why the rest is left out, if it is.  ``cut_short``: ``last`` is not Kafka's last epoch, but a smaller one."""
 
     def __init__(self, events: Events, cut: Cut, lane: Lane, *, last: int, cut_short: bool, bumps: bool) -> None:
-        self.e, self.cut, self.lane, self.bumps, self.cut_short = events, cut, lane, bumps, cut_short
-        self.numbering, self.largest = Numbering(last), 0
+        self.e, self.cut, self.lane, self.bumps = events, cut, lane, bumps
+        self.names = Names(last, cut_short=cut_short, loaded=cut.loaded)
         self.causes, self.given = causes_of(events, lane), answers_taken(events, cut, lane)
-        self.clients: dict[int, int] = {}
-        self.txns: dict[int, int] = {}
         self.current: dict[int, int] = {}  # by client: the InitProducerId to which it takes the answer
         self.leaders: defaultdict[int, int] = defaultdict(int)  # changes, by partition
         self.questions: dict[tuple[int, int], int] = {}  # by transaction and partition: which leader asked
-        self.terms = {epoch: 1 + place for place, epoch in enumerate(cut.loaded)}
-        self.last_term = min(len(cut.loaded), MOST["fail_overs"]) + 1
-        self.fail_overs = 0
         self.parts: set[int] = set()
         self.failed = False  # an append came to nothing, and nobody was told yet
         self.faults = False
@@ -75,21 +64,23 @@ class Layout:
                 self.reason = "" if str(error) == CUT_OFF else str(error)
                 return
             self.rows.append(row)
-            self.kinds.append(kind)
+            strange = kind == Kind.txn_logged and values["logged"] not in _STATES
+            self.kinds.append(STRANGE if strange else kind)
             self.values.append(tuple(values.values()))
 
     def _values(self, row: int, kind: int) -> Row:
         e, values = self.e, dict(_NOTHING)
-        values["error"], values["logged"], values["term"] = e["error"][row], e["state"][row], self._term(row)
+        values["error"], values["logged"] = e["error"][row], e["state"][row]
+        values["term"] = self.names.term(e["coordinator_epoch"][row])
         request = self.cut.requests.get(e["request"][row])
         if request is not None:
             self._ask(values, request)
         if (record := e["record"][row]) >= 0:
             self._record(values, record)
         if (client := e["client"][row]) >= 0 and kind not in _READS:
-            values["client"] = self.clients.setdefault(client, len(self.clients))
+            values["client"] = self.names.client(client)
         if (txn := e["txn"][row]) >= 0:
-            values["txn"] = self.txns.setdefault(txn, len(self.txns))
+            values["txn"] = self.names.txn(txn)
         if (partition := e["partition"][row]) >= 0:
             values["partition"] = partition
         if (outcome := e["outcome"][row]) >= 0:
@@ -99,54 +90,30 @@ class Layout:
         prepare = _PREPARING.get(kind)
         if prepare is not None:
             prepare(self, row, values)
-        self._require_room(values["partition"])
+        self.names.require_room(values["partition"])
         return values
 
-    # Names
-
-    def _term(self, row: int) -> int:
-        """The place among those that loaded the log; a stranger's is one too many."""
-        epoch = self.e["coordinator_epoch"][row]
-        return 0 if epoch <= 0 else min(self.terms.get(epoch, self.last_term), self.last_term)
+    # What the event itself says, and the request that it is about
 
     def _pair(self, values: Row, row: int, kind: int) -> None:
         producer_id = self.e["producer_id"][row]
         if producer_id >= 0:
-            number = self._number(producer_id, self.e["epoch"][row])
-            values["number"], values["next_base"] = number, self.numbering.next_base(producer_id)
-            values["to"] = self.numbering.after_prepare(number, self.bumps)
+            number = self.names.number(producer_id, self.e["epoch"][row])
+            values["number"], values["next_base"] = number, self.names.numbering.next_base(producer_id)
+            values["to"] = self.names.numbering.after_prepare(number, self.bumps)
         elif kind not in _KEEPS_PAIR:
             values["number"] = 0
-
-    def _number(self, producer_id: int, epoch: int) -> int:
-        if self.cut_short and epoch + SPARE > self.numbering.last:
-            raise Undecidable(f"an epoch is larger than {self.numbering.last - SPARE}")
-        if epoch > self.numbering.last + 1:
-            return NOWHERE
-        number = self.numbering.number(producer_id, epoch)
-        self.largest = max(self.largest, number)
-        return number
-
-    def _require_room(self, partition: int) -> None:
-        """Raises `Undecidable`."""
-        if self.largest <= ALWAYS and len(self.txns) <= ALWAYS and len(self.clients) <= ALWAYS and partition < ALWAYS:
-            return
-        used = {"clients": len(self.clients), "transactions": len(self.txns), "partitions": partition + 1,
-                "pairs": self.largest}  # fmt: skip
-        for name, of_it in used.items():
-            if of_it > MOST[name]:
-                raise Undecidable(TOO_MANY.format(name, MOST[name]))
 
     def _ask(self, values: Row, request: Request) -> None:
         """What is in a request."""
         client, txn, partition = request.client, request.txn, request.partition
         if client >= 0:
-            values["client"] = self.clients.setdefault(client, len(self.clients))
+            values["client"] = self.names.client(client)
         if txn >= 0:
-            values["txn"] = self.txns.setdefault(txn, len(self.txns))
+            values["txn"] = self.names.txn(txn)
         values["partition"], values["commit"] = partition, request.commits
-        number = values["number"] = self._number(request.producer_id, request.epoch)
-        values["next_base"] = self.numbering.next_base(request.producer_id)
+        number = values["number"] = self.names.number(request.producer_id, request.epoch)
+        values["next_base"] = self.names.numbering.next_base(request.producer_id)
         if request.kind == Kind.init_sent:
             values["named"] = number
             values["counts"] = self.cut.requests.get(self.current.get(client, -1)) is request
@@ -155,8 +122,8 @@ class Layout:
 
     def _record(self, values: Row, record: int) -> None:
         txn, partition = self.cut.records.get(record, (-1, -1))
-        if txn in self.txns:
-            values["txn"], values["partition"], values["reads"] = self.txns[txn], partition, True
+        if txn in self.names.txns:
+            values["txn"], values["partition"], values["reads"] = self.names.txns[txn], partition, True
         elif txn < 0:
             values["reads"] = True  # nobody's
 
@@ -217,9 +184,7 @@ class Layout:
 
     def coordinator_loaded(self, row: int, values: Row) -> None:
         self.faults = True
-        self.fail_overs += 1
-        if self.fail_overs > MOST["fail_overs"]:
-            raise Undecidable(TOO_MANY.format("fail-overs", MOST["fail_overs"]))
+        self.names.require_fail_over()
 
     def batch_appended(self, row: int, values: Row) -> None:
         self.partitions.append(values, self.e["record"][row] if self.e["sequence"][row] >= 0 else -1)

@@ -13,7 +13,7 @@ from fencepost.proofs.conformance import ConformanceKernel, conformance_kernel, 
 from fencepost.proofs.replay import Judged, Undecided
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.transaction_events import Kind
-from fencepost.properties.transactions import laying_out
+from fencepost.properties.transactions import unfollowed
 from fencepost.reference_impl.transactions.broken import REGISTRY
 from transaction_bends import FAULTY, calm, histories
 
@@ -85,6 +85,7 @@ BENT: list[tuple[Callable[[Columns], Columns], str, Kind | int, str, str | None]
     ),
     (bends.begun_with_an_old_epoch, "v2", Kind.txn_begun, "holds[client] = number", "txn.1"),
     (bends.no_answer, "v2", Kind.init_handled, "if error = 0 then epoch = number", "txn.2"),
+    (bends.state_of_no_log, "v2", Kind.txn_logged, "the protocol has such an event", None),
     (bends.stranger, "v2", Kind.record_acked, "fate[txn, partition] != ABSENT", "txn.P4"),
     (bends.out_of_nowhere, "v2", -7, "the protocol has such an event", None),
     (bends.not_asked, "v2", Kind.batch_appended, "((for some t: fate[t, partition] = OPEN)", "txn.15"),
@@ -191,8 +192,7 @@ def test_numbers_are_only_names() -> None:
 def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     """A history with more transactions than there is room for is followed so far: what is wrong until then is a
     violation, the rest is undecided and counted with its reason, and never holds."""
-    monkeypatch.setitem(laying_out.MOST, "transactions", 4)
-    monkeypatch.setattr(laying_out, "ALWAYS", 4)
+    monkeypatch.setitem(unfollowed.MOST, "transactions", 4)
     kernel, reason = kernel_of("v2"), "one transactional id has more transactions than 4"
     judged = kernel(calm("v2"))
     assert (judged.violations, judged.undecided) == ([], {reason: 1})
@@ -211,6 +211,8 @@ def test_explanation_names_event_rule_and_state() -> None:
     assert text.startswith("history 0 does not fit the model Expiring\n  first misfit: batch_appended at step")
     assert "append needs" in text and "(txn.15)" in text
     assert "rule txn.15: " in text and "the model's state before it" in text
+    assert "  in the model of transactional id 0: client 0 is 0; transaction 0 is 0; " in text
+    assert "numbers 1 to 16 are epochs of producer id 0" in text
     assert "ask_to_verify(" in text
     assert "fits the model v2: all 400 events" in kernel_of("v2").explain(calm("v2"))
 

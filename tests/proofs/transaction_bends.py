@@ -120,6 +120,10 @@ def stranger(c: Columns) -> Columns:
     return changed(c, at(c, Kind.record_acked), txn=12345, record=54321)
 
 
+def state_of_no_log(c: Columns) -> Columns:
+    return changed(c, at(c, Kind.txn_logged, state=State.CompleteCommit), state=9)
+
+
 def out_of_nowhere(c: Columns) -> Columns:
     return changed(c, at(c, Kind.record_acked), kind=-7)
 
