@@ -48,6 +48,7 @@ class Beside:
         self._numbers: dict[tuple[int, int], int] = {}
         self._events: list[Event] = []
         self._flying: list[Message] = []
+        self._compared: list[list[Message]] = []
         self._compare_events()
         self._compare_messages()
 
@@ -165,6 +166,9 @@ class Beside:
 
     def _compare_messages(self) -> None:
         flying = [list(side.system.messages()) for side in self.sides]
+        if flying == self._compared:
+            return
+        self._compared = flying
         left, right = ([side.renamed(m) for m in found] for side, found in zip(self.sides, flying, strict=True))
         if left != right:
             pairs = zip(left, right, strict=False)
