@@ -212,7 +212,7 @@ def test_explanation_names_event_rule_and_state() -> None:
     assert "append needs" in text and "(txn.15)" in text
     assert "rule txn.15: " in text and "the model's state before it" in text
     assert "  in the model of transactional id 0: client 0 is 0; transaction 0 is 0; " in text
-    assert "numbers 1 to 16 are epochs of producer id 0" in text
+    assert "numbers 1 to 32 are epochs of producer id 0" in text
     assert "ask_to_verify(" in text
     assert "fits the model v2: all 400 events" in kernel_of("v2").explain(calm("v2"))
 
