@@ -6,10 +6,13 @@ import gc
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fencepost.proofs.agreement import agree
+from fencepost.properties.transactions.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.plug import BLACK_BOX, missing
 from fencepost.reference_impl.wire.kafka_python import kafka_python
 from fencepost.reference_impl.wire.librdkafka import librdkafka
@@ -230,3 +233,16 @@ def test_kafka_python_cannot_use_the_mock(config: dict[str, Any]) -> None:
     with pytest.raises(ClientError, match="kafka-python cannot start") as refused:
         KafkaPythonProducer(config["bootstrap"], "t", "a", timeout_s=1.0)
     assert refused.value.severity is Severity.FATAL
+
+
+def test_the_mock_is_found_out_through_a_real_client(config: dict[str, Any]) -> None:
+    """Driving librdkafka's own producer, the search finds a short program by which txn.P3 is broken."""
+    quick = replace(OVER_THE_WIRE, tries=1, replays=4)  # librdkafka takes half a second to find its coordinator
+    report = agree(
+        librdkafka, protocol=quick, variant="v1", promises={"txn.P3"}, seed=0, max_examples=8, steps=12,
+        config={"bootstrap": config["bootstrap"], "collapse": True},
+    )  # fmt: skip
+    assert report.verdict == "violated"
+    assert report.failure is not None
+    assert report.failure.promise.startswith("txn.P3: ")
+    assert "system.read(" in report.program
