@@ -19,8 +19,8 @@ from transaction_bends import FAULTY, calm, histories
 
 MODES = ("v2", "v1-verified", "v1")
 DECIDED = {"v2": 0.85, "v1-verified": 0.9, "v1": 0.7}
-"""At least this share of histories is followed to the end, whatever the faults; measured over 600 of the usual ones:
-99 %, 99 % and 87 %."""
+"""At least this share of histories is followed to the end, whatever the faults; measured over 2,500 of the usual
+ones: 99 %, 97 % and 88 %."""
 
 
 def kernel_of(mode: str, **config: Any) -> ConformanceKernel:
