@@ -48,34 +48,71 @@ def test_time_outs_are_followed():
     assert report.coverage.actions["time_out"]
 
 
-FOUND = {
-    "abort_commits_offset": "promise",
-    "aborted_list_cut_short": "promise",
-    "fence_markers_keep_epoch": "model",
-    "end_keeps_epoch": "promise",
-    "end_takes_older_epoch": "promise",
-    "init_keeps_epoch": "promise",
-    "older_epoch_accepted": "model",
-    "pending_offsets_visible": "promise",
-    "reads_to_the_end": "promise",
-    "sequence_reused": "promise",
-    "window_of_four": "model",
-    "window_outlives_epoch": "promise",
-}
-"""A dozen: what is enough to find each."""
+BY_PROMISES = {
+    "abort_commits_offset", "abort_keeps_epoch", "abort_keeps_pending_offset", "aborted_index_misses_fences",
+    "aborted_list_cut_short", "add_overwrites", "commits_early", "end_keeps_epoch", "end_takes_older_epoch",
+    "fence_gives_up", "fence_takes_any_answer", "fenced_continues", "init_keeps_epoch", "init_retry_is_fenced",
+    "init_takes_new_id",
+    "last_partition_forgotten", "lost_commit_told_ok", "new_epoch_continues", "offsets_applied_at_once",
+    "older_answers_taken", "pending_offsets_visible", "reader_skips_for_ever", "reads_to_the_end",
+    "retry_numbered_anew", "sequence_reused", "six_in_flight", "stable_offset_inclusive", "unverified",
+    "window_outlives_epoch",
+}  # fmt: skip
+"""A promise, or a rule on the way to one, is broken in what clients and readers see."""
+
+BY_THE_MODEL = {
+    "add_takes_older_epoch", "fence_markers_keep_epoch", "init_answers_before_completion",
+    "init_leaves_transaction_open", "new_epoch_takes_any_sequence", "older_epoch_accepted", "produces_before_add",
+    "sequence_unchecked", "time_out_keeps_epoch", "verifies_any_partition", "window_of_four",
+}  # fmt: skip
+"""Somebody is told what the model does not allow; what that breaks shows later, if at all."""
+
+OUT_OF_REACH = {
+    "the end of the epochs is 32,767 transactions away": {
+        "double_bump", "exhausted_one_late", "no_rotation_after_time_out", "reload_forgets_rotation",
+    },
+    "a reader meets a second producer id only at the end of the epochs": {"reader_pops_wrong_entry"},
+    "ids are forgotten after a week": {"invalid_mapping_recoverable", "open_ids_expire"},
+    "it takes another coordinator": {"older_coordinator_accepted", "reload_forgets_prepare", "reload_reopens_prepared"},
+    "it takes a transaction log that fails": {"end_answers_before_durable", "failed_fence_bumps_again"},
+    "nobody outside can hold back, lose or repeat what brokers send one another": {
+        "completes_at_first_marker", "epoch_before_pending", "equal_epoch_marker_accepted", "marker_retry_refused",
+        "markers_by_key_only", "markers_not_repeated", "not_rechecked", "not_waiting_for_marker", "open_in_any_epoch",
+        "rechecked_by_state",
+    },
+    "it is harmless": {"end_takes_larger_epoch"},
+}  # fmt: skip
+"""Why a driver who stands outside the brokers does not find it."""
+
+QUICK = {
+    "abort_commits_offset", "aborted_list_cut_short", "end_keeps_epoch", "end_takes_older_epoch",
+    "init_keeps_epoch", "older_epoch_accepted", "pending_offsets_visible", "produces_before_add", "reads_to_the_end",
+    "sequence_unchecked", "unverified", "window_outlives_epoch",
+}  # fmt: skip
+"""A dozen, in every run; the others at night."""
 
 
-@pytest.mark.parametrize("name", sorted(FOUND))
+def test_every_broken_implementation_is_found_or_out_of_reach():
+    """Each is in one of the tables, and whatever is not found has its reason."""
+    reasons = [name for names in OUT_OF_REACH.values() for name in names]
+    assert sorted([*BY_PROMISES, *BY_THE_MODEL, *reasons]) == sorted(REGISTRY)
+    assert QUICK <= BY_PROMISES | BY_THE_MODEL
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.nightly)
+        for name in sorted(BY_PROMISES | BY_THE_MODEL)
+    ],
+)
 def test_broken_broker_is_found(name):
     """With a short program that fails by itself when pasted."""
     factory, config = remote_doubles.broken(name), dict(REGISTRY[name].needs)
+    if name == "time_out_keeps_epoch":
+        config["timeouts"] = True
     report = driven(
-        factory,
-        config.pop("mode", "v2"),
-        config=config,
-        max_examples=30,
-        steps=20,
-        promises_only=FOUND[name] == "promise",
+        factory, config.pop("mode", "v2"), config=config, max_examples=60, steps=20, promises_only=name in BY_PROMISES
     )
     assert report.verdict == "violated"
     assert report.failure.again == (5, 5)
