@@ -50,9 +50,9 @@ def zombie(system):
 
 
 def test_mock_is_judged_broken_as_it_happens(mock):
-    """The zombie is told that it has committed, and its record is read (P1)."""
+    """Nobody is fenced (txn.1); the zombie is told that it has committed, and its record is read (P1)."""
     told = zombie(over_tcp({**CONFIG, "bootstrap": mock.bootstrap}))
-    assert list(told) == ["txn.P1"]
+    assert list(told) == ["txn.1", "txn.P1"]
     assert "after its producer was fenced" in told["txn.P1"]
 
 
