@@ -42,7 +42,8 @@ def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
     if evidence.event is None and evidence.check:
         return [f"result = {call}", f"assert {evidence.check}, {reason!r}"]
     if evidence.event is None and evidence.unseen:
-        return [f"result = {call}", f"assert result != {made.result!r}, {reason!r}"]
+        plain = tuple(made.result) if isinstance(made.result, tuple) else made.result  # a named one has to be imported
+        return [f"result = {call}", f"assert result != {plain!r}, {reason!r}"]
     if evidence.event is None:
         return _something_missing(call, evidence, reason)
     if not any(e is evidence.event for e in made.events):  # known from the result of the call only

@@ -61,8 +61,8 @@ def test_broken_promise_is_named(mock, rule):
 def test_ids_are_handed_out_twice(mock):
     """One call is enough, and its check fails wherever it is pasted; which ids they are is chance (P7)."""
     report = agree(
-        over_tcp, protocol=with_newcomers(WITHOUT_CHANCE, NEWCOMERS), variant="v1", promises={"txn.P7"}, seed=2, steps=2,
-        config={"bootstrap": mock.bootstrap},
+        over_tcp, protocol=with_newcomers(WITHOUT_CHANCE, NEWCOMERS), variant="v1", promises={"txn.P7"},
+        config={"bootstrap": mock.bootstrap}, seed=2, steps=2,
     )  # fmt: skip
     assert report.verdict == "violated"
     assert report.failure.promise.startswith("txn.P7: ")
