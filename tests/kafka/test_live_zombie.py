@@ -50,3 +50,17 @@ def test_zombie_verified(kafka_verified: KafkaCluster, library: str, tmp_path: P
 def test_zombie_v2(kafka_v2: KafkaCluster, library: str, tmp_path: Path) -> None:
     """transaction.version 2, with clients that do not speak it themselves."""
     run(kafka_v2, library, "v1-verified", tmp_path)
+
+
+@pytest.mark.parametrize("cluster", ["kafka_v1", "kafka_verified", "kafka_v2"])
+def test_stuck_record_of_a_zombie(cluster: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """A record that was on its way when its producer was fenced is refused when it arrives, and nobody reads it."""
+    kafka: KafkaCluster = request.getfixturevalue(cluster)
+    topic = f"stuck-{cluster.replace('_', '-')}"
+    create_topic(kafka.bootstrap, topic)
+    ran = zombie(kafka.bootstrap, topic, topic, is_one_stuck=True)
+    assert ran.stuck_error == INVALID_PRODUCER_EPOCH
+    assert ran.read == [OTHER, LAST]
+    judged = judge(ran.events, tmp_path, "v1" if cluster == "kafka_v1" else "v1-verified")
+    assert judged.violations == {}
+    assert judged.judged("open_unread", "commits_kept", "fenced_unread")

@@ -16,21 +16,28 @@ from fencepost.reference_impl.wire.proxy import Proxy
 from fencepost.reference_impl.wire.sniffing import Sniffer
 from recorded import Readers
 
-BEFORE, OTHER, AFTER, LAST = 0, 1, 2, 3
-"""Records: the paused client's before its pause, that of the client that fences it, the zombie's own, and one that the
-other client commits when the zombie has had its say."""
+BEFORE, OTHER, AFTER, LAST, STUCK = 0, 1, 2, 3, 4
+"""Records: the paused client's before its pause, that of the client that fences it, the zombie's own, one that the
+other client commits when the zombie has had its say, and one that the paused client sent before its pause and that
+arrives after the fence."""
 
 
 class Zombie(NamedTuple):
-    """What happened. `told`: what came of the zombie's send and of its commit; `read`: what a reader got in the end."""
+    """What happened. `told`: what came of the zombie's send and of its commit; `read`: what a reader got in the end;
+    `stuck_error`: the answer to the record that arrived late, -1 without one."""
 
     events: list[dict[str, Any]]
     told: tuple[Told, Told]
     read: list[int]
+    stuck_error: int = -1
 
 
-def zombie(bootstrap: str, topic: str, txn_id: str, library: str = "librdkafka") -> Zombie:
-    """Run it on partition 0 of an empty topic. Raises AssertionError where a step fails that every broker allows."""
+def zombie(bootstrap: str, topic: str, txn_id: str, library: str = "librdkafka", is_one_stuck: bool = False) -> Zombie:
+    """Run it on partition 0 of an empty topic; `is_one_stuck`: a second record of the paused client is on its way when
+    that is fenced, and comes to the broker only then.
+
+    Raises AssertionError where a step fails that every broker allows.
+    """
     places = [(topic, 0)]
     sniffer = Sniffer(places)
     readers = Readers(sniffer, bootstrap, places)
@@ -40,10 +47,21 @@ def zombie(bootstrap: str, topic: str, txn_id: str, library: str = "librdkafka")
         ClientProcess(library, proxy.bootstrap, txn_id, "other") as other,
     ):
         fine([paused.do("init"), paused.do("begin"), paused.do("send", topic, 0, BEFORE)])
+        stuck = proxy.hold_next("Produce", txn_id, "paused") if is_one_stuck else None
+        if stuck is not None:
+            paused.start("send", topic, 0, STUCK)
+            stuck.wait()
         paused.pause()
         fine([other.do("init"), other.do("begin"), other.do("send", topic, 0, OTHER), other.do("commit")])
         readers.read(0)
+        stuck_error = -1
+        if stuck is not None:
+            stuck.release()
+            [[answer]] = [each.partition_responses for each in stuck.answer().responses]
+            stuck_error = int(answer.error_code)
         paused.resume()
+        if stuck is not None:
+            paused.answer()
         told = paused.do("send", topic, 0, AFTER), commit(paused)
         for each in told:
             if each.severity == "FATAL":
@@ -51,7 +69,7 @@ def zombie(bootstrap: str, topic: str, txn_id: str, library: str = "librdkafka")
                 break
         fine([other.do("begin"), other.do("send", topic, 0, LAST), other.do("commit")])
         read = readers.read(0, is_settled=True)
-    return Zombie(sniffer.drain(), told, read)
+    return Zombie(sniffer.drain(), told, read, stuck_error)
 
 
 def commit(client: ClientProcess) -> Told:
