@@ -1,9 +1,23 @@
-"""What each protocol brings to be held against its model, by name: a new protocol adds its own here."""
+"""What each protocol brings to be held against its model, by name: a new protocol adds its own here.
 
-from collections.abc import Mapping
+A model is read when it is asked for, and no sooner: that takes up to two seconds.
+"""
+
+from functools import lru_cache
+from importlib import import_module
 
 from fencepost.properties.conforming import Conforming
-from fencepost.properties.id_blocks.conforming import CONFORMING as ID_BLOCKS
-from fencepost.properties.transactions.conforming import CONFORMING as TRANSACTIONS
 
-CONFORMING: Mapping[str, Conforming] = {"id-blocks": ID_BLOCKS, "transactions": TRANSACTIONS}
+_MODULES = {
+    "id-blocks": "fencepost.properties.id_blocks.conforming",
+    "transactions": "fencepost.properties.transactions.conforming",
+}
+PROTOCOLS = frozenset(_MODULES)
+
+
+@lru_cache
+def conforming_of(protocol: str) -> Conforming:
+    """What a protocol, one of PROTOCOLS, brings."""
+    found = import_module(_MODULES[protocol]).CONFORMING
+    assert isinstance(found, Conforming)
+    return found

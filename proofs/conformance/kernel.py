@@ -24,7 +24,7 @@ from fencepost.proofs.conformance.observed import Check, Phase, phases_by_kind
 from fencepost.proofs.conformance.plainly import PlainReplay
 from fencepost.proofs.replay import Judged, Undecided
 from fencepost.properties.conforming import Settings
-from fencepost.properties.conforming_of import CONFORMING
+from fencepost.properties.conforming_of import PROTOCOLS, conforming_of
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.checking import Violation
 
@@ -97,10 +97,10 @@ class ConformanceKernel:
         values = {name: int(column[begin + stop.index]) for name, column in batch.values.items()}
         told = batch.told(int(batch.history[begin]))
         allowed = list(replay.allowed(stop.state))
-        return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, told)
+        return explanation(conforming_of(self.protocol), spec, event, stop, values, allowed, told)
 
     def _laid_out(self, columns: Mapping[str, np.ndarray]) -> tuple[list[Batch], Mapping[int, str]]:
-        conforming = CONFORMING[self.protocol]
+        conforming = conforming_of(self.protocol)
         _, phases = model(self.protocol, self.variant)
         laid = conforming.lay_out(columns, self.variant, self.settings)
         return [batch_of(part, conforming.columns, phases) for part in laid.parts], laid.undecided
@@ -135,7 +135,7 @@ class ConformanceKernel:
 
     def _told(self, columns: Mapping[str, np.ndarray], misfit: Misfit) -> str:
         event = {name: int(column[misfit.row]) for name, column in columns.items()}
-        return f"{told_event(CONFORMING[self.protocol].vocabulary, event)}: {told_check(misfit.check)}"
+        return f"{told_event(conforming_of(self.protocol).vocabulary, event)}: {told_check(misfit.check)}"
 
 
 def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str = "id-blocks") -> ConformanceKernel:
@@ -143,7 +143,7 @@ def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str = 
 
     Raises `HistoryError` if there is no such model, or the configuration does not say enough.
     """
-    conforming = CONFORMING[protocol]
+    conforming = conforming_of(protocol)
     if variant not in conforming.models:
         known = ", ".join(conforming.models)
         raise HistoryError(f"no variant {variant!r} of {protocol} to hold histories against; known: {known}")
@@ -152,9 +152,9 @@ def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str = 
 
 def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
     """The kernel for the histories of a directory, or why the model cannot be held against them."""
-    if manifest.protocol not in CONFORMING:
+    if manifest.protocol not in PROTOCOLS:
         return Undecided(f"the model of {manifest.protocol} does not say what the events of a history mean to it")
-    conforming = CONFORMING[manifest.protocol]
+    conforming = conforming_of(manifest.protocol)
     try:
         variant = conforming.variant_of(manifest)
         _, phases = model(manifest.protocol, variant)
@@ -173,7 +173,7 @@ def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
 def model(protocol: str, variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, ...]]]:
     """The settled protocol, and what each kind of event that it has means, by code: no phases for an event that is no
     step."""
-    conforming = CONFORMING[protocol]
+    conforming = conforming_of(protocol)
     spec = settle(conforming.models[variant].spec)  # type: ignore[attr-defined]
     by_name = phases_by_kind(spec, conforming.columns, conforming.observations[variant])
     codes = conforming.vocabulary.codes
