@@ -105,7 +105,7 @@ def agree(
             expecting=excused, promises_only=promises_only, promises=only,
         )  # fmt: skip
     against = "" if report.model != "none" else " (its promises only; model: none)"
-    if only is not None:
+    if promises and only is not None:
         against = f" ({', '.join(sorted(only))} only; model: none)"
     console.print(
         f"{target}{where} against {agreeing.protocol}/{variant}{against}, seed {seed}: {SIGNS[report.verdict]} "
