@@ -2,6 +2,10 @@
 
 Its commitTransaction and abortTransaction wait without a bound, so each call has a thread to itself and is waited for
 only so long; the thread ends when the library lets go of it, at the latest when the producer is closed.
+
+What kafka-python 3.0 does differently from Kafka's own client, as driving it has shown: an EndTxn that is not answered
+in time is fatal, and is not asked again; a record that is refused (45, 47) makes it ask for the next epoch at once,
+with the transaction still open, which fences it, or its successor (`tests/kafka/test_live_clients.py`).
 """
 
 from __future__ import annotations
