@@ -17,6 +17,8 @@ from .settling import DELIVERIES
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
 RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
 
+LOOKING = frozenset({"settle", "probe", "read", "fetch_offset"})
+
 ABORT, COMMIT = 0, 1
 WORDS = {ABORT: "abort", COMMIT: "commit"}
 
@@ -66,6 +68,7 @@ class Facts:
         self.max_epoch: int = config.get("max_epoch", 32767)
         self.timeout_ms: int = config.get("transaction_timeout_ms", 60_000)
         self.now_ms = 0
+        self.at_rest = True  # nothing is under way: nobody has done anything since the cluster settled
         self.waited_ms = 0  # what of the present call's time has passed when it reads
         self.transactions: dict[int, Transaction] = {}
         self.by_pair: dict[Pair, Transaction] = {}  # the latest
@@ -95,6 +98,7 @@ class Facts:
     def note_call(self, made: Made) -> None:
         """What the driver knows, before the events of a call are looked at."""
         name = made.call.name
+        self.at_rest &= name in LOOKING
         self.waited_ms = made.result.waited_ms if name == "settle" else 0
         self.rises += RISES * {"settle": DELIVERIES, "probe": DELIVERIES, "newcomers": made.call.value}.get(name, 1)
         if name == "advance":

@@ -22,6 +22,7 @@ class Quiet:
         if made.call.name == "settle":
             result: Settled = made.result
             self.facts.now_ms += result.waited_ms
+            self.facts.at_rest = result.quiet
             if not self.is_decidable():
                 return
             if not result.quiet:
@@ -40,6 +41,8 @@ class Quiet:
 
     def _probed(self, result: Probed) -> Iterator[Verdict]:
         self.facts.now_ms += result.waited_ms
+        if not self.facts.at_rest:  # then somebody else may have fenced it
+            return
         if not result.ready:
             yield self._hangs("a new producer is not given the transactional id", "result.ready")
         elif result.unread:
@@ -106,7 +109,8 @@ class Quiet:
                 offset, record = written[-1]
                 words = f"nothing happens any more, and record {record} at {partition}:{offset} is not below {upto}, "
                 words += "the last stable offset"
-                yield verdict("txn.P10", words, fetch, *self.facts.holders)
+                check = f"not any(offset >= {upto} for offset, _ in result.written[{partition}])"
+                yield verdict("txn.P10", words, None, *self.facts.holders, check=check)
 
 
 class QuietOverTheWire(Quiet):
