@@ -20,7 +20,7 @@ from fencepost.reference_impl.transactions.system import reference
 REFERENCE = "fencepost.reference_impl.transactions.system:reference"
 BROKEN = "fencepost.reference_impl.transactions.broken"
 CONTROLS = {name for name, broken in REGISTRY.items() if broken.breaks is Breaks.NOTHING}
-EXAMPLES = 100
+EXAMPLES = 150
 
 FOUND = {
     "abort_commits_offset": (7, 15),
@@ -53,7 +53,7 @@ FOUND = {
     "last_partition_forgotten": (7, 23),
     "lost_commit_told_ok": (7, 18),
     "marker_retry_refused": (3, 15),
-    "markers_by_key_only": (62, 30),
+    "markers_by_key_only": (117, 30),
     "markers_not_repeated": (20, 17),
     "new_epoch_continues": (3, 6),
     "new_epoch_takes_any_sequence": (13, 25),
@@ -82,7 +82,7 @@ FOUND = {
     "stable_offset_inclusive": (3, 11),
     "time_out_keeps_epoch": (3, 10),
     "unverified": (3, 17),
-    "verifies_any_partition": (41, 16),
+    "verifies_any_partition": (13, 27),
     "window_of_four": (13, 20),
     "window_outlives_epoch": (3, 24),
 }
