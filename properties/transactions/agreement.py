@@ -42,7 +42,7 @@ OVER_THE_WIRE = replace(
     follow=follow_remote,
     monitor=MonitorOverTheWire,
     tries=5,
-    replays=300,
+    replays=1_000,
     probed=False,
 )
 """Chance has a part in what a real broker does."""
