@@ -10,6 +10,7 @@ import remote_doubles
 from fencepost.proofs.agreement import ImplementationError, agree
 from fencepost.proofs.agreement import tracker as tracking
 from fencepost.properties.transactions.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.programs import Call
 from fencepost.reference_impl.transactions.broken import REGISTRY
 from fencepost.reference_impl.wire.connection import WireError
 from fencepost.reference_impl.wire.prompt import prompt
@@ -165,6 +166,35 @@ def test_broker_that_goes_away(after):
     """Whoever is out of reach, from the start or in the middle, breaks no promise: that is said, and nothing else."""
     with pytest.raises(WireError, match=r"127\.0\.0\.1:9092"):
         driven(remote_doubles.Leaving(after), "v2", max_examples=5)
+
+
+def to(kind, target="coordinator", **rest):
+    return Call("deliver", kind=kind, source="client-0", target=target, **rest)
+
+
+def back(kind, source="coordinator"):
+    return Call("deliver", kind=f"{kind}_answer", source=source, target="client-0")
+
+
+OFFSETS = 1  # the partition behind the data partition
+OFFSET_SENT = [Call("begin", 0), Call("send", 0, OFFSETS), to("add"), back("add")]
+OFFSET_LATE = [
+    Call("init", 0), to("init"), back("init"), *OFFSET_SENT, to("produce", "partition-1", keep=True),
+    Call("abort", 0), to("end"), back("end"), *OFFSET_SENT, to("produce", "partition-1"),
+    Call("fetch_offset", 0, OFFSETS),
+]  # fmt: skip
+"""Offsets have no sequence numbers: in v1 a late copy is written once more, into the next transaction."""
+
+
+def test_late_copy_of_an_offset_is_not_followed():
+    """What the model has no place for is no disagreement (found on live Kafka)."""
+    size = {"clients": 1, "partitions": 1, "groups": 1}
+    report = driven(prompt, "v1", prefixes=[OFFSET_LATE], max_examples=1, steps=1, config=size)
+    assert report.failure is None, str(report.failure)
+    assert report.coverage.calls["fetch_offset"]
+    assert report.coverage.beyond[
+        "a record comes late, and others of its transaction in the same partition came in time"
+    ]
 
 
 def test_too_many_states(monkeypatch):
