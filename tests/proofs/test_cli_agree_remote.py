@@ -58,7 +58,7 @@ def test_one_promise(broken_broker, monkeypatch):
         (("id-blocks/kraft", "--bootstrap", "127.0.0.1:1"), "id-blocks cannot be driven over the wire"),
         (("transactions/v2", "--client", "librdkafka"), "name them with --bootstrap"),
         (("transactions/v2", "--timeouts"), "name them with --bootstrap"),
-        (("transactions/v2", "--promise", "txn.P99"), "there is no rule txn.P99"),
+        (("transactions/v2", "--promise", "P3"), "there is no rule P3"),
         (
             ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "librdkafka", "--beside-reference"),
             "leave out --client",
