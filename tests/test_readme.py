@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parent / "wire"))
 
 from command_line import process, read_json
 from metadata_logs import real_logs
-from mock import MockCluster
+from mock_cluster import MockCluster
 from transaction_logs import REAL
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

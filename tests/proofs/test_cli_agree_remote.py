@@ -5,7 +5,7 @@ import json
 
 import pytest
 from command_line import fencepost
-from mock import MockCluster  # noqa: UP026 (librdkafka's mock cluster, in tests/wire)
+from mock_cluster import MockCluster
 
 
 @pytest.fixture(scope="module")

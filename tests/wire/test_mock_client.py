@@ -6,7 +6,7 @@ Two ways are tested: as it is seen (the error reaches the client, which does wha
 
 import pytest
 from fencepost.reference_impl.wire.over_tcp import over_tcp
-from mock import (
+from mock_cluster import (
     ADD_OFFSETS,
     ADD_PARTITIONS,
     CUT,

@@ -6,7 +6,7 @@ from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
 from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.types import TopicName
 from kio.static.primitive import i8
-from mock import CUT, INIT_PRODUCER_ID, METADATA, MockCluster
+from mock_cluster import CUT, INIT_PRODUCER_ID, METADATA, MockCluster
 
 TRANSACTION = i8(1)
 

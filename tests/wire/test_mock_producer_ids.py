@@ -7,7 +7,7 @@ from fencepost.proofs.cli import fencepost
 from fencepost.proofs.recording import Observation, collect_producer_ids, record_observations, write_observations
 from fencepost.proofs.replay import replay
 from fencepost.properties.history.id_blocks import PROPERTIES
-from mock import MockCluster
+from mock_cluster import MockCluster
 
 DRAWS = 5_000  # of 900,000 ids: without a collision once in a million runs
 

@@ -12,7 +12,7 @@ from fencepost.reference_impl.wire.beside import beside_reference
 from fencepost.reference_impl.wire.over_tcp import over_tcp
 from fencepost.reference_impl.wire.prompt import prompt
 from fencepost.reference_impl.wire.sides import Difference
-from mock import MockCluster
+from mock_cluster import MockCluster
 
 WITHOUT_CHANCE = replace(OVER_THE_WIRE, tries=1)  # but for its ids, the mock does the same every time
 EXAMPLES = 300  # at most; most of them take ten

@@ -15,7 +15,7 @@ from fencepost.properties.transactions.monitor import EXPECTING, Monitor
 from fencepost.properties.transactions.programs import Call
 from fencepost.reference_impl.wire.over_tcp import over_tcp
 from fencepost.reference_impl.wire.prompt import prompt
-from mock import MockCluster
+from mock_cluster import MockCluster
 
 PAUSED, NEXT = 0, 1  # slots
 DATA, OFFSETS = 0, 1  # partitions

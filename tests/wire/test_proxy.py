@@ -19,7 +19,7 @@ from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.types import ProducerId, TransactionalId
 from kio.static.primitive import i8, i16, i32Timedelta
-from mock import MockCluster
+from mock_cluster import MockCluster
 
 PATIENCE_S = 10.0
 

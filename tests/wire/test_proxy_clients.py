@@ -19,7 +19,7 @@ from fencepost.reference_impl.wire.librdkafka import librdkafka
 from fencepost.reference_impl.wire.real_client import ClientError, Severity
 from fencepost.reference_impl.wire.real_client_kafka_python import KafkaPythonProducer
 from fencepost.reference_impl.wire.real_client_system import RealClientSystem
-from mock import MockCluster
+from mock_cluster import MockCluster
 from recorded import judge
 
 GROUP = 2  # the number of the group's offsets partition, behind two data partitions

@@ -16,7 +16,7 @@ from fencepost.reference_impl.wire.proxy_batches import UNNAMED
 from fencepost.reference_impl.wire.real_client import send
 from fencepost.reference_impl.wire.real_client_librdkafka import LibrdkafkaProducer
 from fencepost.reference_impl.wire.sniffing import Sniffer
-from mock import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
+from mock_cluster import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
 from raw_producer import TXN_ID, RawProducer
 
 PLACES: list[Any] = [("out", 0), ("out", 1), ("a-group-0",)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mock import MockCluster
+from mock_cluster import MockCluster
 from recorded import judge
 from zombie import AFTER, BEFORE, LAST, OTHER, zombie
 

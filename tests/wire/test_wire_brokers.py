@@ -11,7 +11,7 @@ from fencepost.reference_impl.wire.brokers import connect
 from fencepost.reference_impl.wire.connection import NoAnswer
 from fencepost.reference_impl.wire.patience import Patience
 from fencepost.reference_impl.wire.wire_config import LONG_MS, WireConfig, transaction_timeout
-from mock import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
+from mock_cluster import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
 from wire_driving import settle, told, transaction
 
 BROKERS = (1, 2, 3)

@@ -12,7 +12,7 @@ from fencepost.reference_impl.wire import over_tcp
 from fencepost.reference_impl.wire.connection import WireError
 from fencepost.reference_impl.wire.fetching import FetchedLog
 from fencepost.reference_impl.wire.names import Names
-from mock import ADD_PARTITIONS, CUT, END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
+from mock_cluster import ADD_PARTITIONS, CUT, END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
 from wire_driving import in_flight, settle, told, transaction
 
 CONCURRENT_TRANSACTIONS = 51
