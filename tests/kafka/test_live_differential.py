@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 CLUSTERS = {"v2": "kafka_v2", "v1-verified": "kafka_verified", "v1": "kafka_v1"}
 SEQUENCES = {"v2": 340, "v1-verified": 330, "v1": 330}
-STEPS = 15  # of the machine: a hundred and fifty calls
+STEPS = 12  # of the machine: a hundred calls and more
 NIGHTLY = 10
 
 
