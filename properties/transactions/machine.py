@@ -13,15 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from .maneuvers import Maneuvers
+from .stories import Stories, partitions, slots
 
-FENCES = 3  # that contend at once, and make each other wait
 LATE = ("produce", "marker", "add", "init")
 ANSWERS = ("marker_answer", "end_answer", "marker_answer", "add_answer", "produce_answer")
 WAITS_MS = (100, 10_000, 30_000, 75_000)
-
-slots = st.integers(0, 2)
-partitions = st.integers(0, 2)
-some = st.integers(0, 7)
 
 
 def sizes(mode: str) -> st.SearchStrategy[tuple[dict[str, Any], bool, bool]]:
@@ -41,52 +37,10 @@ def sizes(mode: str) -> st.SearchStrategy[tuple[dict[str, Any], bool, bool]]:
     )  # fmt: skip
 
 
-class Steps(Maneuvers):
-    """Single steps."""
+class Driven(Stories):
+    """A cluster that does nothing by itself."""
 
-    fences = 0
-
-    @rule(slot=slots)
-    def client_initializes(self, slot: int) -> None:
-        self.call("init", slot=self.slot(slot))
-
-    @rule(slot=slots)
-    def client_begins(self, slot: int) -> None:
-        self.call("begin", slot=self.slot(slot))
-
-    @rule(slot=slots, partition=partitions)
-    def client_sends(self, slot: int, partition: int) -> None:
-        self.call("send", slot=self.slot(slot), partition=self.partition(partition))
-
-    @rule(slot=slots, commit=st.booleans())
-    def client_ends(self, slot: int, commit: bool) -> None:
-        self.call("commit" if commit else "abort", slot=self.slot(slot))
-
-    @rule(slot=slots)
-    def client_restarts(self, slot: int) -> None:
-        self.call("restart_client", slot=self.slot(slot))
-
-    @precondition(lambda self: not self.lone and self.fences < FENCES)
-    @rule()
-    def admin_fences(self) -> None:
-        self.fences += 1
-        self.call("fence")
-
-    @precondition(lambda self: self.has_messages())
-    @rule(number=some, keep=st.booleans())
-    def deliver(self, number: int, keep: bool) -> None:
-        messages = self.flying()
-        self.send(messages[number % len(messages)], keep=keep and self.late)
-
-    @precondition(lambda self: self.has_messages())
-    @rule(number=some)
-    def lose(self, number: int) -> None:
-        messages = self.flying()
-        self.send(messages[number % len(messages)], "drop")
-
-    @rule()
-    def deliver_everything(self) -> None:
-        self.pump()
+    MOST_FENCES = 3
 
     @rule(ok=st.sampled_from((True, True, False)))
     def append_to_the_log(self, ok: bool) -> None:
@@ -104,25 +58,6 @@ class Steps(Maneuvers):
     def wait(self, ms: int) -> None:
         self.call("advance", value=ms)
 
-    @rule(partition=partitions, committed=st.sampled_from((True, True, False)))
-    def somebody_reads(self, partition: int, committed: bool) -> None:
-        self.read(partition, committed)
-
-
-class Bursts(Steps):
-    """Whole stories."""
-
-    @rule(slot=slots, sends=st.lists(partitions, max_size=7), commit=st.booleans())
-    def transaction(self, slot: int, sends: list[int], commit: bool) -> None:
-        """One that nothing disturbs."""
-        self.whole(slot, sends, commit)
-
-    @precondition(lambda self: not self.lone)
-    @rule(slot=slots, partition=partitions, ask=st.integers(0, 3), commit=st.booleans())
-    def zombie(self, slot: int, partition: int, ask: int, commit: bool) -> None:
-        """The next producer takes over while a transaction is open; the old one goes on as if nothing had been."""
-        self.take_over(slot, partition, ask, commit)
-
     @precondition(lambda self: self.late)
     @rule(
         slot=slots, partition=partitions, kind=st.sampled_from(LATE),
@@ -138,12 +73,6 @@ class Bursts(Steps):
         """An answer to a request of one transaction is taken for one of the next."""
         self.copy_in_next(slot, partition, kind, (True, moment > 1), moment)
 
-    @precondition(lambda self: self.late)
-    @rule(slot=slots, partition=partitions, commits=st.tuples(st.booleans(), st.booleans()), moment=st.integers(1, 3))
-    def late_end(self, slot: int, partition: int, commits: tuple[bool, bool], moment: int) -> None:
-        """The end of one transaction decides the next (KAFKA-17754)."""
-        self.copy_in_next(slot, partition, "end", commits, moment)
-
     @rule(slot=slots, partition=partitions, order=st.integers(0, 3))
     def commit_races_time_out(self, slot: int, partition: int, order: int) -> None:
         self.race_time_out(slot, partition, order)
@@ -157,10 +86,6 @@ class Bursts(Steps):
     def use_up_the_epochs(self, slot: int, partition: int, commit: bool, disturbed: int, time_out: bool) -> None:
         self.use_up_epochs(slot, partition, commit, disturbed, time_out)
 
-    @rule(slot=slots, partition=partitions, send=st.booleans())
-    def abort_right_after_commit(self, slot: int, partition: int, send: bool) -> None:
-        self.end_twice(slot, partition, send)
-
     @rule(slot=slots, partition=partitions, again=st.integers(0, 2))
     def verification_overtaken(self, slot: int, partition: int, again: int) -> None:
         self.overtake_verification(slot, partition, again)
@@ -173,29 +98,13 @@ class Bursts(Steps):
     def marker_again(self, slot: int, partition: int, commit: bool, lost: str) -> None:
         self.lose_marker(slot, partition, commit, lost)
 
-    @rule(slot=slots, partition=partitions, commit=st.booleans(), moment=st.integers(0, 1))
-    def read_on_the_way(self, slot: int, partition: int, commit: bool, moment: int) -> None:
-        self.read_while_open(slot, partition, commit, moment)
-
-    @rule(slot=slots, partition=partitions, sent=st.integers(1, 7), written=st.booleans(), lose_init=st.booleans())
-    def give_up_unanswered(self, slot: int, partition: int, sent: int, written: bool, lose_init: bool) -> None:
-        self.abort_unanswered(slot, partition, sent, written, lose_init)
-
-    @rule(slot=slots, partition=partitions, sent=st.integers(2, 3))
-    def records_overtaken(self, slot: int, partition: int, sent: int) -> None:
-        self.overtake_records(slot, partition, sent)
-
-    @rule(slot=slots, partition=partitions, sent=st.integers(1, 6))
-    def answers_lost(self, slot: int, partition: int, sent: int) -> None:
-        self.retry_unanswered(slot, partition, sent)
-
     @precondition(lambda self: not self.lone)
     @rule(slot=slots, partition=partitions)
     def id_expires(self, slot: int, partition: int) -> None:
         self.expire(slot, partition)
 
 
-class V2(Bursts):
+class V2(Driven):
     """KIP-890 part 2."""
 
     @initialize(size=sizes("v2"))
@@ -203,7 +112,7 @@ class V2(Bursts):
         self.start(*size)
 
 
-class V1(Bursts):
+class V1(Driven):
     """Before KIP-890."""
 
     @initialize(size=sizes("v1"))
@@ -211,7 +120,7 @@ class V1(Bursts):
         self.start(*size)
 
 
-class V1Verified(Bursts):
+class V1Verified(Driven):
     """KIP-890 part 1: the leader verifies."""
 
     @initialize(size=sizes("v1-verified"))

@@ -14,8 +14,8 @@ from hypothesis.stateful import initialize, precondition, rule
 from ..driving import Made
 from .maneuvers import Maneuvers
 from .plug import Message
+from .stories import Stories, partitions, slots
 
-FENCES = 2
 LATE = ("produce", "add", "init")
 ANSWERS = ("end_answer", "add_answer", "produce_answer")
 WAITS_MS = (100, 10_000, 30_000)
@@ -23,10 +23,6 @@ BY_ITSELF = frozenset({"log_append", "fail_over", "change_leader"})
 """Calls that a broker makes superfluous; they are not made."""
 RETRIES, RETRY_MS = 6, 100
 """At the end clients may try again so often, each after so long."""
-
-slots = st.integers(0, 2)
-partitions = st.integers(0, 2)
-some = st.integers(0, 7)
 
 
 def sizes(mode: str) -> st.SearchStrategy[tuple[dict[str, Any], bool, bool]]:
@@ -41,10 +37,10 @@ def sizes(mode: str) -> st.SearchStrategy[tuple[dict[str, Any], bool, bool]]:
     )
 
 
-class RemoteSteps(Maneuvers):
-    """Single steps."""
+class Remote(Stories):
+    """Brokers that act by themselves."""
 
-    fences = 0
+    MOST_FENCES = 2
 
     def call(self, name: str, **arguments: Any) -> Made | None:
         return None if name in BY_ITSELF else super().call(name, **arguments)
@@ -81,70 +77,9 @@ class RemoteSteps(Maneuvers):
     def timeouts(self) -> bool:
         return bool(self.session.config.get("timeouts", False))
 
-    @rule(slot=slots)
-    def client_initializes(self, slot: int) -> None:
-        self.call("init", slot=self.slot(slot))
-
-    @rule(slot=slots)
-    def client_begins(self, slot: int) -> None:
-        self.call("begin", slot=self.slot(slot))
-
-    @rule(slot=slots, partition=partitions)
-    def client_sends(self, slot: int, partition: int) -> None:
-        self.call("send", slot=self.slot(slot), partition=self.partition(partition))
-
-    @rule(slot=slots, commit=st.booleans())
-    def client_ends(self, slot: int, commit: bool) -> None:
-        self.call("commit" if commit else "abort", slot=self.slot(slot))
-
-    @rule(slot=slots)
-    def client_restarts(self, slot: int) -> None:
-        self.call("restart_client", slot=self.slot(slot))
-
-    @precondition(lambda self: not self.lone and self.fences < FENCES)
-    @rule()
-    def admin_fences(self) -> None:
-        self.fences += 1
-        self.call("fence")
-
-    @precondition(lambda self: self.has_messages())
-    @rule(number=some, keep=st.booleans())
-    def deliver(self, number: int, keep: bool) -> None:
-        messages = self.flying()
-        self.send(messages[number % len(messages)], keep=keep and self.late)
-
-    @precondition(lambda self: self.has_messages())
-    @rule(number=some)
-    def lose(self, number: int) -> None:
-        messages = self.flying()
-        self.send(messages[number % len(messages)], "drop")
-
-    @rule()
-    def deliver_everything(self) -> None:
-        self.pump()
-
     @rule(ms=st.sampled_from(WAITS_MS))
     def wait(self, ms: int) -> None:
         self.call("advance", value=ms)
-
-    @rule(partition=partitions, committed=st.sampled_from((True, True, False)))
-    def somebody_reads(self, partition: int, committed: bool) -> None:
-        self.read(partition, committed)
-
-
-class RemoteBursts(RemoteSteps):
-    """Whole stories; what each is, `maneuvers.py` says."""
-
-    @rule(slot=slots, sends=st.lists(partitions, max_size=7), commit=st.booleans())
-    def transaction(self, slot: int, sends: list[int], commit: bool) -> None:
-        """One that nothing disturbs."""
-        self.whole(slot, sends, commit)
-
-    @precondition(lambda self: not self.lone)
-    @rule(slot=slots, partition=partitions, ask=st.integers(0, 3), commit=st.booleans())
-    def zombie(self, slot: int, partition: int, ask: int, commit: bool) -> None:
-        """The next producer takes over while a transaction is open; the old one goes on as if nothing had been."""
-        self.take_over(slot, partition, ask, commit)
 
     @precondition(lambda self: self.late)
     @rule(
@@ -161,36 +96,10 @@ class RemoteBursts(RemoteSteps):
         """An answer to a request of one transaction is taken for one of the next."""
         self.copy_in_next(slot, partition, kind, (True, moment > 1), moment)
 
-    @precondition(lambda self: self.late)
-    @rule(slot=slots, partition=partitions, commits=st.tuples(st.booleans(), st.booleans()), moment=st.integers(1, 3))
-    def late_end(self, slot: int, partition: int, commits: tuple[bool, bool], moment: int) -> None:
-        """The end of one transaction decides the next (KAFKA-17754)."""
-        self.copy_in_next(slot, partition, "end", commits, moment)
-
     @precondition(lambda self: self.timeouts)
     @rule(slot=slots, partition=partitions, order=st.integers(0, 3))
     def commit_races_time_out(self, slot: int, partition: int, order: int) -> None:
         self.race_time_out(slot, partition, order)
-
-    @rule(slot=slots, partition=partitions, send=st.booleans())
-    def abort_right_after_commit(self, slot: int, partition: int, send: bool) -> None:
-        self.end_twice(slot, partition, send)
-
-    @rule(slot=slots, partition=partitions, commit=st.booleans(), moment=st.integers(0, 1))
-    def read_on_the_way(self, slot: int, partition: int, commit: bool, moment: int) -> None:
-        self.read_while_open(slot, partition, commit, moment)
-
-    @rule(slot=slots, partition=partitions, sent=st.integers(1, 7), written=st.booleans(), lose_init=st.booleans())
-    def give_up_unanswered(self, slot: int, partition: int, sent: int, written: bool, lose_init: bool) -> None:
-        self.abort_unanswered(slot, partition, sent, written, lose_init)
-
-    @rule(slot=slots, partition=partitions, sent=st.integers(2, 3))
-    def records_overtaken(self, slot: int, partition: int, sent: int) -> None:
-        self.overtake_records(slot, partition, sent)
-
-    @rule(slot=slots, partition=partitions, sent=st.integers(1, 6))
-    def answers_lost(self, slot: int, partition: int, sent: int) -> None:
-        self.retry_unanswered(slot, partition, sent)
 
     @rule(slot=slots, partition=partitions, sent=st.integers(1, 3), backwards=st.booleans())
     def commit_on_the_way(self, slot: int, partition: int, sent: int, backwards: bool) -> None:
@@ -278,7 +187,7 @@ class RemoteBursts(RemoteSteps):
         return [m for m in asked if (m[2] == own) == last]
 
 
-class V2OverTheWire(RemoteBursts):
+class V2OverTheWire(Remote):
     """KIP-890 part 2."""
 
     @initialize(size=sizes("v2"))
@@ -286,7 +195,7 @@ class V2OverTheWire(RemoteBursts):
         self.start(*size)
 
 
-class V1OverTheWire(RemoteBursts):
+class V1OverTheWire(Remote):
     """Before KIP-890."""
 
     @initialize(size=sizes("v1"))
@@ -294,7 +203,7 @@ class V1OverTheWire(RemoteBursts):
         self.start(*size)
 
 
-class V1VerifiedOverTheWire(RemoteBursts):
+class V1VerifiedOverTheWire(Remote):
     """KIP-890 part 1: the leader verifies."""
 
     @initialize(size=sizes("v1-verified"))
