@@ -32,7 +32,7 @@ def forgetful(config):
 
 def test_newcomers_come_and_break_nothing():
     """They are among the calls, and the model is not followed any further."""
-    report = agree(PROMPT, protocol=with_newcomers(OVER_THE_WIRE, 4), variant="v2", max_examples=4, seed=2)
+    report = agree(PROMPT, protocol=with_newcomers(OVER_THE_WIRE, 4), variant="v2", max_examples=20, seed=2)
     assert report.verdict == "holds", str(report.failure) + "\n" + report.program
     assert any("newcomers" in reason for reason in report.coverage.beyond)
 
