@@ -16,7 +16,13 @@ PROTOCOLS = ("id-blocks", "transactions")
 
 @click.command()
 @click.argument("log_dirs", nargs=-1, type=click.Path(path_type=Path), metavar="LOG_DIR...")
-@click.option("--protocol", type=click.Choice(PROTOCOLS), default=PROTOCOLS[0], show_default=True)
+@click.option(
+    "--protocol",
+    type=click.Choice(PROTOCOLS),
+    default=PROTOCOLS[0],
+    show_default=True,
+    help="Whose events to look for.",
+)
 @click.option(
     "--clients", type=click.Path(path_type=Path), help="What clients did and were told: one JSON object a line."
 )  # fmt: skip
@@ -30,7 +36,7 @@ def record(
     log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, out: Path, block_size: int,
     topics: tuple[str, ...], quiet_end: bool, kafka_version: str, json_file: Path | None,
 ) -> int:  # fmt: skip
-    """Make a history of the logs of a Kafka cluster, or of what its clients saw, or of both.
+    """Make a history of brokers' logs, or of what clients saw, or both.
 
     LOG_DIR is a node's log directory (log.dirs), of a node at work or copied.  For producer id blocks name those of all
     controllers, since only a majority says what is committed; for transactions those of all brokers, since every
