@@ -36,7 +36,7 @@ def record(
     log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, out: Path, block_size: int,
     topics: tuple[str, ...], quiet_end: bool, kafka_version: str, json_file: Path | None,
 ) -> int:  # fmt: skip
-    """Make a history of brokers' logs, or of what clients saw, or both.
+    """Make a history of a cluster's logs, or of what its clients saw.
 
     LOG_DIR is a node's log directory (log.dirs), of a node at work or copied.  For producer id blocks name those of all
     controllers, since only a majority says what is committed; for transactions those of all brokers, since every

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 CLUSTERS = {"v2": "kafka_v2", "v1-verified": "kafka_verified", "v1": "kafka_v1"}
 PREDICTED = {"v2": set[str](), "v1-verified": {"txn.P3"}, "v1": {"txn.P3"}}
-"""What late copies break in 400 sequences, at least.  How soon markers are written is chance, and so is what 40 meet."""
+"""What late copies break in 400 sequences; what 40 meet is chance, as is how soon markers are written."""
 NIGHTLY = 10
 
 
