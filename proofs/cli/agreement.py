@@ -13,6 +13,7 @@ from fencepost.properties.agreement import DRIVEN, Agreeing, driven
 from fencepost.properties.catalogue import CatalogueError, find
 
 WIRE = "fencepost.reference_impl.wire"
+LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
 CLIENTS = {
     "raw": f"{WIRE}.over_tcp:over_tcp",
     "librdkafka": f"{WIRE}.librdkafka:librdkafka",
@@ -93,6 +94,8 @@ def agree(
         raise CatalogueError("--implementation says already who is driven; leave out --client and --beside-reference")
     if client and beside_reference and client != "raw":
         raise CatalogueError("--beside-reference compares raw requests; leave out --client")
+    if (library := LIBRARIES.get(client or "")) and find_spec(library) is None:
+        raise CatalogueError(f"--client {client} is not installed: pip install 'fencepost[clients]'")
     target = implementation or (BESIDE if beside_reference else "") or CLIENTS.get(client or "", "")
     target = target or agreeing.implementations[variant]
     # What real clients do by themselves between two requests is not in the model, and by which rules is theirs to say.
