@@ -1,5 +1,6 @@
 """``fencepost agree``: any implementation against the model, or real brokers."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
