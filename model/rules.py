@@ -80,16 +80,45 @@ txn.19 mechanism  A coordinator that takes over rebuilds from the log and sends 
 txn.20 mechanism  Only idle transactional ids expire.
 txn.21 mechanism  Offsets committed in a transaction stay pending until the marker reaches the group's partition.
 txn.22 mechanism  Admin.fenceProducers makes an unknown id known, and leaves it idle under a raised epoch.
-618.4  mechanism  A set of configurations that stands after the latest count record needs a round of fencing.
-618.7  mechanism  The task count record is written only after every fencing succeeded.
-618.6  mechanism  The ids fenced are as many as the latest count record says.
-618.12 mechanism  One id is fenced by InitProducerId without id or epoch at its coordinator, which ends an unfinished transaction first.
-618.13 interface  Admin.fenceProducers gives a producer id and epoch per id, and fails as a whole if one of them fails.
-618.16 mechanism  A task start is abandoned unless the latest count record stands after its set of configurations.
-618.18 mechanism  A task's transactional producer is opened, which fences the previous holder of the id.
-618.19 mechanism  After that the task reads to the end again and gives up if there is a newer set than its own.
-618.24 mechanism  A worker that becomes leader opens a transactional producer, and only the latest leader can write.
-618.43 mechanism  After fencing the leader reads to the end, writes nothing if a newer set exists, and can't regain the right to write in between.
 618.P1 promise    Once a task of one generation polls, no producer of an earlier generation can commit.
 618.P3 promise    Every producer that may be alive is covered by the latest count record, or belongs to the newest set.
+618.P4 promise    After the last reconfiguration and fault, every task of the newest set polls in the end, given that failed tasks are restarted.
+618.1  mechanism  A task count record in the config topic says how many task producers of a connector may be alive.
+618.2  mechanism  Tasks run only if the latest count record stands after the latest committed set of their configurations.
+618.3  mechanism  A set of task configurations takes effect at its commit record; without one it is as if absent.
+618.4  mechanism  A set of configurations that stands after the latest count record needs a round of fencing.
+618.5  claim      Fencing may be skipped without a count record, and when it says 1 and the new set has 1 task.
+618.6  mechanism  The ids fenced are as many as the latest count record says.
+618.7  mechanism  The task count record is written only after every fencing succeeded.
+618.8  mechanism  The leader reads to the end after its writes, and hands out that offset with the assignment (A).
+618.9  claim      Rounds of different connectors run side by side and do not disturb one another.
+618.10 interface  A round is asked for over an internal endpoint, signed with the session key, and served whether or not the feature is on (M, B).
+618.11 interface  A round that failed fails the Connector, until it is restarted (M); it answers 500 and fails the task that asked, with that answer as its trace (B).
+618.12 mechanism  One id is fenced by InitProducerId without id or epoch at its coordinator, which ends an unfinished transaction first.
+618.13 interface  Admin.fenceProducers gives a producer id and epoch per id, and fails as a whole if one of them fails.
+618.14 mechanism  A task start is refused, until the next rebalance, if the worker's view at the assignment's offset has no count after the latest set (A).
+618.15 mechanism  A task that starts asks the leader for a round, and any failure of it ends the start (B).
+618.16 mechanism  A task start is abandoned unless the latest count record stands after its set of configurations.
+618.17 interface  A separate offsets topic is created before the producer is opened; what is tolerated for the worker's own topics is ignored, the rest fails the task (B).
+618.18 mechanism  A task's transactional producer is opened, which fences the previous holder of the id.
+618.19 mechanism  After that the task reads to the end again and gives up if there is a newer set than its own.
+618.20 interface  Only then does it poll; an abandoned start is no failure (M, B), or fails the task (shipped).
+618.21 mechanism  The Connector's owner asks for a round when it starts with unchanged configurations, and after the rebalance that follows a new set (M).
+618.22 claim      Stopping tasks before a rebalance, where a new set waits for its count, is not needed for safety.
+618.23 interface  A task that does not stop within task.shutdown.graceful.timeout.ms is left behind, and runs until it is fenced (M, B).
+618.24 mechanism  A worker that becomes leader opens a transactional producer, and only the latest leader can write.
+618.25 mechanism  Every record that the leader writes is a transaction of its own; shipped, every call is one.
+618.26 claim      Only the latest leader writes, so that a stalled former one cannot put a count after a newer set.
+618.33 boundary   One worker without support breaks the guarantee of the whole cluster.
+618.34 boundary   Whoever writes to the config topic and is not the valid leader breaks the guarantee.
+618.35 claim      No rolling upgrade (M); two of them, and the guarantee starts when the last worker has finished the second (B).
+618.38 rejected   A deletion that writes a tombstone for the count: after fencing it is safe and saves nothing, without fencing it is unsafe.
+618.40 claim      A worker that stalls before it opens its producer, and wakes when another runs its task, does no harm to safety (A, B).
+618.41 claim      Eager and cooperative rebalances both work.
+618.42 mechanism  The count record is written even if nothing needs fencing, with the size of the newest committed set.
+618.43 mechanism  After fencing the leader reads to the end, writes nothing if a newer set exists, and can't regain the right to write in between.
+618.44 mechanism  A task waits, and starts as soon as its worker has read a count after its set, without a rebalance (M).
+618.46 interface  The feature is off by default, and must be on at every worker; shipped, it is disabled, preparing or enabled.
+618.47 interface  Fencing acts as the connector's admin principal, writes to the config topic as the worker's producer principal.
+618.49 boundary   Ids of the form group-connector-number are not injective: connectors whose ids collide fence one another.
 """)
