@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from fencepost.properties.history.transaction_bends import bent_by
+from fencepost.properties.history.bends import bent_by
 from fencepost.properties.history.transaction_events import ABORT, COMMIT
 from fencepost.properties.history.transaction_plants import PLANTS
 from fencepost.properties.history.transaction_story import Story

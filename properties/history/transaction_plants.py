@@ -6,7 +6,7 @@ named too. Producer id 0 of the example is shifted with the history.
 
 from collections.abc import Mapping
 
-from fencepost.properties.history.transaction_bends import Plant, change, drop, put, swap
+from fencepost.properties.history.bends import Plant, change, drop, put, swap
 from fencepost.properties.history.transaction_events import ABORT, COMMIT, Kind, State
 
 _AMID, _MIDDLE, _END = ((Kind.leader_changed, nth) for nth in (0, 4, 5))  # spare events: while transaction 3 is open …

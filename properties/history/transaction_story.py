@@ -12,19 +12,20 @@
 
 from collections import defaultdict
 
-import numpy as np
-from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.history.told import Told
 from fencepost.properties.history.transaction_events import ABORT, COMMIT, TRANSACTIONS, Kind, State
 
 Pair = tuple[int, int]
 
 
-class Story:
+class Story(Told):
     """One transactional id, data partitions 0 … `partitions` - 1 and one offsets partition after them."""
 
+    vocabulary = TRANSACTIONS
+
     def __init__(self, mode: str = "v2", partitions: int = 2) -> None:
+        super().__init__()
         self.mode, self.offsets_partition = mode, partitions
-        self.rows: list[dict[str, int]] = []
         self.pair: Pair = (0, -1)  # as the coordinator knows it
         self.state = State.Empty
         self.added: list[int] = []
@@ -38,15 +39,8 @@ class Story:
         self._sequences: dict[tuple[int, Pair], int] = defaultdict(int)
         self._positions: dict[tuple[int, int], int] = defaultdict(int)
 
-    def emit(self, kind: Kind, **values: int) -> int:
-        """One more event; its step."""
-        self.rows.append({"kind": kind, **values})
-        return len(self.rows) - 1
-
-    def spare(self, count: int = 1) -> None:
-        """Events that mean nothing to any property, to be overwritten."""
-        for _ in range(count):
-            self.emit(Kind.leader_changed, node=0, partition=0)
+    def meaningless(self) -> dict[str, int]:
+        return {"kind": Kind.leader_changed, "node": 0, "partition": 0}
 
     def init(self, client: int) -> None:
         """A new instance starts and initialises; an open transaction is ended for it."""
@@ -179,17 +173,6 @@ class Story:
         """OffsetFetch: the latest committed record of the offsets partition."""
         latest = max(self._committed[self.offsets_partition], default=-1)
         self.emit(Kind.offset_fetched, client=reader, partition=self.offsets_partition, record=latest)
-
-    def columns(self, history: int = 0) -> dict[str, np.ndarray]:
-        """The columns of the history so far."""
-        columns = absent_columns(TRANSACTIONS, len(self.rows))
-        columns["history"][:] = history
-        columns["step"] = np.arange(len(self.rows), dtype=np.int32)
-        columns["time_us"] = np.arange(len(self.rows)) * 100
-        for step, row in enumerate(self.rows):
-            for name, value in row.items():
-                columns[name][step] = value
-        return columns
 
     def _next(self, what: str) -> int:
         self._counts[what] += 1

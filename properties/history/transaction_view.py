@@ -1,8 +1,7 @@
 """What the properties of transactions look at: who sent, decided, logged and read what, ordered once and shared.
 
 A table is indexed by a record's (transaction's, producer id's …) number over all histories of the piece and holds a
-row: the first that sent it, the marker that decided it. The last entry of a table stands for "unknown", so that a
-record which nobody sent needs no case of its own. NEVER, of a row, is later than all, NONE is no row.
+row: the first that sent it, the marker that decided it.
 """
 
 from collections.abc import Mapping
@@ -11,8 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from fencepost.properties.history.grouping import NEVER, NONE, Groups, Numbers, numbered
-from fencepost.properties.history.pieces import Columns, starts_of
+from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.grouping import NEVER, NONE, Groups, numbered
+from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.transaction_events import ABORT, COMMIT, Kind, State
 
 MAX_EPOCH = 32767  # Kafka's: reserved for fencing, so that no client ever gets it
@@ -27,65 +27,19 @@ class Fences:
     txn_id: np.ndarray  # number of the transactional id
 
 
-class TransactionView:
+class TransactionView(EventView):
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories.
 
     `config` is that of the manifest: mode (v2 if it does not say), max_epoch, quiet_end.
     """
 
+    last_kind = max(Kind)
+
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
-        self.columns = columns
+        super().__init__(columns)
         self.is_v2 = config.get("mode", "v2") in ("v2", "mixed")  # what v2 may do, some client of a mixture may
         self.max_epoch = int(config.get("max_epoch", MAX_EPOCH))
         self.quiet_end = bool(config.get("quiet_end"))
-        self.size = len(columns["history"])
-        starts = starts_of(columns["history"])
-        self.place = np.repeat(np.arange(len(starts)), np.diff(starts, append=self.size))
-        self._rows: dict[tuple[Kind, ...], np.ndarray] = {}
-        self._numbers: dict[tuple[str, ...], Numbers] = {}
-
-    def rows_of(self, *kinds: Kind) -> np.ndarray:
-        """Rows of these kinds, ascending."""
-        if kinds not in self._rows:
-            order, starts = self._by_kind
-            chosen = [order[starts[kind] : starts[kind + 1]] for kind in kinds]
-            self._rows[kinds] = chosen[0] if len(chosen) == 1 else np.sort(np.concatenate(chosen))
-        return self._rows[kinds]
-
-    @cached_property
-    def _by_kind(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows by kind, and for each code the place at which its rows start."""
-        order = np.argsort(self.columns["kind"], kind="stable")
-        codes = np.arange(max(Kind) + 2, dtype=np.int16)
-        return order, np.searchsorted(self.columns["kind"][order], codes)
-
-    def at(self, column: str, rows: np.ndarray) -> np.ndarray:
-        """The values of a column at `rows`, as int64."""
-        values: np.ndarray = self.columns[column][rows].astype(np.int64)
-        return values
-
-    def fine(self, *kinds: Kind) -> np.ndarray:
-        """Rows of these kinds without an error, ascending."""
-        rows = self.rows_of(*kinds)
-        fine: np.ndarray = rows[self.columns["error"][rows] == 0]
-        return fine
-
-    def numbers(self, rows: np.ndarray, *values: np.ndarray) -> Numbers:
-        """Numbers of these rows, equal where history and values are; all other rows are unknown."""
-        found, size = numbered(self.place[rows], *values)
-        of = np.full(self.size, size)
-        of[rows] = found
-        return Numbers(of, size)
-
-    def numbers_of(self, *columns: str) -> Numbers:
-        """Numbers of all rows to which these columns apply, equal where history and columns are."""
-        if columns not in self._numbers:
-            applies = self.columns[columns[0]] >= 0
-            for column in columns[1:]:
-                applies &= self.columns[column] >= 0
-            rows = np.flatnonzero(applies)
-            self._numbers[columns] = self.numbers(rows, *(self.at(column, rows) for column in columns))
-        return self._numbers[columns]
 
     # Records and the transactions of their owners, as clients know them.
 

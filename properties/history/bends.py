@@ -6,13 +6,13 @@ leaves an event that means nothing to any property, so that steps stay as they a
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Literal
 
 import numpy as np
-from fencepost.properties.history.transaction_events import Kind
-from fencepost.properties.history.transaction_story import Story
+from fencepost.properties.history.told import Told
 
-Event = tuple[Kind, int]
+Event = tuple[IntEnum, int]
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Plant:
     found: Mapping[str, int]
 
 
-def put(place: Event, kind: Kind, **values: int) -> Edit:
+def put(place: Event, kind: IntEnum, **values: int) -> Edit:
     """Another event in that place."""
     return Edit("put", place, {"kind": kind, **values})
 
 
-def change(kind: Kind, nth: int, **values: int) -> Edit:
+def change(kind: IntEnum, nth: int, **values: int) -> Edit:
     """Columns of an event changed."""
     return Edit("change", (kind, nth), values)
 
@@ -48,19 +48,21 @@ def swap(one: Event, other: Event) -> Edit:
     return Edit("swap", one, {}, other)
 
 
-def drop(kind: Kind, nth: int) -> Edit:
+def drop(kind: IntEnum, nth: int) -> Edit:
     """An event less."""
     return Edit("drop", (kind, nth), {})
 
 
-def bent_by(story: Story, plant: Plant) -> dict[str, np.ndarray]:
+def bent_by(story: Told, plant: Plant) -> dict[str, np.ndarray]:
     """The columns of `story` after the edits of `plant`."""
     columns = story.columns()
     for edit in plant.edits:
         row = _row(story, edit.event)
         if edit.what in ("put", "drop"):
-            for column, value in _meaningless().items():
-                columns[column][row] = value
+            for column in story.vocabulary.columns:
+                columns[column.name][row] = column.absent
+            for name, value in story.meaningless().items():
+                columns[name][row] = value
         if edit.other is not None:
             other = _row(story, edit.other)
             for column, values in columns.items():
@@ -71,12 +73,6 @@ def bent_by(story: Story, plant: Plant) -> dict[str, np.ndarray]:
     return columns
 
 
-def _row(story: Story, event: Event) -> int:
+def _row(story: Told, event: Event) -> int:
     kind, nth = event
     return [step for step, row in enumerate(story.rows) if row["kind"] == kind][nth]
-
-
-def _meaningless() -> dict[str, int]:
-    story = Story()
-    story.spare()
-    return {name: values[0] for name, values in story.columns().items() if name not in ("history", "step", "time_us")}
