@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 Message = tuple[Any, ...]
-"""(number, kind, …), as a protocol's plug says."""
+"""(number, kind, …), as a protocol's plug says: of what waits for the driver to let it happen."""
 
 Event = Any
 """A mapping, or an object with attributes: ``kind`` by name, and the columns that apply to it; -1 is "does not
@@ -98,6 +98,12 @@ def make(system: Any, call: Call) -> Made | None:
     return Made(call, text, result, tuple(system.drain_events()), spelled.message, None, spelled.helper)
 
 
+def waiting(system: Any) -> Sequence[Message]:
+    """What waits for the driver: messages in flight, or threads that are about to do something."""
+    found: Sequence[Message] = system.messages() if hasattr(system, "messages") else system.threads()
+    return found
+
+
 class Watcher(Protocol):
     """Who holds what happens against something."""
 
@@ -125,7 +131,7 @@ class Run:
             self.tried.pop()
             return None
         self.made.append(made)
-        self.watcher.watch(made, self.system.messages())
+        self.watcher.watch(made, waiting(self.system))
         return made
 
 

@@ -1,0 +1,98 @@
+"""Letting a cluster run: until a thread is about to do something, until nothing is under way, or to the end of all
+faults.
+
+Used by the machines and by the programs that they write, which is why it needs nothing but the plug.  Tasks that run
+would go on for ever, so they commit a transaction only where it is said so.
+"""
+
+from typing import Any, NamedTuple
+
+from .plug import AT_WORK, System, Thread
+
+MOST = 1_500
+"""More operations than that without coming to rest, and it counts as going on for ever."""
+WAITS_MS = (1_000, 10_000, 400_000)
+"""Back-offs, a graceful shutdown, and a rebalance that is delayed until a worker may have come back."""
+TRANSACTIONS = 2
+"""So often each task that runs ends a transaction before it is said that all is well."""
+ROUNDS = 4
+FAILED = "FAILED"
+
+
+class Finished(NamedTuple):
+    """What became of it.  ``events``: everything that was shown; ``quiet``: False if something went on and on."""
+
+    quiet: bool
+    events: tuple[Any, ...]
+
+
+def run(
+    system: System, spared: str = "", worker: int = -1, connector: int = -1, task: int = -1, most: int = MOST
+) -> int:
+    """Let every operation happen, oldest first, until there is none left, or none but those ``spared``: such an
+    operation (by this worker, of this connector, of this task) waits.  How many happened?"""
+
+    def waits(thread: Thread) -> bool:
+        return thread[1] in AT_WORK or (
+            thread[1] == spared
+            and all(mine in (-1, its) for mine, its in zip((worker, connector, task), thread[2:], strict=True))
+        )
+
+    for done in range(most):
+        thread = next((t for t in system.threads() if not waits(t)), None)
+        if thread is None:
+            return done
+        system.step(thread[0])
+    return most
+
+
+def work(system: System, worker: int = -1, transactions: int = 1) -> int:
+    """Each task that runs (of this worker) ends so many transactions, and nobody else does anything; how many
+    operations?"""
+    done = 0
+    for number in sorted({t[0] for t in system.threads() if t[1] in AT_WORK and worker in (-1, t[2])}):
+        for _ in range(2 * transactions):
+            if any(t[0] == number and t[1] in AT_WORK for t in system.threads()):
+                system.step(number)
+                done += 1
+    return done
+
+
+def finish(system: System, workers: int, connectors: int, tasks: int) -> Finished:
+    """No faults any more: stalled workers go on, everything happens that can, and what failed is started again.  Every
+    task that runs ends some transactions.  ``tasks``: that a connector has at most."""
+    events: list[Any] = []
+    for worker in range(workers):
+        system.resume(worker)
+    quiet = _rest(system, events)
+    for _ in range(ROUNDS):
+        if not quiet or not sum(_restarted(system, workers, c, tasks) for c in range(connectors)):
+            break
+        quiet = _rest(system, events)
+    return Finished(quiet, tuple(events))
+
+
+def _restarted(system: System, workers: int, connector: int, tasks: int) -> bool:
+    """A user starts again what REST says has failed; was there anything?"""
+    failed = [task for task in range(-1, tasks) if system.status(connector, task)[0] == FAILED]
+    for task in failed:
+        for worker in range(workers):  # until one is up and takes it
+            if (
+                system.restart_connector(worker, connector)
+                if task < 0
+                else system.restart_task(worker, connector, task)
+            ):
+                break
+    return bool(failed)
+
+
+def _rest(system: System, events: list[Any]) -> bool:
+    """Until nothing happens but that tasks run; does that come?"""
+    quiet = run(system) < MOST
+    for ms in WAITS_MS:
+        system.advance(ms)
+        quiet = quiet and run(system) < MOST
+    work(system, transactions=TRANSACTIONS)
+    quiet = quiet and run(system) < MOST
+    events += system.drain_events()
+    return quiet
