@@ -178,16 +178,16 @@ Placed = tuple[int, ConfigRecord]
 
 
 def compacted(log: Iterable[Placed], upto: int | None = None, keep_tombstones: bool = False) -> list[Placed]:
-    """The records (offset, record) that compaction leaves below `upto` (None: everywhere): the last of every key.
+    """The records (offset, record) that compaction leaves: below `upto` (None: everywhere) the last of every key there.
 
     Offsets stay as they were, and so does the order of what is left; a key whose last record is a tombstone is gone,
-    unless tombstones are still retained. What stands from `upto` on counts, but is not touched.
+    unless tombstones are still retained. What stands from `upto` on (the active segment) takes no part. (LogCleaner)
     """
     placed = list(log)
-    last = {record.key: offset for offset, record in placed}
+    end = upto if upto is not None else max((offset for offset, _ in placed), default=0) + 1
+    last = {record.key: offset for offset, record in placed if offset < end}
     return [
         (offset, record)
         for offset, record in placed
-        if (upto is not None and offset >= upto)
-        or (last[record.key] == offset and (record.value is not None or keep_tombstones))
+        if offset >= end or (last[record.key] == offset and (record.value is not None or keep_tombstones))
     ]
