@@ -1,0 +1,105 @@
+"""The four forms of the core: what a start asks for, and which thread of the leader fences.
+
+`A`: one thread of the leader does everything, during the rebalance; a start looks at its worker's own view of the
+topic.  `M`: rounds run beside the leader's thread, which checks before it writes; a start waits until its own view
+shows the record.  `B`: a start asks the leader for a round, then reads to the end.  `shipped`: the leader's answer
+stands for that read.
+"""
+
+from ..language import Set, action, either, require
+from .core import Core, Generation, Instance, Round, Stage, Worker
+
+
+class OwnView(Core):
+    """Starts by what the worker has read, which may be long ago."""
+
+    covered: Set[Generation]  # a count record stands after this set and before the next one
+
+    def record(s, tasks):
+        Core.record(s, tasks)
+        s.covered[s.generation] = True
+
+    def view_shows_count(s, k):
+        """Where the set of this instance was the newest, a count record stood after it."""
+        return either("618.2", s.covered[s.of[k]], any_count=s.counted > 0)
+
+
+class ACore(OwnView):
+    """The leader fences in the rebalance: no other step of its one thread comes between its reading to the end, the
+    fencing and the record.  An instance that may not start waits for the next rebalance, as another one."""
+
+    @action(fair="weak")
+    def check_round(s, w: Worker):
+        """All are fenced.  That nothing was written meanwhile needs no look: this worker was busy, and anybody else
+        would have fenced it from the topic."""
+        require(s.round[w] == Round.FENCING)
+        require(s.all_fenced(w), rule="618.7")
+        s.round[w] = Round.CHECKED
+
+    @action(fair="weak")
+    def check_before(s, k: Instance):
+        """On the view at the assignment's offset."""
+        require(s.stage[k] == Stage.ASSIGNED)
+        require(s.view_shows_count(k), rule="618.14")
+        s.stage[k] = Stage.CHECKED
+
+    def may_claim(s, w):
+        return s.round[w] == Round.NONE
+
+    def thread_is_free(s, w):
+        return s.round[w] == Round.NONE
+
+
+class MCore(OwnView):
+    """The Connector's owner asks for rounds; starts wait for the record."""
+
+    @action(fair="weak")
+    def check_before(s, k: Instance):
+        """As soon as the worker has read the record."""
+        require(s.stage[k] == Stage.ASSIGNED)
+        require(s.view_shows_count(k), rule="618.44")
+        s.stage[k] = Stage.CHECKED
+
+
+class Asking(Core):
+    """Each start asks the leader for a round."""
+
+    def count_stands_last(s):
+        """The latest count record stands after the latest set."""
+        return either("618.2", s.generation <= s.counted, any_count=s.counted > 0)
+
+
+class BCore(Asking):
+    """The answer, then the worker's own reading to the end."""
+
+    answered: Set[Instance]  # the leader answered that the round is over
+
+    @action(fair="weak")
+    def answer(s, k: Instance):
+        """Some leader, which has read to the end, finds the newest set counted.  The answer travels."""
+        require((s.stage[k] == Stage.ASSIGNED) & ~s.answered[k])
+        require(s.count_stands_last(), rule="618.15")
+        s.answered[k] = True
+
+    @action(fair="weak")
+    def check_before(s, k: Instance):
+        """The worker has the answer, and reads to the end itself."""
+        require((s.stage[k] == Stage.ASSIGNED) & s.answered[k])
+        require(s.count_stands_last(), rule="618.16")
+        s.stage[k] = Stage.CHECKED
+        s.answered[k] = False
+
+    def clear(s, k):
+        Core.clear(s, k)
+        s.answered[k] = False
+
+
+class ShippedCore(Asking):
+    """The answer alone; from here on, all that can delay it can delay the start."""
+
+    @action(fair="weak")
+    def answer(s, k: Instance):
+        """Some leader, which has read to the end, finds the newest set counted."""
+        require(s.stage[k] == Stage.ASSIGNED)
+        require(s.count_stands_last(), rule="618.15")
+        s.stage[k] = Stage.CHECKED
