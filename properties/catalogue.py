@@ -158,13 +158,15 @@ def protocols() -> dict[str, ProtocolEntry]:
     """Every protocol by name.  Imported when asked for, since tracing all of them takes a moment."""
     from .id_blocks.catalogue import ID_BLOCKS
     from .kip618_yardstick import YARDSTICK
+    from .task_counts.catalogue_deletion import DELETION
     from .transactions.catalogue import TRANSACTIONS
     from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
     from .transactions.catalogue_reading import READ_COMMITTED
     from .transactions.catalogue_recovery import TRANSACTION_LOG
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
-    entries = (ID_BLOCKS, TRANSACTIONS, IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG, YARDSTICK)
+    transactions = (TRANSACTIONS, IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG)
+    entries = (ID_BLOCKS, *transactions, DELETION, YARDSTICK)
     return {entry.name: entry for entry in entries}
 
 
