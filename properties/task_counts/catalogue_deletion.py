@@ -85,7 +85,7 @@ DELETION = ProtocolEntry(
         ),
     ),
     {
-        "instances": "a task of the former life and one of the present; a third is to either what they are to each other",
+        "instances": "a task of the former life and one of the present; a third is like one of them",
         "tasks": "two, since a single task is shut out by its successor, and hides what was not fenced",
         "sets": "one before the deletion and one after it; the third is counted by what the second left",
         "restarts": "one: the leader reads the topic again, where its memory and the record have to agree",
