@@ -45,7 +45,7 @@ class DeletionProperties(Properties, of=Deletion):
     @witness(of="covered")
     def a_deleted_one_can_commit(s):
         """The connector is gone, and a task of it can commit: the count is all that tells of it."""
-        return ~s.present & exists(Instance, s.can_commit)
+        return ~s.present & exists(Instance, lambda i: s.can_commit(i) & (s.of[i] > 0))
 
     @lemma
     def numbers_are_the_same(s):
