@@ -13,7 +13,11 @@ import pytest
 if TYPE_CHECKING:
     from fencepost.proofs.agreement import AgreementReport
 
-VARIANTS = {"id-blocks": ("kraft", "zookeeper", "bridge"), "transactions": ("v2", "v1", "v1-verified")}
+VARIANTS = {
+    "id-blocks": ("kraft", "zookeeper", "bridge"),
+    "transactions": ("v2", "v1", "v1-verified"),
+    "task-counts": ("shipped", "A", "M", "B"),
+}
 """Per protocol; the first is the default.  Written out, since loading this must be cheap."""
 
 
@@ -39,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fencepost-variant",
         action="append",
         choices=[variant for variants in VARIANTS.values() for variant in variants],
-        help="of the protocol (default: kraft, or v2); may be given again",
+        help="of the protocol (default: kraft, v2 or shipped); may be given again",
     )
     group.addoption("--fencepost-seed", type=int, default=0, help="the same seed drives it the same way (default: 0)")
     group.addoption("--fencepost-examples", type=int, default=100, help="clusters to drive (default: 100)")

@@ -25,6 +25,7 @@ from .driving import Event, Made, Message, Program, Run
 DRIVEN = {
     "id-blocks": "fencepost.properties.id_blocks.agreement:ID_BLOCKS",
     "transactions": "fencepost.properties.transactions.agreement:TRANSACTIONS",
+    "task-counts": "fencepost.properties.task_counts.agreement:TASK_COUNTS",
 }
 """Protocol: where its `Agreeing` object is."""
 

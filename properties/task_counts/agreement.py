@@ -1,0 +1,25 @@
+"""What task counts bring to agreement: the plug, the machines, and the monitor."""
+
+from ..agreement import Agreeing
+from .machine import MACHINES
+from .monitor import Monitor
+from .plug import BLACK_BOX, missing
+from .programs import simpler, smaller
+from .tours import SMALL, WAYS, tour
+
+TASK_COUNTS = Agreeing(
+    protocol="task-counts",
+    says="exactly-once source connectors: who may run",
+    machines=MACHINES,
+    implementations=dict.fromkeys(MACHINES, "fencepost.reference_impl.connect:reference"),
+    plug="fencepost.properties.task_counts.plug",
+    missing=missing,
+    black_box=BLACK_BOX,
+    small=SMALL,
+    tour=tour,
+    monitor=Monitor,
+    smaller=smaller,
+    simpler=simpler,
+    ways=WAYS,
+    composite=frozenset({"run", "work", "finish"}),
+)

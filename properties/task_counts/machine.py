@@ -1,0 +1,163 @@
+"""The machine: Hypothesis drives any Connect cluster through the plug.
+
+Single operations reach anything in time, but the mistakes of this protocol lie eighteen steps deep: so most rules are
+maneuvers of `maneuvers`, which bring a cluster to the brink of something, let somebody be late for it, and go on.  What
+comes of it is not judged here: every call goes to a `Watcher`.  At the end of an example the faults are over.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule
+
+from .maneuvers import Holding, Maneuvers, Story
+
+some = st.integers(0, 5)
+tasks = st.integers(1, 3)
+outcomes = st.sampled_from(("ok", "ok", "failed", "lost"))
+failures = st.sampled_from(("failed", "lost"))
+holding = st.sampled_from((Holding.GONE, Holding.GONE, Holding.STALLED, Holding.SLOW))
+waits_ms = st.sampled_from((1_000, 10_000, 400_000, 4_000_000))
+
+STARTING = ("open_producer", "check_after", "open_producer", "check_before", "ask", "poll", "commit")
+LEADING = ("check_round", "write_count", "fence", "start_round", "write_count", "answer", "write", "claim")
+FAILING = ("fence", "write_count", "check_round", "start_round", "ask", "answer", "open_producer", "check_after",
+           "check_before", "write", "claim", "commit", "assign", "sync", "read")  # fmt: skip
+
+
+def sizes() -> st.SearchStrategy[dict[str, Any]]:
+    """Small clusters."""
+    return st.fixed_dictionaries({
+        "seed": st.just(0),
+        "workers": st.sampled_from((2, 3, 3)),
+        "connectors": st.sampled_from((1, 1, 1, 2)),
+        "max_tasks": st.sampled_from((3, 2)),
+        "protocol": st.sampled_from(("eager", "cooperative")),
+        "preemptive_stop": st.booleans(),
+        "group_id": st.just("connect"),
+    })  # fmt: skip
+
+
+def stories(operations: tuple[str, ...]) -> st.SearchStrategy[Story]:
+    """Somebody is late for one of these operations while sets follow one another."""
+    return st.builds(
+        Story, st.sampled_from(operations), some, holding, st.tuples(tasks, tasks, tasks), st.integers(1, 2),
+        st.integers(1, 6), some,
+    )  # fmt: skip
+
+
+class Machine(Maneuvers):
+    """What every text has."""
+
+    @initialize(size=sizes(), count=tasks)
+    def begin(self, size: dict[str, Any], count: int) -> None:
+        self.start(size)
+        self.configure(0, count)
+        self.go()
+
+    @rule(connector=some, count=tasks, worker=some)
+    def reconfigure(self, connector: int, count: int, worker: int) -> None:
+        self.configure(self.connector(connector), count, worker)
+
+    @rule(connector=some, count=tasks)
+    def reconfigure_and_run(self, connector: int, count: int) -> None:
+        self.configure(self.connector(connector), count)
+        self.go()
+        self.work()
+
+    @rule()
+    def everything_happens(self) -> None:
+        self.go()
+
+    @rule()
+    def everybody_commits(self) -> None:
+        self.work()
+
+    @precondition(lambda self: bool(self.threads()))
+    @rule(number=some, outcome=outcomes, more=st.integers(0, 4))
+    def one_operation(self, number: int, outcome: str, more: int) -> None:
+        threads = self.threads()
+        thread = threads[number % len(threads)]
+        self.step(thread, outcome)
+        self.let(thread[0], more)
+
+    @rule(connector=some, story=stories(STARTING))
+    def late_start(self, connector: int, story: Story) -> None:
+        self.start_late(self.connector(connector), story)
+
+    @rule(connector=some, story=stories(LEADING), reclaims=st.booleans())
+    def late_leader(self, connector: int, story: Story, reclaims: bool) -> None:
+        self.lead_late(self.connector(connector), story, reclaims)
+
+    @rule(connector=some, story=stories(("check_round", "write_count", "fence", "start_round")))
+    def late_round_and_a_zombie(self, connector: int, story: Story) -> None:
+        self.lead_late(self.connector(connector), story, reclaims=False)
+        self.run_on(self.connector(connector), story)
+
+    @rule(connector=some, story=stories(("poll",)))
+    def zombie(self, connector: int, story: Story) -> None:
+        self.run_on(self.connector(connector), story)
+
+    @rule(connector=some, operation=st.sampled_from(FAILING), number=some, outcome=failures, before=st.integers(0, 2),
+          counts=st.tuples(tasks, tasks))  # fmt: skip
+    def failure(
+        self, connector: int, operation: str, number: int, outcome: str, before: int, counts: tuple[int, int]
+    ) -> None:
+        self.fail_at(self.connector(connector), operation, number, outcome, before, counts)
+
+    @rule(worker=some, returns=st.booleans())
+    def crash(self, worker: int, returns: bool) -> None:
+        worker = self.worker(worker)
+        self.call("crash", worker=worker)
+        self.call("expire", worker=worker)
+        if returns:
+            self.call("restart_worker", worker=worker)
+        self.go()
+
+    @rule(connector=some, count=tasks, story=stories(("poll",)), late=st.booleans())
+    def delete_and_create(self, connector: int, count: int, story: Story, late: bool) -> None:
+        self.recreate(self.connector(connector), count, story, late)
+
+    @rule(ms=waits_ms)
+    def wait(self, ms: int) -> None:
+        self.call("advance", value=ms)
+
+    @rule()
+    def compact(self) -> None:
+        self.call("compact")
+
+    @rule(connector=some, task=st.integers(0, 2))
+    def restart_task(self, connector: int, task: int) -> None:
+        self.call("restart_task", worker=self.worker(0), connector=self.connector(connector), task=task)
+
+
+class TextA(Machine):
+    """The leader fences during the rebalance."""
+
+    mode = "A"
+
+
+class TextM(Machine):
+    """The Connector's owner asks for the round."""
+
+    mode = "M"
+
+
+class TextB(Machine):
+    """Each task's start asks for a round."""
+
+    mode = "B"
+
+
+class Shipped(Machine):
+    """Kafka 3.3 and later."""
+
+    mode = "shipped"
+
+    @rule(connector=some)
+    def stop_connector(self, connector: int) -> None:
+        self.call("stop_connector", worker=self.worker(0), connector=self.connector(connector))
+
+
+MACHINES: Mapping[str, type[Machine]] = {"shipped": Shipped, "A": TextA, "M": TextM, "B": TextB}

@@ -1,0 +1,140 @@
+"""Maneuvers: to the brink of something, somebody is late for it, the others go on, and the late one acts."""
+
+from enum import Enum
+from typing import NamedTuple
+
+from .driver import Driver
+from .plug import Thread
+
+
+class Holding(Enum):
+    """How somebody comes to be late: its process pauses, and its group goes on without it, or waits for it; or its
+    process goes on, and just this operation takes long."""
+
+    GONE = "gone"
+    STALLED = "stalled"
+    SLOW = "slow"
+
+
+class Story(NamedTuple):
+    """Who is late, for what, and what happens meanwhile.  ``counts``: tasks of the sets that follow one another;
+    ``sets``: how many are committed meanwhile; ``acts``: operations of the late one, alone, when it is back."""
+
+    operation: str
+    number: int
+    holding: Holding
+    counts: tuple[int, int, int]
+    sets: int
+    acts: int
+    worker: int
+
+
+class Maneuvers(Driver):
+    """What rules consist of."""
+
+    def start_late(self, connector: int, story: Story) -> None:
+        """A task's start is late for the next operation of its own, while sets follow one another."""
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink(story.operation, connector, story.number)
+        if late is None:
+            return
+        self.hold(late, story.holding)
+        self.reconfigure_meanwhile(connector, story, late)
+        self.act_late(late, story)
+
+    def lead_late(self, connector: int, story: Story, reclaims: bool) -> None:
+        """A leader is late with a round, or a write, while another one leads and sets follow one another; ``reclaims``:
+        it leads again before it is done."""
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink(story.operation, connector if story.operation != "claim" else -1, story.number)
+        if late is None:
+            return
+        self.hold(late, story.holding)
+        self.reconfigure_meanwhile(connector, story, late)
+        if reclaims:
+            self.call("expire", worker=self.worker(story.number, late[2]))
+            self.back(late[2])
+            self.go_but(late)
+        self.act_late(late, story)
+
+    def run_on(self, connector: int, story: Story) -> None:
+        """A worker stands still with tasks that run, and goes on when newer ones do."""
+        self.go()
+        at_work = sorted({t[2] for t in self.threads() if t[1] in ("poll", "commit") and t[3] == connector})
+        if not at_work:
+            return
+        worker = at_work[story.number % len(at_work)]
+        self.leave(worker, patient=story.holding is Holding.STALLED)
+        for count in story.counts[: story.sets]:
+            self.wait_for_the_group()
+            self.configure(connector, count, story.worker, other_than=worker)
+            self.go()
+        self.work()
+        self.back(worker)
+        self.work(worker)
+        self.go()
+
+    def fail_at(
+        self, connector: int, operation: str, number: int, outcome: str, before: int, counts: tuple[int, int]
+    ) -> None:
+        """An operation fails, perhaps not the first of its kind, and a user starts again what failed of it."""
+        self.configure(connector, counts[0])
+        for _ in range(before):
+            late = self.brink(operation, -1, number)
+            if late is None:
+                break
+            self.step(late)
+        late = self.brink(operation, -1, number)
+        if late is not None:
+            self.step(late, outcome)
+        self.go()
+        for task in range(counts[0]):
+            self.call("restart_task", worker=self.worker(0), connector=connector, task=task)
+        self.go()
+        self.work()
+
+    def recreate(self, connector: int, count: int, story: Story, late: bool) -> None:
+        """A connector is deleted, perhaps while one of its workers stands still, and created again."""
+        self.go()
+        at_work = sorted({t[2] for t in self.threads() if t[1] in ("poll", "commit") and t[3] == connector})
+        worker = at_work[story.number % len(at_work)] if at_work else -1
+        if late and worker >= 0:
+            self.leave(worker)
+            self.wait_for_the_group()
+        self.call("delete", worker=self.worker(0, worker), connector=connector)
+        self.go()
+        self.configure(connector, count, other_than=worker)
+        self.go()
+        self.work()
+        if late and worker >= 0:
+            self.back(worker)
+            self.work(worker)
+            self.go()
+
+    def hold(self, late: Thread, holding: Holding) -> None:
+        if holding is not Holding.SLOW:
+            self.leave(late[2], patient=holding is Holding.STALLED)
+
+    def reconfigure_meanwhile(self, connector: int, story: Story, late: Thread) -> None:
+        held = story.holding is not Holding.SLOW
+        for count in story.counts[1 : 1 + story.sets]:
+            self.go_but(late)
+            if story.holding is Holding.GONE:
+                self.call("advance", value=400_000)
+                self.go_but(late)
+            self.configure(connector, count, story.worker, other_than=late[2] if held else -1)
+            self.go_but(late)
+        self.work(-1)
+
+    def go_but(self, late: Thread) -> None:
+        """Everything happens, but for this."""
+        _, operation, worker, connector, task = late
+        self.call("run", operation=operation, worker=worker, connector=connector, task=task)
+
+    def act_late(self, late: Thread, story: Story) -> None:
+        """It is back, and does something before anybody else does."""
+        if story.holding is not Holding.SLOW:
+            self.back(late[2])
+        self.let(late[0], story.acts)
+        self.go()
+        self.work()
