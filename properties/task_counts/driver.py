@@ -117,9 +117,12 @@ class Driver(RuleBasedStateMachine):
         self.call("work", worker=worker)
 
     def configure(self, connector: int, tasks: int, worker: int = 0, other_than: int = -1) -> None:
-        """A user asks for so many tasks, or one fewer or more if there are so many already."""
-        tasks = 1 + (tasks - 1) % self.size[2]
-        self.call("configure", worker=self.worker(worker, other_than), connector=connector, value=tasks)
+        """A user asks for so many tasks: one worker after the other, as long as it is refused."""
+        asked = range(worker, worker + self.size[0])
+        for one in dict.fromkeys(self.worker(number, other_than) for number in asked):
+            made = self.call("configure", worker=one, connector=connector, value=1 + (tasks - 1) % self.size[2])
+            if made is not None and made.result:
+                return
 
     def brink(self, operation: str, connector: int, number: int, worker: int = -1) -> Thread | None:
         """Everything happens until somebody is about to do this for a connector; that thread, if it comes to it."""

@@ -58,7 +58,8 @@ class Monitor:
             at_work = {i.task for i in self.seen.running(connector) if i.set == topic.newest}
             for task in sorted(set(range(topic.size)) - at_work):
                 words = f"task {task} of connector {connector} never polls, though all faults are over"
-                yield Broken("618.P4", words)
+                check = "" if (connector, task) in finished.at_work else f"({connector}, {task}) in result.at_work"
+                yield Broken("618.P4", words, check=check)
 
     def _judge(self, broken: Broken) -> None:
         if self.only is not None and broken.rule not in self.only:

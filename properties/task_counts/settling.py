@@ -11,8 +11,10 @@ from .plug import AT_WORK, System, Thread
 
 MOST = 1_500
 """More operations than that without coming to rest, and it counts as going on for ever."""
+RETRY_MS, RETRIES = 150, 3
+"""A back-off is 250 ms; a task that has to stop is given much longer."""
 WAITS_MS = (1_000, 10_000, 400_000)
-"""Back-offs, a graceful shutdown, and a rebalance that is delayed until a worker may have come back."""
+"""A back-off, a graceful shutdown, and a rebalance that is delayed until a worker may have come back."""
 TRANSACTIONS = 2
 """So often each task that runs ends a transaction before it is said that all is well."""
 ROUNDS = 4
@@ -20,17 +22,19 @@ FAILED = "FAILED"
 
 
 class Finished(NamedTuple):
-    """What became of it.  ``events``: everything that was shown; ``quiet``: False if something went on and on."""
+    """What became of it.  ``at_work``: (connector, task) of those that poll; ``events``: everything that was shown;
+    ``quiet``: False if something went on and on."""
 
     quiet: bool
+    at_work: frozenset[tuple[int, int]]
     events: tuple[Any, ...]
 
 
 def run(
     system: System, spared: str = "", worker: int = -1, connector: int = -1, task: int = -1, most: int = MOST
 ) -> int:
-    """Let every operation happen, oldest first, until there is none left, or none but those ``spared``: such an
-    operation (by this worker, of this connector, of this task) waits.  How many happened?"""
+    """Let every operation happen, oldest first, and back-offs pass, until there is none left, or none but those
+    ``spared``: such an operation (by this worker, of this connector, of this task) waits.  How many happened?"""
 
     def waits(thread: Thread) -> bool:
         return thread[1] in AT_WORK or (
@@ -38,12 +42,16 @@ def run(
             and all(mine in (-1, its) for mine, its in zip((worker, connector, task), thread[2:], strict=True))
         )
 
-    for done in range(most):
+    done = idle = 0
+    while done < most and idle <= RETRIES:
         thread = next((t for t in system.threads() if not waits(t)), None)
         if thread is None:
-            return done
-        system.step(thread[0])
-    return most
+            idle += 1
+            system.advance(RETRY_MS)
+        else:
+            done, idle = done + 1, 0
+            system.step(thread[0])
+    return done
 
 
 def work(system: System, worker: int = -1, transactions: int = 1) -> int:
@@ -69,7 +77,7 @@ def finish(system: System, workers: int, connectors: int, tasks: int) -> Finishe
         if not quiet or not sum(_restarted(system, workers, c, tasks) for c in range(connectors)):
             break
         quiet = _rest(system, events)
-    return Finished(quiet, tuple(events))
+    return Finished(quiet, frozenset(t[3:] for t in system.threads() if t[1] in AT_WORK), tuple(events))
 
 
 def _restarted(system: System, workers: int, connector: int, tasks: int) -> bool:

@@ -166,8 +166,7 @@ class Toy:
 
     def _write(self, worker, connector, *records):
         if worker.epoch != self.topic_epoch:
-            worker.leads = False
-            return False
+            return False  # and the herder claims the topic back, if it still leads
         for kind, value in records:
             offset = len(self.log)
             self.log.append((kind, connector, value))
