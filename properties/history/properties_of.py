@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from fencepost.properties.history import id_blocks, transactions
+from fencepost.properties.history import id_blocks, task_counts, transactions
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.protocols import VOCABULARIES
 from fencepost.properties.history.vocabulary import Vocabulary
 
-_MODULES: Mapping[str, ModuleType] = {"id-blocks": id_blocks, "transactions": transactions}
+_MODULES: Mapping[str, ModuleType] = {
+    "id-blocks": id_blocks,
+    "transactions": transactions,
+    "task-counts": task_counts,
+}
 
 
 @dataclass(frozen=True)
