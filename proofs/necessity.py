@@ -98,7 +98,7 @@ def _mechanisms(entry: ProtocolEntry, rule: str | None) -> Iterator[tuple[Varian
         parts = [v for v in main if v is not variant and issubclass(variant.properties.protocol, v.properties.protocol)]
         inherited = {(m.rule, m.name) for v in parts for m in mutations(v.properties.protocol.spec)}
         for mutant in mutations(variant.properties.protocol.spec):
-            asked = RULES[mutant.rule].kind == "mechanism" and rule in (None, mutant.rule)
+            asked = RULES[mutant.rule].kind in ("mechanism", "claim") and rule in (None, mutant.rule)
             asked = asked and (variant.judged is None or mutant.rule in variant.judged)
             if asked and (mutant.rule, mutant.name) not in inherited:
                 yield variant, mutant

@@ -158,6 +158,7 @@ def protocols() -> dict[str, ProtocolEntry]:
     """Every protocol by name.  Imported when asked for, since tracing all of them takes a moment."""
     from .id_blocks.catalogue import ID_BLOCKS
     from .kip618_yardstick import YARDSTICK
+    from .task_counts.catalogue import TASK_COUNTS
     from .task_counts.catalogue_deletion import DELETION
     from .transactions.catalogue import TRANSACTIONS
     from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
@@ -166,7 +167,7 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
     transactions = (TRANSACTIONS, IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG)
-    entries = (ID_BLOCKS, *transactions, DELETION, YARDSTICK)
+    entries = (ID_BLOCKS, *transactions, TASK_COUNTS, DELETION, YARDSTICK)
     return {entry.name: entry for entry in entries}
 
 

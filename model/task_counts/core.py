@@ -106,7 +106,8 @@ class Core(Protocol):
     @action
     def reconfigure(s, w: Worker, n: Count, g: Generation):
         """The leader commits a new set, perhaps an empty one."""
-        require(s.leads[w] & s.thread_is_free(w) & s.may_write(w))
+        require(s.leads[w] & s.may_write(w))
+        require(s.thread_is_free(w), rule="618.43")
         require(s.generation < g)
         limit(g <= s.generation + 1)
         s.generation = g
@@ -124,7 +125,7 @@ class Core(Protocol):
         require(s.leads[w] & (s.round[w] == Round.NONE))
         require(s.counted < s.generation, rule="618.4")
         skipped, ids = s.needs_no_fencing(), s.ids_to_fence()
-        s.round[w] = when(skipped, Round.CHECKED, Round.FENCING)
+        s.round[w] = when(skipped, either("618.42", Round.CHECKED, only_after_fencing=Round.NONE), Round.FENCING)
         s.fencing[w] = s.generation
         s.new[w] = s.size
         with rule("618.6"):
@@ -134,7 +135,7 @@ class Core(Protocol):
         """No count record yet; or one task before and one now, which has the id of the former and shuts it out."""
         single = (s.count == 1) & (s.size == 1)
         return (s.counted == 0) | either(
-            "618.4",
+            "618.5",
             single,
             new_is_one=s.size == 1,
             old_is_one=s.count == 1,
@@ -175,8 +176,9 @@ class Core(Protocol):
 
     def record(s, tasks):
         """A count record comes to stand after the newest set."""
-        s.count = tasks
         s.counted = s.generation
+        with rule("618.1"):
+            s.count = tasks
 
     @action(fair="weak")
     def write_refused(s, w: Worker):
@@ -209,14 +211,17 @@ class Core(Protocol):
         s.of[k] = g
         s.task[k] = i
 
+    def let_through(s, k):
+        """A round for its set, or for a newer one, is over."""
+        require(either("618.19", True, before_the_producer=s.generation == s.of[k]))
+        s.stage[k] = Stage.CHECKED
+
     @action(fair="weak")
     def open_producer(s, k: Instance):
         """The new producer's epoch shuts out every earlier holder of the id."""
         require(s.stage[k] == Stage.CHECKED)
-        require(either("618.19", True, before_the_producer=s.generation == s.of[k]))
         s.stage[k] = Stage.PRODUCER
-        with rule("618.18"):
-            s.live = each(lambda j: (j == k) | (s.live[j] & s.others_stay(j, k)))
+        s.live = each(lambda j: (j == k) | (s.live[j] & s.others_stay(j, k)))
 
     def others_stay(s, j, k):
         return either("618.18", s.task[j] != s.task[k], fences_nobody=True)

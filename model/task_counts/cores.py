@@ -21,7 +21,7 @@ class OwnView(Core):
 
     def view_shows_count(s, k):
         """Where the set of this instance was the newest, a count record stood after it."""
-        return either("618.2", s.covered[s.of[k]], any_count=s.counted > 0)
+        return either("618.2", s.covered[s.of[k]], any_count=s.counted > 0, never_looked=True)
 
 
 class ACore(OwnView):
@@ -41,7 +41,7 @@ class ACore(OwnView):
         """On the view at the assignment's offset."""
         require(s.stage[k] == Stage.ASSIGNED)
         require(s.view_shows_count(k), rule="618.14")
-        s.stage[k] = Stage.CHECKED
+        s.let_through(k)
 
     def may_claim(s, w):
         return s.round[w] == Round.NONE
@@ -58,7 +58,7 @@ class MCore(OwnView):
         """As soon as the worker has read the record."""
         require(s.stage[k] == Stage.ASSIGNED)
         require(s.view_shows_count(k), rule="618.44")
-        s.stage[k] = Stage.CHECKED
+        s.let_through(k)
 
 
 class Asking(Core):
@@ -66,7 +66,7 @@ class Asking(Core):
 
     def count_stands_last(s):
         """The latest count record stands after the latest set."""
-        return either("618.2", s.generation <= s.counted, any_count=s.counted > 0)
+        return either("618.2", s.generation <= s.counted, any_count=s.counted > 0, never_looked=True)
 
 
 class BCore(Asking):
@@ -86,7 +86,7 @@ class BCore(Asking):
         """The worker has the answer, and reads to the end itself."""
         require((s.stage[k] == Stage.ASSIGNED) & s.answered[k])
         require(s.count_stands_last(), rule="618.16")
-        s.stage[k] = Stage.CHECKED
+        s.let_through(k)
         s.answered[k] = False
 
     def clear(s, k):
@@ -102,4 +102,4 @@ class ShippedCore(Asking):
         """Some leader, which has read to the end, finds the newest set counted."""
         require(s.stage[k] == Stage.ASSIGNED)
         require(s.count_stands_last(), rule="618.15")
-        s.stage[k] = Stage.CHECKED
+        s.let_through(k)

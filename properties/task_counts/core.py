@@ -44,9 +44,9 @@ class CoreLemmas(Promises):
         )
 
     @lemma
-    def count_is_the_size(s):
-        """A count after the newest set is as large as it."""
-        return implies((s.counted == s.generation) & (0 < s.counted), s.count == s.size)
+    def count_covers_the_set(s):
+        """A count after the newest set says at least as many tasks as it has."""
+        return implies((s.counted == s.generation) & (0 < s.counted), s.size <= s.count)
 
     @lemma
     def first_count_first(s):
@@ -65,9 +65,7 @@ class CoreLemmas(Promises):
             Worker,
             lambda w: implies(
                 s.round[w] != Round.NONE,
-                (0 < s.fencing[w])
-                & (s.fencing[w] <= s.generation)
-                & implies(s.fencing[w] == s.generation, s.new[w] == s.size),
+                (s.fencing[w] <= s.generation) & implies(s.fencing[w] == s.generation, s.new[w] == s.size),
             ),
         )
 
