@@ -1,0 +1,48 @@
+"""Leaders, true and former: the transactional producer of the newest one shuts out all others (618.24).
+
+Epochs on the config topic are reduced to who holds the newest, `owner`.
+"""
+
+from ..language import Bool, Map, Option, action, append, either, length, require
+from .core import Round, Task, Worker
+from .topic import Topic
+
+
+class Leadership(Topic):
+    """Who writes to the config topic."""
+
+    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
+    leads: Map[Worker, Bool]  # believes to be the leader, perhaps wrongly
+    round: Map[Worker, Round]
+
+    def may_write(s, w):
+        return either("618.24", s.owner == w, anyone=True)
+
+    @action
+    def elect(s, w: Worker):
+        """A worker becomes leader, or a leader claims the topic back; its one thread cannot do so between check and
+        write."""
+        require(s.owner != w)
+        require(either("618.43", s.round[w] != Round.CHECKED, reclaims_in_between=True))
+        s.owner = w
+        s.leads[w] = True
+
+    @action(fair="weak")
+    def depose(s, w: Worker):
+        """A former leader learns that it is none."""
+        require(s.leads[w] & (s.owner != w))
+        s.leads[w] = False
+        s.end_round(w)
+
+    @action
+    def reconfigure(s, w: Worker, n: Task):
+        """The leader publishes a new set of n + 1 task configurations, for itself or for a follower that asked it
+        to."""
+        require(either("618.34", s.leads[w] & s.may_write(w), anybody=s.round[w] != Round.CHECKED))
+        require(s.round[w] != Round.CHECKED)
+        s.read[w] = length(s.log) + 1
+        append(s.log, n)
+
+    def end_round(s, w):
+        """Whatever round the worker has under way is over."""
+        s.round[w] = Round.NONE

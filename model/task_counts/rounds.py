@@ -1,0 +1,92 @@
+"""A leader's round: fence as many ids as the latest count says, look again, write the count of the new set.
+
+The ids are fenced one after another from the highest; nothing depends on their order.
+"""
+
+from ..language import Map, Set, action, append, each, either, length, require, rule, when
+from .core import Count, Instance, Round, Task, Worker
+from .leadership import Leadership
+from .topic import Position
+
+
+class Rounds(Leadership):
+    """One round at a time for each worker that believes itself the leader."""
+
+    fencing: Map[Worker, Position]  # the generation for which the round is
+    left: Map[Worker, Count]  # task ids below this one are still to be fenced
+    task: Map[Instance, Task]
+    live: Set[Instance]  # its producer was opened, and nobody has fenced it since
+
+    def end_round(s, w):
+        s.round[w] = Round.NONE
+        s.fencing[w] = 0
+        s.left[w] = 0
+
+    @action(fair="weak")
+    def start_round(s, w: Worker):
+        """The leader reads to the end; a set after the latest count needs a round."""
+        newest, counted = s.latest_set(), s.latest_count()
+        require(s.leads[w] & (s.round[w] == Round.NONE))
+        require(counted < newest, rule="618.4")
+        left = s.to_fence(s.size(newest))
+        s.read[w] = length(s.log)
+        s.fencing[w] = newest
+        s.round[w] = when(left == 0, Round.CHECKED, Round.FENCING)
+        s.left[w] = left
+
+    def to_fence(s, new):
+        """As many ids as the latest count says; none for a first set, or where one task takes the place of one."""
+        old = s.count()
+        spared = either(
+            "618.5", (old == 0) | ((old == 1) & (new == 1)),
+            the_new_is_one=(old == 0) | (new == 1), the_old_is_one=old <= 1, they_are_equal=(old == 0) | (old == new),
+        )  # fmt: skip
+        ids = either("618.6", old, as_many_as_the_new_set=new, one_less=old - 1)
+        return when(spared, 0, either("618.7", ids, none_at_all=0))
+
+    @action(fair="weak")
+    def fence(s, w: Worker):
+        """The coordinator raises the epoch of one transactional id; who held it can't commit any more (618.12)."""
+        require((s.round[w] == Round.FENCING) & (s.left[w] > 0))
+        with rule("618.12"):
+            s.live = each(lambda k: s.live[k] & (s.task[k] + 1 != s.left[w]))
+        s.left[w] = s.left[w] - 1
+
+    @action(fair="weak")
+    def check_round(s, w: Worker):
+        """All are fenced: the leader reads to the end, and gives up if there is a newer set."""
+        require(s.round[w] == Round.FENCING)
+        require(s.left[w] == 0, rule="618.7")
+        newest = either(
+            "618.43", s.latest_set() == s.fencing[w],
+            generations_not_compared=True, by_what_it_has_read=s.latest_set(s.read[w]) == s.fencing[w],
+        )  # fmt: skip
+        s.read[w] = length(s.log)
+        s.round[w] = when(newest, Round.CHECKED, Round.NONE)
+        s.fencing[w] = when(newest, s.fencing[w], 0)
+        s.left[w] = 0
+        s.tell(w, newest, False)
+
+    @action(fair="weak")
+    def write_count(s, w: Worker):
+        """The count of the set that the round was for."""
+        require((s.round[w] == Round.CHECKED) & s.may_write(w))
+        old = s.count()
+        new = s.size(s.fencing[w])
+        count = either("618.42", new, of_the_set_before=when(old == 0, new, old))
+        s.read[w] = length(s.log) + 1
+        append(s.log, s.tasks + count - 1)
+        s.round[w] = Round.NONE
+        s.fencing[w] = 0
+        s.tell(w, False, True)
+
+    @action(fair="weak")
+    def write_refused(s, w: Worker):
+        """Another worker's producer has a newer epoch on the topic."""
+        require((s.round[w] == Round.CHECKED) & ~s.may_write(w))
+        s.round[w] = Round.NONE
+        s.fencing[w] = 0
+        s.tell(w, False, False)
+
+    def tell(s, w, goes_on, done):
+        """What comes of a round, for those who asked for it."""

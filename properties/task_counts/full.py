@@ -1,0 +1,120 @@
+"""What the full models promise of who may run, and how they map onto the cores.
+
+`Promises` speaks of a protocol whose newest set, count and instances are told by helpers of one name in all variants.
+"""
+
+from fencepost.model.language import Properties, at, each, exists, forall, implies, length, promise, refinement, witness
+from fencepost.model.task_counts.core import Instance, Stage, Worker
+from fencepost.model.task_counts.cores import ShippedCore
+from fencepost.model.task_counts.full import Full
+from fencepost.model.task_counts.topic import Position
+
+
+def of_the_core(s):
+    """The core's variables that the topic tells, and those of rounds."""
+    return dict(
+        generation=s.latest_set(),
+        size=s.size_of(s.latest_set()),
+        counted=s.latest_set(s.latest_count()),
+        count=s.count(),
+        fencing=each(lambda w: s.fencing[w]),
+        new=each(lambda w: s.size_of(s.fencing[w])),
+        left=each(lambda w, i: i < s.left[w]),
+        of=each(lambda k: s.of[k]),
+        polled=s.polled,
+    )
+
+
+class FullPromises(Properties):
+    """Of one connector, whose topic is a log."""
+
+    @promise(rule="618.P1")
+    def no_zombie(s):
+        """Once a task of one generation polls, no task of an earlier generation can commit."""
+        return forall(Instance, lambda k: implies(s.can_commit(k), s.polled <= s.of[k]))
+
+    @promise(rule="618.P3")
+    def all_covered(s):
+        """Whoever can commit is of the newest set, or has a task id that the next round fences."""
+        return forall(
+            Instance, lambda k: implies(s.can_commit(k), (s.of[k] == s.latest_set()) | (s.task[k] < s.count()))
+        )
+
+    @witness(of="no_zombie")
+    def a_zombie_shut_out(s):
+        """A task of an earlier set still runs, unable to commit, beside one that can."""
+        return exists(
+            Instance,
+            Instance,
+            lambda j, k: (s.stage[j] == Stage.RUNNING) & ~s.live[j] & s.can_commit(k) & (s.of[j] < s.of[k]),
+        )
+
+    @witness(of="no_zombie")
+    def woken_up_late(s):
+        """A stalled start of an earlier set opens its producer at last, and fences a task that polls (618.40)."""
+        return exists(
+            Instance,
+            Instance,
+            lambda j, k: (s.stage[j] == Stage.PRODUCER) & s.live[j] & (s.of[j] < s.of[k]) & (s.task[j] == s.task[k])
+            & (s.stage[k] == Stage.RUNNING) & ~s.live[k] & (s.of[k] == s.latest_set()),
+        )  # fmt: skip
+
+    @witness(of="no_zombie")
+    def one_task_twice(s):
+        """Two workers poll for the same task of the same set at once; one of them is fenced (KAFKA-9184)."""
+        return exists(
+            Instance, Instance,
+            lambda j, k: (j != k) & (s.stage[j] == Stage.RUNNING) & (s.stage[k] == Stage.RUNNING)
+            & (s.task[j] == s.task[k]) & (s.of[j] == s.of[k]) & (s.worker[j] != s.worker[k]),
+        )  # fmt: skip
+
+    @witness(of="all_covered")
+    def an_earlier_task_left(s):
+        """There is a newer set, and a task of an earlier one can still commit."""
+        return exists(Instance, lambda k: s.can_commit(k) & (s.of[k] < s.latest_set()))
+
+
+class GrainPromises(FullPromises, of=Full):
+    """The yardstick's, and the core's."""
+
+    @promise(rule="618.P1")
+    def one_generation(s):
+        """All tasks that are able to commit are of one generation, as the yardstick says it."""
+        return forall(Instance, Instance, lambda j, k: implies(s.can_commit(j) & s.can_commit(k), s.of[j] == s.of[k]))
+
+    @promise(rule="618.P3")
+    def counts_match(s):
+        """Each count is of the set that it stands after, as the yardstick says it."""
+
+        def matches(p):
+            newest = s.latest_set(p)
+            return implies(
+                (p <= length(s.log)) & (at(s.log, p) >= s.tasks), (newest > 0) & (s.size(newest) == s.size(p))
+            )
+
+        return forall(Position, matches)
+
+    @witness(of="one_generation")
+    def two_of_one_set(s):
+        """Two tasks of one set can commit."""
+        return exists(Instance, Instance, lambda j, k: (j != k) & s.can_commit(j) & s.can_commit(k))
+
+    @witness(of="counts_match")
+    def a_second_count(s):
+        """Two counts stand in the topic, each after a set of its own."""
+        return exists(
+            Position,
+            Position,
+            lambda j, k: (j < k) & (k <= length(s.log)) & (at(s.log, j) >= s.tasks) & (at(s.log, k) >= s.tasks),
+        )
+
+    @refinement(
+        of=ShippedCore,
+        actions={"poll": (), "check_before": ("answer", "stop"), "write_refused": ("write_refused",)},
+    )
+    def does_as_the_core(s):
+        """What the topic says is the core's state; the answer of a leader is the end of waiting."""
+        return of_the_core(s)
+
+
+__all__ = ["FullPromises", "GrainPromises", "Worker", "of_the_core"]
