@@ -160,6 +160,7 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .kip618_yardstick import YARDSTICK
     from .task_counts.catalogue import TASK_COUNTS
     from .task_counts.catalogue_deletion import DELETION
+    from .task_counts.catalogue_upgrades import UPGRADES
     from .transactions.catalogue import TRANSACTIONS
     from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
     from .transactions.catalogue_reading import READ_COMMITTED
@@ -167,7 +168,7 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
     transactions = (TRANSACTIONS, IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG)
-    entries = (ID_BLOCKS, *transactions, TASK_COUNTS, DELETION, YARDSTICK)
+    entries = (ID_BLOCKS, *transactions, TASK_COUNTS, DELETION, UPGRADES, YARDSTICK)
     return {entry.name: entry for entry in entries}
 
 
