@@ -1,6 +1,7 @@
-"""What task counts bring to agreement: the plug, the machines, and the monitor."""
+"""What task counts bring to agreement: the plug, the machines, the monitor, and the core of each text."""
 
 from ..agreement import Agreeing
+from .followed import follow
 from .machine import MACHINES
 from .monitor import Monitor
 from .plug import BLACK_BOX, missing
@@ -21,5 +22,6 @@ TASK_COUNTS = Agreeing(
     smaller=smaller,
     simpler=simpler,
     ways=WAYS,
+    follow=follow,
     composite=frozenset({"run", "work", "finish"}),
 )

@@ -1,8 +1,10 @@
-"""A Connect cluster written for these tests alone: it shows the black box and no more, and has two mistakes to choose
+"""A Connect cluster written for these tests alone: it shows the black box, or everything, and has mistakes to choose
 from.  Group membership is simple: whoever leads gives the tasks of the newest set away, one after another."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+
+from fencepost.properties.task_counts.plug import BLACK_BOX
 
 
 @dataclass
@@ -14,14 +16,16 @@ class Worker:
     epoch: int = -1  # of the leader's producer, as this worker knows it
     busy: int = 0  # rounds between check and count: one thread is for both that and new sets
     asked: list = field(default_factory=list)
+    rounds: dict = field(default_factory=dict)  # connector: who waits for the round under way
     mine: dict = field(default_factory=dict)  # (connector, task): instance number
 
 
 class Toy:
-    """``check_after``: the second look, after the producer is opened; ``of_new``: fences as many as the new set has."""
+    """``check_after``: the second look, after the producer is opened; ``of_new``: fences as many as the new set has;
+    ``all_shown``: more than the black box."""
 
-    def __init__(self, config, check_after=True, of_new=False):
-        self.check_after, self.of_new = check_after, of_new
+    def __init__(self, config, check_after=True, of_new=False, all_shown=False):
+        self.check_after, self.of_new, self.all_shown = check_after, of_new, all_shown
         self.events, self.running, self.stalled, self.log = [], {}, set(), []
         self.members, self.generation, self.started, self.instances = set(), 0, 0, 0
         self.epochs, self.topic_epoch, self.failed, self.dead = {}, 0, set(), set()
@@ -140,7 +144,8 @@ class Toy:
                     self._go_on(number)
 
     def _show(self, kind, **columns):
-        self.events.append({"kind": kind, **columns})
+        if self.all_shown or kind in BLACK_BOX:
+            self.events.append({"kind": kind, **columns})
 
     def _failed(self, number):
         return number in self.running and self.running[number].outcome == "failed"
@@ -196,6 +201,7 @@ class Toy:
                     continue
                 self.topic_epoch += 1
                 worker.epoch = self.topic_epoch
+                self._show("topic_claimed", node=n, producer_id=0, epoch=worker.epoch)
             elif worker.asked and worker.leads and not worker.busy:
                 connector, size = worker.asked[0]
                 yield "write", n, connector, -1
@@ -240,32 +246,50 @@ class Toy:
         leader = self._leader()
         if leader is None:
             return answer.append(500)
-        worker = self.workers[leader]
-        return self._start(leader, self._fencing(worker, connector, answer))
+        under_way = self.workers[leader].rounds
+        if connector not in under_way:
+            under_way[connector] = []
+            self._start(leader, self._alone(self.workers[leader], connector))
+        under_way[connector].append(answer)
 
-    def _fencing(self, worker, connector, answer):
-        n, number = worker.number, self.started
+    def _alone(self, worker, connector):
+        """One round at a time, for all who ask meanwhile."""
+        status = yield from self._fencing(worker, connector, self.started - 1)
+        for answer in worker.rounds.pop(connector):
+            answer.append(status)
+
+    def _fencing(self, worker, connector, number):
+        n = worker.number
         yield "start_round", n, connector, -1
         newest, counted = self._newest(connector, None), self._count(connector, None)
         if counted > newest:
-            return answer.append(200)
+            return 200
         size = self.log[newest][2]
         old = self.log[counted][2] if counted >= 0 else 0
+        ids = range((size if self.of_new else old) if old and not old == size == 1 else 0)
+        round_of = dict(node=n, connector=connector, set=newest)
+        self._show("round_started", count=len(ids), **round_of)
         if old and not old == size == 1:
-            for task in range(size if self.of_new else old):
+            for task in ids:
                 yield "fence", n, connector, task
                 if self._failed(number):
-                    return answer.append(500)
+                    self._show("round_failed", status=500, **round_of)
+                    return 500
                 epoch = self._bump(connector, task)
                 columns = dict(node=n, connector=connector, task=task, producer_id=self._id(connector, task))
                 self._show("id_fenced", epoch=epoch, **columns)
             yield "check_round", n, connector, -1
-            if self._newest(connector, None) != newest:
-                return answer.append(409)
+            status = 200 if self._newest(connector, None) == newest else 409
+            self._show("round_checked", status=status, **round_of)
+            if status == 409:
+                return status
         worker.busy += 1
         yield "write_count", n, connector, -1
         worker.busy -= 1
-        return answer.append(200 if self._write(worker, connector, ("count", size)) else 500)
+        written = self._write(worker, connector, ("count", size))
+        if not written:
+            self._show("write_refused", node=n, connector=connector, error=90)
+        return 200 if written else 500
 
     def _id(self, connector, task):
         return 1 + 10 * connector + task
@@ -290,9 +314,13 @@ class Toy:
             self.failed.add((connector, task))
             self._show("task_failed", **columns)
 
+        self._show("task_starting", **columns)
         yield "ask", n, connector, task
+        asked = dict(node=n, connector=connector, task=task)
+        self._show("round_asked", **asked)
         self._round(connector, answer)
         yield lambda: bool(answer) or self._leader() is None
+        self._show("round_answered", status=answer[0] if answer else 500, **asked)
         if answer != [200]:
             return fail()
         yield "open_producer", n, connector, task
@@ -301,7 +329,9 @@ class Toy:
         self._show("producer_opened", **columns)
         yield "check_after", n, connector, task
         if self.check_after and self._newest(connector, None) != start:
+            self._show("task_checked_again", status=409, **columns)
             return fail()
+        self._show("task_checked_again", status=200, **columns)
         self._show("task_running", **columns)
         while True:
             for operation, kind in (("poll", "records_sent"), ("commit", "transaction_committed")):
@@ -315,6 +345,11 @@ class Toy:
 def toy(config):
     """The cluster without a mistake."""
     return Toy(config)
+
+
+def told(config):
+    """The same, and all that happens is shown."""
+    return Toy(config, all_shown=True)
 
 
 def without_check_after(config):
