@@ -1,0 +1,68 @@
+"""What all workers of one cluster share: configuration, clock, events, brokers, config topic, group, threads."""
+
+from typing import TYPE_CHECKING, Any
+
+from fencepost.reference_impl.connect.brokers import Brokers
+from fencepost.reference_impl.connect.config import Config
+from fencepost.reference_impl.connect.events import ConnectEventLog
+from fencepost.reference_impl.connect.group import Group
+from fencepost.reference_impl.connect.revisions import REVISIONS
+from fencepost.reference_impl.connect.threads import Threads
+from fencepost.reference_impl.simulation import Kernel
+
+if TYPE_CHECKING:
+    from fencepost.reference_impl.connect.parts import Parts
+    from fencepost.reference_impl.connect.worker import Worker
+
+Status = tuple[str, str]  # state, trace
+
+# task.shutdown.graceful.timeout.ms and the like are virtual milliseconds, events have microseconds.
+US_PER_MS = 1000
+
+
+class Environment:
+    """One per cluster."""
+
+    def __init__(self, config: Config, parts: "Parts") -> None:
+        self.config = config
+        self.parts = parts
+        self.revision = REVISIONS[config.mode]
+        self.kernel = Kernel(config.seed)
+        self.log = ConnectEventLog(self.kernel)
+        self.emit = self.log.emit
+        self.threads = Threads()
+        self.brokers = Brokers(config)
+        self.numbers = {name: number for number, name in enumerate(config.connector_names)}
+        self.topic = parts.topic(self.brokers, self.log, self.numbers)
+        self.group = Group(self.log)
+        self.workers: list[Worker] = []
+        self.statuses: dict[tuple[str, int], Status] = {}  # the status topic; task -1 is the Connector
+        self._instances = self._requests = self._revisions = 0
+
+    @property
+    def now_ms(self) -> int:
+        """Virtual milliseconds."""
+        return self.kernel.now // US_PER_MS
+
+    def next_instance(self) -> int:
+        """The number of a new task thread."""
+        self._instances += 1
+        return self._instances - 1
+
+    def next_request(self) -> int:
+        """The number of a new request for a round."""
+        self._requests += 1
+        return self._requests - 1
+
+    def next_revision(self) -> int:
+        """What makes a user's new configuration differ from every one before."""
+        self._revisions += 1
+        return self._revisions
+
+    def put_status(self, connector: str, task: int, state: str, trace: str = "") -> None:
+        """Write to the status topic."""
+        self.statuses[connector, task] = (state, trace)
+
+    def new(self, part: str, *arguments: Any) -> Any:
+        """An object of a replaceable piece."""
+        return getattr(self.parts, part)(*arguments)

@@ -1,0 +1,144 @@
+"""Threads that a driver moves: each runs until its next operation on the outside, and waits there for its turn.
+
+A thread is a generator. It yields an `Operation` (something that happens outside of it, when the driver says so, and
+whose result or exception comes back from the `yield`) or a `Wait` (for something inside the worker; it goes on by
+itself as soon as the condition holds, also when it is stalled no longer).
+
+    config = yield Operation("check_after", worker, act=read_to_end)
+    yield Wait(lambda: request.done)
+
+The order is fixed by the numbers of the threads, so that the same calls give the same events.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+OK, FAILED, LOST = "ok", "failed", "lost"
+OUTCOMES = (OK, FAILED, LOST)
+NONE = -1
+
+
+class OperationError(Exception):
+    """An operation did not succeed, as far as the thread knows. `code` is Kafka's: 7, REQUEST_TIMED_OUT."""
+
+    def __init__(self, operation: str, code: int = 7, reason: str = "timed out") -> None:
+        super().__init__(f"{operation}: {reason}")
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a thread does next on the outside. `interrupted`: when it holds, the thread turns back before doing it."""
+
+    name: str
+    worker: int
+    act: Callable[[], Any]
+    connector: int = NONE
+    task: int = NONE
+    interrupted: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The thread waits until this holds."""
+
+    until: Callable[[], bool]
+
+
+INTERRUPTED = object()  # what a thread gets from a `yield` that it has turned back from
+
+Script = Generator[Operation | Wait, Any, None]
+
+
+@dataclass(slots=True)
+class Thread:
+    """One thread; `at` is what it waits at, None once it has ended."""
+
+    number: int
+    worker: int
+    script: Script
+    at: Operation | Wait | None = None
+    begun: bool = field(default=False)
+
+
+class Threads:
+    """All threads of a cluster. `stalled` are the workers whose threads stand still."""
+
+    def __init__(self) -> None:
+        self.threads: dict[int, Thread] = {}
+        self.stalled: set[int] = set()
+        self._started = 0
+
+    def start(self, worker: int, script: Script) -> int:
+        """A new thread, which runs as soon as the running one waits; returns its number."""
+        number = self._started
+        self._started += 1
+        self.threads[number] = Thread(number, worker, script)
+        return number
+
+    def kill(self, worker: int) -> None:
+        """The process of this worker is gone, with all its threads."""
+        for thread in [thread for thread in self.threads.values() if thread.worker == worker]:
+            del self.threads[thread.number]
+            thread.at = None
+
+    def waiting(self) -> list[tuple[int, str, int, int, int]]:
+        """(number, operation, worker, connector, task) of all that a driver can let happen, oldest thread first."""
+        return [
+            (thread.number, at.name, thread.worker, at.connector, at.task)
+            for thread in self.threads.values()
+            if isinstance(at := thread.at, Operation) and thread.worker not in self.stalled
+        ]
+
+    def step(self, number: int, outcome: str) -> None:
+        """The operation of a thread happens. `failed`: it does not, and the thread is told; `lost`: it does, and the
+        thread is told the same. Raises KeyError for a thread that has no operation now, ValueError for the outcome."""
+        if outcome not in OUTCOMES:
+            raise ValueError(f"outcome={outcome!r}: must be one of {', '.join(OUTCOMES)}")
+        thread = self.threads.get(number)
+        if thread is None or not isinstance(thread.at, Operation) or thread.worker in self.stalled:
+            raise KeyError(f"thread {number} has no operation now: {[waiting[0] for waiting in self.waiting()]} have")
+        operation = thread.at
+        result: Any = None
+        error: Exception | None = None
+        if outcome != FAILED:
+            try:
+                result = operation.act()
+            except OperationError as refused:
+                error = refused
+        if outcome != OK:
+            error = OperationError(operation.name)
+        self.run(thread, result, error)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let everybody go on who need not wait any more, lowest number first, until nobody can."""
+        while (thread := self._next()) is not None:
+            self.run(thread, INTERRUPTED if isinstance(thread.at, Operation) else None)
+
+    def run(self, thread: Thread, result: Any = None, error: Exception | None = None) -> None:
+        """From where the thread waits to where it waits next."""
+        thread.at = None
+        try:
+            if error is not None:
+                thread.at = thread.script.throw(error)
+            else:
+                thread.at = thread.script.send(result if thread.begun else None)
+                thread.begun = True
+        except StopIteration:
+            self.threads.pop(thread.number, None)
+
+    def _next(self) -> Thread | None:
+        for thread in self.threads.values():
+            if thread.worker in self.stalled:
+                continue
+            at = thread.at
+            if not thread.begun:
+                return thread
+            if isinstance(at, Wait):
+                if at.until():
+                    return thread
+            elif at is not None and at.interrupted is not None and at.interrupted():
+                return thread
+        return None
