@@ -2,8 +2,9 @@
 
 The config topic is reduced to what its order says: the number of the newest committed set, and after which set the
 latest count record stands.  Producer epochs are reduced to who has been fenced since: `owner` on the config topic,
-`live` on the tasks' transactional ids.  Whatever stalls simply takes its next step late; a worker that falls silent
-loses the topic when another one claims it, and may wake up at any time.
+`live` on the tasks' transactional ids; a late request of an older epoch is refused like anybody's.  Whatever stalls
+takes its next step late: a worker that falls silent loses the topic when another one claims it, and may wake up at any
+time.  One that goes down and comes back is one whose rounds failed and whose instances stopped.
 
 Left out, and found in the full model, which refines this: the topic as a log and how far each worker has read,
 rebalances, requests and their answers, which worker runs a task.  `cores.py` says what the revisions do otherwise.
@@ -98,7 +99,7 @@ class Core(Protocol):
 
     @action
     def depose(s, w: Worker):
-        """A former leader learns that it is none, or goes down."""
+        """A former leader learns that it is none."""
         require(s.leads[w] & (s.owner != w))
         s.leads[w] = False
         s.end_round(w)
@@ -191,6 +192,12 @@ class Core(Protocol):
         """An id can't be fenced, the record can't be written, the worker goes down: what was fenced stays fenced."""
         require(s.round[w] != Round.NONE)
         s.end_round(w)
+
+    @fault(budget="failures")
+    def fence_late(s, i: Task):
+        """A request to fence that was given up for lost arrives after all, and may meet a task of the newest set."""
+        require(exists(Instance, lambda k: s.live[k] & (s.task[k] == i)))
+        s.live = each(lambda k: s.live[k] & (s.task[k] != i))
 
     def end_round(s, w):
         s.round[w] = Round.NONE

@@ -91,8 +91,8 @@ CORES = (
         "no_round_check", *_BOTH, "latest_leader_writes", generations=4,
     ),
     _misread(
-        "core-plain-leader", ShippedLemmas, "a former leader can still write", "618.24", "anyone", *_BOTH, "latest_leader_writes",
-        workers=2, elections=2,
+        "core-plain-leader", ShippedLemmas, "a former leader can still write", "618.24", "anyone", "all_covered", "latest_leader_writes",
+        instances=1, workers=2, elections=2,
     ),
     _misread(
         "core-reclaimed", ShippedLemmas, "the leader claims the topic back between check and write", "618.43",
