@@ -22,27 +22,35 @@ class Leadership(Topic):
     def elect(s, w: Worker):
         """A worker becomes leader, or a leader claims the topic back; its one thread cannot do so between check and
         write."""
-        require(s.owner != w)
-        require(either("618.43", s.round[w] != Round.CHECKED, reclaims_in_between=True))
+        require((s.owner != w) & s.is_awake(w))
+        require(either("618.43", s.thread_is_free(w), reclaims_in_between=True))
         s.owner = w
         s.leads[w] = True
 
     @action(fair="weak")
     def depose(s, w: Worker):
         """A former leader learns that it is none."""
-        require(s.leads[w] & (s.owner != w))
+        require(s.leads[w] & (s.owner != w) & s.is_awake(w))
         s.leads[w] = False
         s.end_round(w)
+        s.fail_those_who_asked(w, True)
 
     @action
     def reconfigure(s, w: Worker, n: Task):
         """The leader publishes a new set of n + 1 task configurations, for itself or for a follower that asked it
         to."""
-        require(either("618.34", s.leads[w] & s.may_write(w), anybody=s.round[w] != Round.CHECKED))
-        require(s.round[w] != Round.CHECKED)
+        require(s.thread_is_free(w) & s.is_awake(w))
+        require(either("618.34", s.leads[w] & s.may_write(w), anybody=s.thread_is_free(w)))
         s.read[w] = length(s.log) + 1
         append(s.log, n)
+
+    def thread_is_free(s, w):
+        """It looks at the generation and writes the count without doing anything in between."""
+        return s.round[w] != Round.CHECKED
 
     def end_round(s, w):
         """Whatever round the worker has under way is over."""
         s.round[w] = Round.NONE
+
+    def fail_those_who_asked(s, w, so):
+        """What comes of a round that fails is for the variants to say."""

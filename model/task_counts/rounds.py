@@ -3,7 +3,7 @@
 The ids are fenced one after another from the highest; nothing depends on their order.
 """
 
-from ..language import Map, Set, action, append, each, either, length, require, rule, when
+from ..language import Map, Set, action, append, each, either, fault, length, require, rule, when
 from .core import Count, Instance, Round, Task, Worker
 from .leadership import Leadership
 from .topic import Position
@@ -26,7 +26,7 @@ class Rounds(Leadership):
     def start_round(s, w: Worker):
         """The leader reads to the end; a set after the latest count needs a round."""
         newest, counted = s.latest_set(), s.latest_count()
-        require(s.leads[w] & (s.round[w] == Round.NONE))
+        require(s.leads[w] & (s.round[w] == Round.NONE) & s.is_awake(w))
         require(counted < newest, rule="618.4")
         left = s.to_fence(s.size(newest))
         s.read[w] = length(s.log)
@@ -47,7 +47,7 @@ class Rounds(Leadership):
     @action(fair="weak")
     def fence(s, w: Worker):
         """The coordinator raises the epoch of one transactional id; who held it can't commit any more (618.12)."""
-        require((s.round[w] == Round.FENCING) & (s.left[w] > 0))
+        require((s.round[w] == Round.FENCING) & (s.left[w] > 0) & s.is_awake(w))
         with rule("618.12"):
             s.live = each(lambda k: s.live[k] & (s.task[k] + 1 != s.left[w]))
         s.left[w] = s.left[w] - 1
@@ -55,7 +55,7 @@ class Rounds(Leadership):
     @action(fair="weak")
     def check_round(s, w: Worker):
         """All are fenced: the leader reads to the end, and gives up if there is a newer set."""
-        require(s.round[w] == Round.FENCING)
+        require((s.round[w] == Round.FENCING) & s.is_awake(w))
         require(s.left[w] == 0, rule="618.7")
         newest = either(
             "618.43", s.latest_set() == s.fencing[w],
@@ -65,12 +65,12 @@ class Rounds(Leadership):
         s.round[w] = when(newest, Round.CHECKED, Round.NONE)
         s.fencing[w] = when(newest, s.fencing[w], 0)
         s.left[w] = 0
-        s.tell(w, newest, False)
+        s.fail_those_who_asked(w, ~newest)
 
     @action(fair="weak")
     def write_count(s, w: Worker):
         """The count of the set that the round was for."""
-        require((s.round[w] == Round.CHECKED) & s.may_write(w))
+        require((s.round[w] == Round.CHECKED) & s.may_write(w) & s.is_awake(w))
         old = s.count()
         new = s.size(s.fencing[w])
         count = either("618.42", new, of_the_set_before=when(old == 0, new, old))
@@ -78,15 +78,21 @@ class Rounds(Leadership):
         append(s.log, s.tasks + count - 1)
         s.round[w] = Round.NONE
         s.fencing[w] = 0
-        s.tell(w, False, True)
 
     @action(fair="weak")
     def write_refused(s, w: Worker):
         """Another worker's producer has a newer epoch on the topic."""
-        require((s.round[w] == Round.CHECKED) & ~s.may_write(w))
+        require((s.round[w] == Round.CHECKED) & ~s.may_write(w) & s.is_awake(w))
         s.round[w] = Round.NONE
         s.fencing[w] = 0
-        s.tell(w, False, False)
+        s.fail_those_who_asked(w, True)
 
-    def tell(s, w, goes_on, done):
-        """What comes of a round, for those who asked for it."""
+    @fault(budget="failures")
+    def fence_fails(s, w: Worker):
+        """One id can't be fenced, and so the round fails; what was fenced stays fenced."""
+        require((s.round[w] == Round.FENCING) & (s.left[w] > 0))
+        fails = either("618.7", s.left[w] > 0, some_are_enough=False)
+        s.round[w] = when(fails, Round.NONE, s.round[w])
+        s.fencing[w] = when(fails, 0, s.fencing[w])
+        s.left[w] = when(fails, 0, s.left[w] - 1)
+        s.fail_those_who_asked(w, fails)

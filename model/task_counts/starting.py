@@ -22,7 +22,7 @@ class Starting(Rounds):
     def assign(s, w: Worker, k: Instance, i: Task):
         """A worker is to start a task of the newest set that it has read."""
         newest = s.latest_set(s.read[w])
-        require((s.stage[k] == Stage.NONE) & (newest > 0) & (i < s.size(newest)))
+        require((s.stage[k] == Stage.NONE) & (newest > 0) & (i < s.size(newest)) & s.is_awake(w))
         s.stage[k] = Stage.ASSIGNED
         s.worker[k] = w
         s.task[k] = i
@@ -31,7 +31,7 @@ class Starting(Rounds):
     @action(fair="weak")
     def check_before(s, w: Worker, k: Instance):
         """The round is over: the worker reads to the end, and drops the task if there is a newer set."""
-        require((s.stage[k] == Stage.ASSIGNED) & (s.worker[k] == w))
+        require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
         counted = s.latest_count()
         says = either("618.2", counted > s.of[k], any_count=counted > 0, count_before=counted < s.of[k])
         require(says, rule="618.16")
@@ -41,7 +41,7 @@ class Starting(Rounds):
     @action(fair="weak")
     def open_producer(s, w: Worker, k: Instance):
         """The new producer's epoch shuts out every earlier holder of the id."""
-        require((s.stage[k] == Stage.CHECKED) & (s.worker[k] == w))
+        require((s.stage[k] == Stage.CHECKED) & s.is_at(k, w))
         s.stage[k] = Stage.PRODUCER
         with rule("618.18"):
             s.live = each(lambda j: (j == k) | (s.live[j] & s.others_stay(j, k)))
@@ -52,7 +52,7 @@ class Starting(Rounds):
     @action(fair="weak")
     def check_after(s, w: Worker, k: Instance):
         """Read to the end once more, and run only if there still is no newer set."""
-        require((s.stage[k] == Stage.PRODUCER) & (s.worker[k] == w))
+        require((s.stage[k] == Stage.PRODUCER) & s.is_at(k, w))
         newest = s.still_newest(w, k)
         s.polled = when(newest & (s.polled < s.of[k]), s.of[k], s.polled)
         s.read[w] = length(s.log)
@@ -69,8 +69,12 @@ class Starting(Rounds):
     @action
     def stop(s, w: Worker, k: Instance):
         """Revoked, failed, fenced or crashed."""
-        require((s.stage[k] != Stage.NONE) & (s.worker[k] == w))
+        require((s.stage[k] != Stage.NONE) & s.is_at(k, w))
         s.go_on(k, False, Stage.NONE)
+
+    def is_at(s, k, w):
+        """The worker that has this instance, and does not stall."""
+        return (s.worker[k] == w) & s.is_awake(w)
 
     def go_on(s, k, so, to):
         """The instance comes to the next stage, or is gone, and nobody has its producer."""

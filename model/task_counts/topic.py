@@ -13,6 +13,7 @@ from ..language import (
     action,
     at,
     axiom,
+    exists,
     latest,
     length,
     require,
@@ -64,8 +65,19 @@ class Topic(Protocol):
         """A set stands after the latest count."""
         return s.latest_count() < s.latest_set()
 
+    def is_count(s, position):
+        return (position <= length(s.log)) & (at(s.log, position) >= s.tasks)
+
+    def covers(s, own, upto):
+        """Among the first records there is a count that stands after this set and before the next one."""
+        return exists(Position, lambda p: (p <= upto) & s.is_count(p) & (s.latest_set(p) == own))
+
     @action(fair="weak")
     def poll(s, w: Worker):
         """A worker reads one more record."""
-        require(s.read[w] < length(s.log))
+        require((s.read[w] < length(s.log)) & s.is_awake(w))
         s.read[w] = s.read[w] + 1
+
+    def is_awake(s, w):
+        """Who stalls takes no step; where nothing is asked of progress, that needs no saying."""
+        return True

@@ -4,9 +4,11 @@
 """
 
 from fencepost.model.language import Properties, at, each, exists, forall, implies, length, promise, refinement, witness
-from fencepost.model.task_counts.core import Instance, Stage, Worker
-from fencepost.model.task_counts.cores import ShippedCore
+from fencepost.model.task_counts.asking import B, Shipped
+from fencepost.model.task_counts.core import Instance, Stage
+from fencepost.model.task_counts.cores import ACore, BCore, MCore, ShippedCore
 from fencepost.model.task_counts.full import Full
+from fencepost.model.task_counts.own_view import A, M
 from fencepost.model.task_counts.topic import Position
 
 
@@ -23,6 +25,11 @@ def of_the_core(s):
         of=each(lambda k: s.of[k]),
         polled=s.polled,
     )
+
+
+STEPS: dict[str, tuple[str, ...]] = {"poll": (), "fence_fails": ("fail_round",)}
+"""What each action is to the core; those of the core's name are that action."""
+ASKING_STEPS = STEPS | {"ask": (), "fail": ("stop",)}
 
 
 class FullPromises(Properties):
@@ -110,11 +117,44 @@ class GrainPromises(FullPromises, of=Full):
 
     @refinement(
         of=ShippedCore,
-        actions={"poll": (), "check_before": ("answer", "stop"), "write_refused": ("write_refused",)},
+        actions=STEPS | {"check_before": ("answer", "stop"), "check_after": ("check_after", "stop")},
     )
     def does_as_the_core(s):
         """What the topic says is the core's state; the answer of a leader is the end of waiting."""
         return of_the_core(s)
 
 
-__all__ = ["FullPromises", "GrainPromises", "Worker", "of_the_core"]
+class BPromises(FullPromises, of=B):
+    """B."""
+
+    @refinement(of=BCore, actions=ASKING_STEPS | {"check_before": ("check_before", "stop")})
+    def does_as_the_core(s):
+        """What the topic says is the core's state; a start that was refused still waits."""
+        return of_the_core(s)
+
+
+class ShippedPromises(FullPromises, of=Shipped):
+    """What shipped."""
+
+    @refinement(of=ShippedCore, actions=ASKING_STEPS)
+    def does_as_the_core(s):
+        """What the topic says is the core's state; a start that was refused still waits."""
+        return of_the_core(s)
+
+
+class APromises(FullPromises, of=A):
+    """A."""
+
+    @refinement(of=ACore, actions=STEPS | {"hand_out": (), "refuse": ("stop",)})
+    def does_as_the_core(s):
+        """What the topic says is the core's state."""
+        return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
+
+
+class MPromises(FullPromises, of=M):
+    """M."""
+
+    @refinement(of=MCore, actions=STEPS | {"ask": (), "restart": (), "answer": ()})
+    def does_as_the_core(s):
+        """What the topic says is the core's state."""
+        return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
