@@ -75,7 +75,8 @@ def parse(config: Mapping[str, Any]) -> Config:
     unknown = config.keys() - KEYS
     if unknown:
         raise ValueError(f"config has unknown keys {sorted(unknown)}: known are {sorted(KEYS)}")
-    return Config(**{key: tuple(value) if isinstance(value, list) else value for key, value in config.items()})
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
+    return Config(**values)
 
 
 def check_support(mode: str, value: str) -> None:

@@ -80,7 +80,7 @@ class Event(NamedTuple):
     task: int
     instance: int
     set: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks for
     offset: int
     member: int
     producer_id: int

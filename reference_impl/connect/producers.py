@@ -8,6 +8,7 @@ from typing import Any
 
 from fencepost.reference_impl.connect.brokers import Brokers
 from fencepost.reference_impl.connect.permissions import Permission
+from fencepost.reference_impl.connect.threads import Refused
 from fencepost.reference_impl.transactions.client_errors import Verdict
 from fencepost.reference_impl.transactions.environment import client_name
 from fencepost.reference_impl.transactions.errors import FACTS, ErrorCode
@@ -17,7 +18,7 @@ from fencepost.reference_impl.transactions.producer import Producer, State
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
-class KafkaError(Exception):
+class KafkaError(Refused):
     """A call was refused; `code` is Kafka's error code."""
 
     def __init__(self, code: int, what: str) -> None:
@@ -90,8 +91,10 @@ class TransactionalProducer:
 
     def close(self) -> None:
         """close(Duration.ZERO): an open transaction stays open, until somebody else takes the id or its time is up."""
-        self.closed = True
-        self.client.crash()
+        if not self.closed:
+            self.closed = True
+            self.client.crash()
+            del self.brokers.env.network.nodes[self.client.name]  # nothing of its is in flight between two calls
 
     def finish(self, call: str, state: State) -> None:
         """Run until the state is left."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fencepost.reference_impl.connect import records
 from fencepost.reference_impl.connect.cluster_state import ClusterConfigState
-from fencepost.reference_impl.connect.endpoint import CONFLICT, NOT_FOUND, SERVER_ERROR
+from fencepost.reference_impl.connect.endpoint import CONFLICT, NOT_FOUND, SERVER_ERROR, trace
 from fencepost.reference_impl.connect.events import Kind
 from fencepost.reference_impl.connect.permissions import of_fencing, task_transactional_id
 from fencepost.reference_impl.connect.requests import Reply, Request
@@ -79,9 +79,9 @@ class Rounds:
             yield herder.operation("start_round", herder.view.read_to_end, connector)
             round = self.prepare(connector, number)
             if not herder.is_leader:
-                reply.settle(CONFLICT, "not the leader any more")
+                reply.settle(CONFLICT, trace(CONFLICT, connector, "not the leader any more"))
             elif not herder.view.state.is_known(connector):
-                reply.settle(NOT_FOUND, "unknown connector")
+                reply.settle(NOT_FOUND, trace(NOT_FOUND, connector))
             elif not herder.view.state.needs_fencing(connector):
                 reply.settle(OK)  # the latest count record stands after the latest set
             elif not self.has_producers_to_fence(connector):
@@ -96,7 +96,7 @@ class Rounds:
                 self.active[connector] = round
                 self.env.threads.start(herder.node, self.fence_and_hand_over(round))
         except OperationError as error:
-            reply.settle(SERVER_ERROR, str(error))
+            reply.settle(SERVER_ERROR, trace(SERVER_ERROR, connector, str(error)))
         request.finish()
 
     def has_producers_to_fence(self, connector: str) -> bool:
@@ -203,7 +203,7 @@ class Rounds:
         if self.active.get(round.connector) is round:
             del self.active[round.connector]
         for reply in round.replies:
-            reply.settle(status, cause)
+            reply.settle(status, trace(status, round.connector, cause) if cause else "")
 
     # Rounds within an assignment (A)
 

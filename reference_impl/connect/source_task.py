@@ -5,6 +5,7 @@ to stop looks between two operations, as Kafka's does; one that its worker has l
 that as shipped its producer is closed. (WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask)
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fencepost.reference_impl.connect.asking import ask_for_round
@@ -15,7 +16,7 @@ from fencepost.reference_impl.connect.events import Kind
 from fencepost.reference_impl.connect.permissions import of_task, task_transactional_id
 from fencepost.reference_impl.connect.producers import FENCED, KafkaError, TransactionalProducer
 from fencepost.reference_impl.connect.session_keys import OK
-from fencepost.reference_impl.connect.threads import INTERRUPTED, OperationError, Script, Wait
+from fencepost.reference_impl.connect.threads import INTERRUPTED, OperationError, Refused, Script, Wait
 
 if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
@@ -24,7 +25,7 @@ NONE = -1
 ABANDON, STOP = "abandon", "stop"  # how a step ends a start, without failing it
 
 
-class TaskFailed(Exception):
+class TaskFailed(Refused):
     """The start, or a poll, has failed; `trace` is what the status will say."""
 
     def __init__(self, trace: str, error: int = NONE) -> None:
@@ -183,7 +184,7 @@ class SourceTask:
     def poll_until_stopped(self) -> Script:
         """One transaction for every poll: records, their offsets, and the commit (618.20)."""
         while True:
-            sent = yield self.herder.operation("poll", self.send_records, *self.id, self.must_stop)
+            sent = yield from self.attempt("poll", self.send_records, self.must_stop)
             if sent is INTERRUPTED:
                 if (yield from self.stop()):
                     return
@@ -222,7 +223,7 @@ class SourceTask:
     def poll_plainly(self) -> Script:
         """Without exactly-once support: records without transactions, offsets after them."""
         while True:
-            sent = yield self.herder.operation("poll", self.send_plainly, *self.id, self.must_stop)
+            sent = yield from self.attempt("poll", self.send_plainly, self.must_stop)
             if sent is INTERRUPTED and (yield from self.stop()):
                 return
 
@@ -273,10 +274,10 @@ class SourceTask:
         if not self.left_running:
             self.env.put_status(*self.id, state, trace)
 
-    def attempt(self, name: str, act: Any) -> Script:
+    def attempt(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
         """One operation, whose failure is the task's."""
         try:
-            return (yield self.herder.operation(name, act, *self.id))
+            return (yield self.herder.operation(name, act, *self.id, interrupted))
         except OperationError as error:
             raise TaskFailed(f"TimeoutException: {error}", error.code) from error
         except KafkaError as error:

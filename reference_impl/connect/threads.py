@@ -19,7 +19,11 @@ OUTCOMES = (OK, FAILED, LOST)
 NONE = -1
 
 
-class OperationError(Exception):
+class Refused(Exception):
+    """What an operation may raise into the thread that asked for it; anything else is a defect."""
+
+
+class OperationError(Refused):
     """An operation did not succeed, as far as the thread knows. `code` is Kafka's: 7, REQUEST_TIMED_OUT."""
 
     def __init__(self, operation: str, code: int = 7, reason: str = "timed out") -> None:
@@ -48,7 +52,7 @@ class Wait:
 
 INTERRUPTED = object()  # what a thread gets from a `yield` that it has turned back from
 
-Script = Generator[Operation | Wait, Any, None]
+Script = Generator[Operation | Wait, Any, Any]  # what a script returns is for the one that it is part of
 
 
 @dataclass(slots=True)
@@ -105,7 +109,7 @@ class Threads:
         if outcome != FAILED:
             try:
                 result = operation.act()
-            except OperationError as refused:
+            except Refused as refused:
                 error = refused
         if outcome != OK:
             error = OperationError(operation.name)
