@@ -77,13 +77,13 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     HistoryProperty(
         "answers_with_count", "618.15",
         "a round is answered with success only if a count stood after the newest set at some time since it was asked",
-        _CONNECTOR, topic.answers_with_count, saying("no count came after"),
+        _HISTORY, topic.answers_with_count, saying("no count came after"),
         _TOPIC | {Kind.round_asked, Kind.round_answered}, needs_order=True,
     ),
     HistoryProperty(
         "opened_after_answer", "618.15",
         "a task opens its producer after the leader has answered with success, since it started",
-        ("history", "node", "connector", "task"), starting.opened_after_answer,
+        _HISTORY, starting.opened_after_answer,
         saying("the latest answer is", "there was no answer"),
         frozenset({Kind.task_starting, Kind.round_answered, Kind.producer_opened}), needs_order=True,
         modes=("B", "shipped"),
@@ -97,7 +97,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     HistoryProperty(
         "checked_with_count", "618.16",
         "that check passes only if a count stands after the latest set: in the topic (B), or as far as the worker read",
-        _CONNECTOR, starting.checked_with_count, saying("no count after"),
+        _HISTORY, starting.checked_with_count, saying("no count after"),
         _TOPIC | {Kind.task_checked}, needs_in={"A": frozenset({Kind.topic_read}), "M": frozenset({Kind.topic_read}),
                                                 "B": frozenset()},
         needs_order=True, modes=("A", "M", "B"),

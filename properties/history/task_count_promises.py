@@ -29,7 +29,7 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
     HistoryProperty(
         "newest_set_polls", "618.P4",
         "at the end every task of the newest set polls",
-        _CONNECTOR, commits.newest_set_polls, saying("some task of it does not poll at the end"),
+        ("history",), commits.newest_set_polls, saying("some task of it does not poll at the end"),
         _OVER | {Kind.set_written, Kind.connector_written, Kind.connector_tombstoned, Kind.task_running,
                  Kind.worker_stopped},
         needs_quiet_end=True,

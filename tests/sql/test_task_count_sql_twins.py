@@ -1,0 +1,144 @@
+"""The kernels of task counts against SQL: two implementations that share no line must report the same violations."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from fencepost.proofs.replay import replay
+from fencepost.proofs.spark import session
+from fencepost.proofs.units import SparkSettings
+from fencepost.properties.history import task_counts, write_histories
+from fencepost.properties.history.planted_task_counts import planted
+from fencepost.properties.history.task_count_events import TASK_COUNTS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from id_block_sql import told
+from random_task_counts import doctored, noise
+from task_count_sql import RENAMED, VIOLATIONS, in_duckdb, statements
+
+Verdict = dict[str, tuple[int, tuple[int, int]]]
+MODES = ("A", "M", "B", "shipped")
+NOT_MET = {noise: {"counts_of_newest_set", "checked_with_count", "assignments_reach_counts"}, doctored: set()}
+
+
+def by_kernel(columns: dict[str, np.ndarray], mode: str) -> Verdict:
+    findings, _ = task_counts.check(columns, config={"mode": mode})
+    return {
+        name: (found.violations, (found.first.history, found.first.step))
+        for name, found in findings.items()
+        if found.first is not None
+    }
+
+
+def table(columns: dict[str, np.ndarray]) -> pa.Table:
+    schema = TASK_COUNTS.schema
+    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema)
+
+
+@pytest.fixture(scope="module")
+def duck() -> Any:
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    return connection
+
+
+def test_every_property_has_a_twin() -> None:
+    """A property that only the kernels know would be compared with nothing."""
+    assert set(VIOLATIONS) == set(task_counts.PROPERTIES)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([noise, doctored]), st.integers(1, 5), st.sampled_from(MODES))
+def test_small_histories(duck: Any, seed: int, make: Any, histories: int, mode: str) -> None:
+    """Random events, and the example doctored at random, get the same verdict from DuckDB."""
+    columns = make(seed, histories)
+    assert by_kernel(columns, mode) == in_duckdb(table(columns), duck, mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("make", [noise, doctored])
+def test_many_histories(duck: Any, make: Any, mode: str) -> None:
+    """Hundreds of histories in one piece; nearly every property is violated in one or the other."""
+    columns = make(1, 300)
+    found = by_kernel(columns, mode)
+    assert set(task_counts.PROPERTIES) - set(found) <= NOT_MET[make]
+    assert found == in_duckdb(table(columns), duck, mode)
+
+
+def test_planted_violations(duck: Any) -> None:
+    """Kernels and DuckDB count exactly what was planted, of every property."""
+    columns, expected = planted(3, 0, 400, bent=0.6)
+    found = by_kernel(columns, "B")
+    assert {name: count for name, (count, _) in found.items()} == expected
+    assert set(expected) == set(task_counts.PROPERTIES)
+    assert found == in_duckdb(table(columns), duck, "B")
+
+
+NARROW = [told_.name for told_ in task_counts.PROPERTIES.values() if len(told_.key) > 1]
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_events_of_other_keys_do_not_matter(name: str) -> None:
+    """A property that names a narrower key than the history finds as much when each key's events stand alone."""
+    columns = noise(9, 600)
+    of_kind = task_counts.PROPERTIES[name].needs
+    judged = np.isin(columns["kind"], [int(kind) for kind in of_kind])
+    keys = np.stack([columns[column][judged] for column in task_counts.PROPERTIES[name].key])
+    number = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(number, kind="stable")
+    apart = {column: values[judged][order] for column, values in columns.items()}
+    apart["history"] = number[order]
+    alone = {column: values[judged] for column, values in columns.items()}
+    whole, parts = (task_counts.check(part, [name], {"mode": "B"})[0][name] for part in (alone, apart))
+    assert (parts.violations, parts.judged) == (whole.violations, whole.judged)
+    assert whole.judged > 0
+
+
+def test_one_long_history(duck: Any) -> None:
+    """One history of 10,000 random events is checked as a whole."""
+    columns = noise(11, 1, 5_000)
+    for number, (name, high) in enumerate({"instance": 900, "set": 2000, "offset": 2000, "connector": 40}.items()):
+        columns[name] = np.random.default_rng(number).integers(-1 if name != "offset" else 0, high, len(columns[name]))
+    assert by_kernel(columns, "B") == in_duckdb(table(columns), duck, "B")
+
+
+# What needs no table of all that was seen before.
+FEW = ("epochs_grow", "ids_of_their_own", "counts_are_sizes", "producers_covered")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(FEW, id="some"),
+        pytest.param(tuple(VIOLATIONS), id="all", marks=[pytest.mark.nightly, pytest.mark.timeout(900)]),
+    ],
+)
+def test_parquet_in_spark_sql_duckdb_and_replay(names: tuple[str, ...], tmp_path: Path) -> None:
+    """The same files get one verdict from Spark's SQL, DuckDB and replay (starts Spark: about 15 s)."""
+    columns = doctored(4, 120)
+    write_histories(tmp_path, [columns], TASK_COUNTS, config={"mode": "B", "quiet_end": True})
+    asked = [
+        name for name in names if not task_counts.PROPERTIES[name].modes or "B" in task_counts.PROPERTIES[name].modes
+    ]
+    replayed = {
+        name: (found["count"], (found["first"].history, found["first"].step))
+        for name, found in replay(tmp_path, cores=1, checks=asked).violations.items()
+    }
+    in_sql = in_duckdb(f"{tmp_path}/*.parquet", mode="B")
+    assert replayed == {name: verdict for name, verdict in in_sql.items() if name in asked}
+    parts, violations = statements("B")
+    with session(SparkSettings("local[2]", {"spark.sql.shuffle.partitions": "2"})) as spark:
+        frame = spark.read.parquet(str(tmp_path / "part-00000.parquet"))
+        for old, new in RENAMED.items():
+            frame = frame.withColumnRenamed(old, new)
+        frame.createOrReplaceTempView("events")
+        for name, text in parts.items():
+            # Spark would plan a table anew wherever it is named: what is computed is put in its place.
+            if name in ("given", "newer", "covering") or len(names) > len(FEW):
+                spark.createDataFrame(spark.sql(text).toArrow()).createOrReplaceTempView(name)
+        found = [tuple(row) for name in asked for row in spark.sql(violations[name]).collect()]
+    assert replayed == told(found)
+    assert set(replayed) == set(asked)
