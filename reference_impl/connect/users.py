@@ -1,0 +1,97 @@
+"""What users do in a free-running history: they create, reconfigure, stop and delete connectors, and restart what
+failed. No faults here.
+
+A user asks any worker that is up; one that is refused asks another worker a little later.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fencepost.reference_impl.connect.events import Kind
+from fencepost.reference_impl.connect.system import System
+from fencepost.reference_impl.simulation import Kernel
+from fencepost.reference_impl.simulation.log import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How users behave. Durations are means, in virtual microseconds; shares are of a connector's requests."""
+
+    change_us: int = 250_000  # between two requests for one connector
+    ask_again_us: int = 20_000  # after a refusal
+    restart_us: int = 60_000  # until somebody restarts a failed task, or connector
+    delete_share: float = 0.08  # instead of a new configuration; the connector is created again
+    stop_share: float = 0.05  # a set of no tasks
+    restart_share: float = 0.1  # the connector is restarted, without need
+
+
+class Users:
+    """The users of one history."""
+
+    __slots__ = ("habits", "kernel", "quiet", "random", "seen", "sizes", "system")
+
+    def __init__(self, system: System, habits: Habits) -> None:
+        self.system = system
+        self.habits = habits
+        self.kernel: Kernel = system.env.kernel
+        self.random: Callable[[], float] = self.kernel.random.random
+        self.sizes = [-1] * system.env.config.connectors  # tasks that a connector was last given, -1: there is none
+        self.seen = 0  # rows looked at
+        self.quiet = False  # nothing new is asked for; what failed is restarted
+        for connector in range(len(self.sizes)):
+            self.kernel.after(self.kernel.spread(habits.ask_again_us), self.change, connector)
+
+    def some_worker(self) -> int:
+        """Whoever is asked."""
+        return int(self.random() * self.system.env.config.workers)
+
+    def change(self, connector: int) -> None:
+        """The next request about a connector."""
+        if self.quiet:
+            return
+        accepted = self.request(connector, self.random())
+        habits = self.habits
+        self.kernel.after(
+            self.kernel.spread(habits.change_us if accepted else habits.ask_again_us), self.change, connector
+        )
+
+    def request(self, connector: int, luck: float) -> bool:
+        """Ask some worker; whether it accepts."""
+        habits, system, worker = self.habits, self.system, self.some_worker()
+        if self.sizes[connector] >= 0:
+            if luck < habits.delete_share:
+                return self.accepted(connector, -1, system.delete(worker, connector))
+            luck -= habits.delete_share
+            if luck < habits.stop_share:
+                return self.accepted(connector, 0, system.stop_connector(worker, connector))
+            if luck - habits.stop_share < habits.restart_share:
+                return system.restart_connector(worker, connector)
+        size = self.another_size(self.sizes[connector])
+        return self.accepted(connector, size, system.configure(worker, connector, size))
+
+    def another_size(self, size: int) -> int:
+        """From 1 to the most, mostly not the same as before."""
+        most = system_max = self.system.env.config.max_tasks
+        drawn = 1 + int(self.random() * most)
+        return 1 + drawn % system_max if drawn == size and self.random() < 0.7 else drawn
+
+    def accepted(self, connector: int, size: int, accepted: bool) -> bool:
+        """Remember what the connector has now."""
+        if accepted:
+            self.sizes[connector] = size
+        return accepted
+
+    def look(self, rows: list[Row]) -> None:
+        """Somebody will restart the tasks that have failed since the last look."""
+        for row in rows[self.seen :]:
+            if row[2] == Kind.TASK_FAILED:
+                self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, (row[4], row[5]))
+        self.seen = len(rows)
+
+    def restart(self, what: tuple[int, int]) -> None:
+        """Restart a task if it is still failed; ask again if that is refused."""
+        connector, task = what
+        if self.system.status(connector, task)[0] == "FAILED" and not self.system.restart_task(
+            self.some_worker(), connector, task
+        ):
+            self.kernel.after(self.kernel.spread(self.habits.ask_again_us), self.restart, what)
