@@ -117,7 +117,7 @@ class Rebalancing(HerderBase):
 
     def furthest(self) -> int:
         """How far the member that knows most has read the config topic."""
-        return max(member.offset for member in self.group.members.values())
+        return max((member.offset for member in self.group.members.values()), default=0)
 
     def assign(self, generation: int) -> None:
         """The assignment, made from the config topic up to where the leader has read; in A to its end (618.8)."""
