@@ -23,7 +23,7 @@ NEEDED = frozenset({
 })  # fmt: skip
 """What an implementation has to show to be followed."""
 ENDS = frozenset({"task_stopped", "task_failed", "task_abandoned"})
-OF_ALL = frozenset({"topic_claimed", "leadership_lost", "worker_stopped"})
+OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stopped"})
 OUTSIDE = {"write_foreign": "somebody else writes to the config topic", "set_support": "workers differ in support"}
 
 

@@ -29,7 +29,13 @@ def _skipped(s):
     return (s.generation <= s.counted) | (s.counted == 0) | ((s.count == 1) & (s.size == 1))
 
 
+def _fences(s, e):
+    """For a round under way."""
+    return (s.round[e.worker] == Round.FENCING) & s.left[e.worker, e.task]
+
+
 LEADERS = (
+    Observation("assigned", (Do("lead", _leader, when=lambda s, e: e.count == 1),)),
     Observation("topic_claimed", (Do("elect", _leader, when=lambda s, e: s.owner != e.worker),), rule="618.24"),
     Observation(
         "leadership_lost",
@@ -57,7 +63,10 @@ LEADERS = (
     ),
     Observation(
         "id_fenced",
-        (Do("fence", {"w": "worker", "i": "task"}, when=lambda s, e: e.error == 0),),
+        (
+            Do("fence", {"w": "worker", "i": "task"}, when=lambda s, e: (e.error == 0) & _fences(s, e)),
+            Do("fence_late", {"i": "task"}, when=lambda s, e: (e.error == 0) & ~_fences(s, e)),
+        ),
     ),
     Observation(
         "round_checked",
@@ -136,6 +145,35 @@ OWN_VIEW = Observation(
 )
 
 
+def _newer_than_assigned(s, e):
+    """A task that waited starts from the set that it finds counted in the end."""
+    return (e.status == OK) & (s.of[e.instance] != e.set)
+
+
+AWAITED = Observation(
+    "task_checked",
+    (
+        Do("stop", _instance, when=_newer_than_assigned),
+        Do(
+            "assign", {"k": "instance", "i": "task", "g": "set"},
+            when=lambda s, e: (e.status == OK) & (s.stage[e.instance] == Stage.NONE),
+        ),
+        Do("check_before", _instance, when=lambda s, e: e.status == OK),
+    ),
+    rule="618.44",
+)  # fmt: skip
+
+IN_ASSIGNMENT = Observation(
+    "round_started",
+    (
+        Do("lead", _leader, when=lambda s, e: ~s.leads[e.worker]),
+        *next(o.steps for o in LEADERS if o.kind == "round_started"),
+    ),
+    before=next(o.before for o in LEADERS if o.kind == "round_started"),
+    rule="618.6",
+)  # the leader has been told by the group, and nobody else has yet
+
+
 def _waits(s, e):
     return (s.stage[e.instance] == Stage.ASSIGNED) & (s.generation <= s.counted)
 
@@ -147,8 +185,8 @@ B_ASKING = Observation(
 )
 
 BY_VARIANT = {
-    "A": (*LEADERS, *TASKS, OWN_VIEW),
-    "M": (*LEADERS, *TASKS, OWN_VIEW),
+    "A": (*(o for o in LEADERS if o.kind != "round_started"), IN_ASSIGNMENT, *TASKS, OWN_VIEW),
+    "M": (*LEADERS, *TASKS, AWAITED),
     "B": (
         *LEADERS, *TASKS, OWN_VIEW, B_ASKING,
         Observation(

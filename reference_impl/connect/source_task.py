@@ -110,8 +110,9 @@ class SourceTask:
         if self.stopping:
             return STOP
         self.start_from_newest_set()
-        self.emit(Kind.TASK_CHECKED, status=OK)
-        return None
+        may_run = self.id[1] < self.herder.view.state.tasks(self.id[0])  # a newer, smaller set may have come meanwhile
+        self.emit(Kind.TASK_CHECKED, status=OK if may_run else CONFLICT)
+        return None if may_run else ABANDON
 
     def ask(self) -> Script:
         """B, shipped: a round, by the leader; any failure fails the task (618.15, 618.11)."""
