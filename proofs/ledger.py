@@ -75,7 +75,8 @@ def _proved(entry: ProtocolEntry) -> dict[str, str]:
                 words[f"{variant.name} {_progress(variant, name)}"] = None
     for claim in entry.claims:
         holds = all(proved.get((claim.variant, name), False) for name in claim.properties)
-        found[claim.rule] = {f"**proved** in {claim.variant}" if holds else "not proved": None}
+        said = f"**proved** in {claim.variant}" if holds else f"not proved in {claim.variant}"
+        found.setdefault(claim.rule, {})[said] = None
     return {rule: ", ".join(words) for rule, words in found.items()}
 
 

@@ -111,6 +111,7 @@ class Core(Protocol):
         require(s.thread_is_free(w), rule="618.43")
         require(s.generation < g)
         limit(g <= s.generation + 1)
+        s.keep_former(w)
         s.generation = g
         s.size = n
 
@@ -123,29 +124,33 @@ class Core(Protocol):
     @action(fair="weak")
     def start_round(s, w: Worker):
         """The leader has read to the end and found a set after the latest count."""
-        require(s.leads[w] & (s.round[w] == Round.NONE))
         require(s.counted < s.generation, rule="618.4")
-        skipped, ids = s.needs_no_fencing(), s.ids_to_fence()
+        s.begin_round(w, s.generation, s.size, s.counted, s.count)
+
+    def begin_round(s, w, generation, size, counted, count):
+        """A round for the newest set that the leader has read, by the latest count that it has read."""
+        require(s.leads[w] & (s.round[w] == Round.NONE))
+        skipped, ids = s.needs_no_fencing(size, counted, count), s.ids_to_fence(size, count)
         s.round[w] = when(skipped, either("618.42", Round.CHECKED, only_after_fencing=Round.NONE), Round.FENCING)
-        s.fencing[w] = s.generation
-        s.new[w] = s.size
+        s.fencing[w] = generation
+        s.new[w] = size
         with rule("618.6"):
             s.left = each(lambda v, i: (s.left[v, i] & (v != w)) | ((v == w) & ~skipped & (i < ids)))
 
-    def needs_no_fencing(s):
+    def needs_no_fencing(s, size, counted, count):
         """No count record yet; or one task before and one now, which has the id of the former and shuts it out."""
-        single = (s.count == 1) & (s.size == 1)
-        return (s.counted == 0) | either(
+        single = (count == 1) & (size == 1)
+        return (counted == 0) | either(
             "618.5",
             single,
-            new_is_one=s.size == 1,
-            old_is_one=s.count == 1,
-            equal=s.count == s.size,
-            at_most_one=(s.count <= 1) & (s.size <= 1),
+            new_is_one=size == 1,
+            old_is_one=count == 1,
+            equal=count == size,
+            at_most_one=(count <= 1) & (size <= 1),
         )
 
-    def ids_to_fence(s):
-        return either("618.6", s.count, as_many_as_the_new_set=s.size, one_less=s.count - 1)
+    def ids_to_fence(s, size, count):
+        return either("618.6", count, as_many_as_the_new_set=size, one_less=count - 1)
 
     @action(fair="weak")
     def fence(s, w: Worker, i: Task):
@@ -283,6 +288,9 @@ class Core(Protocol):
     def thread_is_free(s, w):
         """And so it does not write a set in between."""
         return s.round[w] != Round.CHECKED
+
+    def keep_former(s, w):
+        """What was read before the new set, where somebody still goes by it."""
 
     def round_is_for_newest(s, w):
         return either("618.43", s.fencing[w] == s.generation, no_round_check=True)

@@ -6,8 +6,8 @@ shows the record.  `B`: a start asks the leader for a round, then reads to the e
 stands for that read.
 """
 
-from ..language import Set, action, either, require
-from .core import Core, Generation, Instance, Round, Stage, Worker
+from ..language import Option, Set, action, either, require
+from .core import Core, Count, Generation, Instance, Round, Stage, Worker
 
 
 class OwnView(Core):
@@ -48,6 +48,30 @@ class ACore(OwnView):
 
     def thread_is_free(s, w):
         return s.round[w] == Round.NONE
+
+
+class ABehindCore(ACore):
+    """A as it is worded: nothing says that the leader reads to the end before it decides, so that it may not have read
+    the newest set, if a former leader wrote it."""
+
+    writer: Option[Worker]  # who wrote the newest set
+    old: Generation  # what the topic said before: its newest set,
+    old_size: Count
+    old_counted: Generation  # and its latest count
+    old_count: Count
+
+    def keep_former(s, w):
+        s.writer = w
+        s.old = s.generation
+        s.old_size = s.size
+        s.old_counted = s.counted
+        s.old_count = s.count
+
+    @action
+    def start_round_behind(s, w: Worker):
+        """The leader has read all but the newest set, and found another one after the latest count."""
+        require((s.old_counted < s.old) & (s.writer != w))
+        s.begin_round(w, s.old, s.old_size, s.old_counted, s.old_count)
 
 
 class MCore(OwnView):

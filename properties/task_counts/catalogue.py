@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..catalogue import Claim, Profile, ProtocolEntry, Variant
-from .core import ALemmas, BLemmas, MLemmas, ShippedLemmas
+from .core import ABehindPromises, ALemmas, BLemmas, MLemmas, ShippedLemmas
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -48,7 +48,7 @@ def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *b
     """A rule read in another way, within the bounds in which that shows."""
     leaves = tuple(n for n, p in properties.properties.items() if p.role == "witness" or n == "counted_in_the_end")
     return Variant(
-        name, properties, says, rule, (rule, mutation), dict.fromkeys(breaks, "violated"),
+        name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(breaks, "violated"),
         {"smoke": dict(CORE, **bounds)}, leaves,
         depth=NOT_BOUNDED,
     )  # fmt: skip
@@ -97,6 +97,10 @@ CORES = (
     _misread(
         "core-reclaimed", ShippedLemmas, "the leader claims the topic back between check and write", "618.43",
         "elect: guard 1 dropped", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=3,
+    ),
+    _misread(
+        "core-A-behind", ABehindPromises, "a new leader decides whom to fence before it has read the topic to its end", "618.43",
+        "", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=2,
     ),
 )  # fmt: skip
 

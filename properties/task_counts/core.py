@@ -6,7 +6,7 @@ number of those who can commit only fall.
 
 from fencepost.model.language import forall, implies, lemma
 from fencepost.model.task_counts.core import Generation, Instance, Round, Stage, Worker
-from fencepost.model.task_counts.cores import ACore, BCore, MCore, ShippedCore
+from fencepost.model.task_counts.cores import ABehindCore, ACore, BCore, MCore, ShippedCore
 
 from .promises import Promises
 
@@ -154,6 +154,10 @@ class ALemmas(CoreLemmas, of=ACore):
             Worker,
             lambda w: implies((s.round[w] != Round.NONE) & (s.owner == w), s.fencing[w] == s.generation),
         )
+
+
+class ABehindPromises(Promises, of=ABehindCore):
+    """What A's wording leaves open."""
 
 
 class MLemmas(CoreLemmas, of=MCore):

@@ -157,6 +157,14 @@ def test_misread(name: str) -> None:
     assert {n for n, verdict in found.verdicts.items() if verdict == "violated"} == set(variant.expected)
 
 
+def test_a_leader_that_is_behind() -> None:
+    """A, as it is worded: a new leader that has not read its predecessor's last set counts the one before, and in the
+    end a task of an earlier set commits beside a newer one."""
+    variant = TASK_COUNTS.variant("core-A-behind")
+    asked = {"no_zombie": variant.asked["no_zombie"]}
+    assert len(explore(variant.spec, asked, TWO_LEADERS, stop_when_violated=True).traces["no_zombie"]) == 17
+
+
 def test_claims_speak_of_properties() -> None:
     """Each claim names promises that are proved of its variant, and witnesses that it has."""
     assert {c.rule for c in CLAIMS} == {"618.5", "618.22", "618.26", "618.40"}
