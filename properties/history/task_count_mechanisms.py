@@ -40,7 +40,8 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "counts_of_newest_set", "618.43",
         "a count is written by a round for the newest set there is",
         _CONNECTOR, topic.counts_of_newest_set, saying("its round knew nothing of"),
-        frozenset({Kind.round_started, Kind.set_written, Kind.count_written}), needs_order=True,
+        frozenset({Kind.round_started, Kind.set_written, Kind.connector_tombstoned, Kind.count_written}),
+        needs_order=True,
     ),
     HistoryProperty(
         "checked_after_fencing", "618.43",
@@ -63,9 +64,9 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     ),
     HistoryProperty(
         "writes_while_leading", "618.24",
-        "a worker writes records of the leader only between its claim and when it knows that it does not lead",
-        ("history", "node"), topic.writes_while_leading, saying("after", "it has claimed nothing"),
-        _WRITES | {Kind.topic_claimed, Kind.leadership_lost, Kind.worker_started, Kind.worker_stopped},
+        "a worker writes records of the leader only while, as far as it knows, it leads",
+        ("history", "node"), topic.writes_while_leading, saying("after", "it was never made leader"),
+        _WRITES | {Kind.topic_claimed, Kind.assigned, Kind.leadership_lost, Kind.worker_started, Kind.worker_stopped},
         needs_order=True,
     ),
     HistoryProperty(
@@ -78,7 +79,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "answers_with_count", "618.15",
         "a round is answered with success only if a count stood after the newest set at some time since it was asked",
         _HISTORY, topic.answers_with_count, saying("no count came after"),
-        _TOPIC | {Kind.round_asked, Kind.round_answered}, needs_order=True,
+        _TOPIC | {Kind.round_asked, Kind.round_answered}, needs_order=True, modes=("M", "B", "shipped"),
     ),
     HistoryProperty(
         "opened_after_answer", "618.15",

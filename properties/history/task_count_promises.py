@@ -72,8 +72,8 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
     ),
     HistoryProperty(
         "counts_are_sizes", "618.42",
-        "a count is the size of the set that it stands after",
+        "a count is the size of the set that it stands after, or 0 if the connector was deleted since",
         _CONNECTOR, topic.counts_are_sizes, saying("not the size of"),
-        frozenset({Kind.set_written, Kind.count_written}),
+        frozenset({Kind.set_written, Kind.count_written, Kind.connector_tombstoned}),
     ),
 )  # fmt: skip

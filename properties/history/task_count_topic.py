@@ -8,25 +8,35 @@ from fencepost.properties.history.task_count_view import CONFLICT, TaskCountView
 from fencepost.properties.history.timelines import expanded
 
 _CONNECTOR, _ROUND = ("connector",), ("node", "connector")
+_OF_LEADERS = (
+    Kind.topic_claimed, Kind.assigned, Kind.leadership_lost, Kind.worker_started, Kind.worker_stopped,
+)  # fmt: skip
 
 
 def counts_are_sizes(view: TaskCountView) -> Rows:
-    """Counts, against the size of the set that they stand after in the topic."""
+    """Counts, against the size of the set that they stand after in the topic; or 0, if the connector was deleted since.
+
+    A round for a set that was deleted with its connector may still write its size, which covers more than is needed.
+    """
     topic = view.topic
-    is_set = view.columns["kind"][topic.rows] == Kind.set_written
-    before = topic.before(is_set)
-    judged = ~is_set & (before != NONE)
+    kind = view.columns["kind"][topic.rows]
+    before, gone = topic.before(kind == Kind.set_written), topic.before(kind == Kind.connector_tombstoned)
+    judged = (kind == Kind.count_written) & (before != NONE)
     rows, sets = topic.rows[judged], topic.rows[before[judged]]
-    return found(rows, view.columns["count"][rows] != view.columns["count"][sets], sets)
+    count = view.columns["count"][rows]
+    spared = (gone[judged] > before[judged]) & (count == 0)
+    return found(rows, (count != view.columns["count"][sets]) & ~spared, sets)
 
 
 def counts_of_newest_set(view: TaskCountView) -> Rows:
-    """Counts, against the set that the round of their writer was for."""
+    """Counts, against the set that the round of their writer was for; that of a deleted connector is none."""
     rows = view.applying(_ROUND, Kind.count_written)
     started = view.last(rows, _ROUND, Kind.round_started)
     rows, started = rows[started != NONE], started[started != NONE]
-    newest = view.newest_set[rows]
-    return found(rows, view.value("offset", newest) > view.value("set", started), newest)
+    newest = view.last(rows, _CONNECTOR, Kind.set_written, Kind.connector_tombstoned)
+    deleted = view.value("kind", newest) == Kind.connector_tombstoned
+    older = view.value("offset", newest) > view.value("set", started)
+    return found(rows, older & ~deleted, newest)
 
 
 def fenced_before_count(view: TaskCountView) -> Rows:
@@ -98,10 +108,10 @@ def writes_by_latest_claimant(view: TaskCountView) -> Rows:
 def writes_while_leading(view: TaskCountView) -> Rows:
     """Records of the leader, against whether it knew by then that it does not lead."""
     rows = view.writes[view.columns["node"][view.writes] >= 0]
-    known = view.last(
-        rows, ("node",), Kind.topic_claimed, Kind.leadership_lost, Kind.worker_started, Kind.worker_stopped
-    )
-    return found(rows, view.value("kind", known) != Kind.topic_claimed, known)
+    known = view.last(rows, ("node",), *_OF_LEADERS)
+    kind = view.value("kind", known)
+    leads = (kind == Kind.topic_claimed) | ((kind == Kind.assigned) & (view.value("count", known) == 1))
+    return found(rows, ~leads, known)
 
 
 def assignments_reach_counts(view: TaskCountView) -> Rows:

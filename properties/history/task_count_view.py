@@ -80,8 +80,8 @@ class TaskCountView(EventView):
 
     @cached_property
     def topic(self) -> Groups:
-        """Sets and counts of each connector, in order of offset."""
-        rows = self.applying(("connector",), Kind.set_written, Kind.count_written)
+        """Sets, counts and deletions of each connector, in order of offset."""
+        rows = self.applying(("connector",), Kind.set_written, Kind.count_written, Kind.connector_tombstoned)
         return Groups(rows, self.numbers_of("connector").of[rows], by=self.at("offset", rows))
 
     @cached_property

@@ -151,7 +151,7 @@ def test_what_a_recording_does_not_show() -> None:
 
 
 @pytest.mark.parametrize(("mode", "others"), [
-    ("A", {"checked_after_fencing", "opened_after_answer"}),
+    ("A", {"checked_after_fencing", "opened_after_answer", "answers_with_count"}),
     ("M", {"assignments_reach_counts", "opened_after_answer"}),
     ("shipped", {"assignments_reach_counts", "opened_after_check", "checked_with_count"}),
 ])  # fmt: skip

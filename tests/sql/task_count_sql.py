@@ -35,7 +35,8 @@ SEEN = ", ".join((
     last("look_at", "node, connector", "41, 43"),
     last("answer_at", "node, connector, task", "45"),
     last("claim_at", "node", "20"),
-    last("known_at", "node", "1, 2, 20, 22"),
+    last("known_at", "node", "1, 2, 13, 20, 22"),
+    last("there_at", "connector", "24, 26"),
     last("worker_at", "node", "1"),
     last("own_count_at", "node", "27"),
     last("read_at", "node", "30"),
@@ -63,6 +64,9 @@ PARTS = {
         s.spot AS set_spot, s.n AS set_size
       FROM seen x {at("c", "count_at")} {at("s", "set_at")}""",
     "given": "SELECT * FROM events WHERE kind IN (20, 42, 52) AND error = 0 AND producer_id >= 0",
+    "placed": """
+      SELECT *, row_number() OVER (PARTITION BY history, connector ORDER BY spot, step) AS place
+      FROM events WHERE kind IN (24, 26, 27) AND connector >= 0""",
     "whole": """
       SELECT s.history, s.connector, s.step, s.spot, s.n, count(DISTINCT c.task) AS configured
       FROM seen s LEFT JOIN events c ON c.history = s.history AND c.connector = s.connector AND c.kind = 25
@@ -133,14 +137,12 @@ VIOLATIONS = {
       WHERE r.kind = 54 AND r.connector >= 0 AND k.step IS NULL""",
     "counts_are_sizes": """
       SELECT t.history, t.step FROM (
-          SELECT history, step, kind, n, max(CASE WHEN kind = 26 THEN place END)
-            OVER (PARTITION BY history, connector ORDER BY place) AS set_place, connector
-          FROM (SELECT *, row_number() OVER (PARTITION BY history, connector ORDER BY spot, step) AS place
-                FROM events WHERE kind IN (26, 27) AND connector >= 0) p) t
-        JOIN (SELECT *, row_number() OVER (PARTITION BY history, connector ORDER BY spot, step) AS place
-              FROM events WHERE kind IN (26, 27) AND connector >= 0) s
-          ON s.history = t.history AND s.connector = t.connector AND s.place = t.set_place
-      WHERE t.kind = 27 AND t.n <> s.n""",
+          SELECT history, connector, step, kind, n,
+            max(CASE WHEN kind = 26 THEN place END) OVER (PARTITION BY history, connector ORDER BY place) AS set_place,
+            max(CASE WHEN kind = 24 THEN place END) OVER (PARTITION BY history, connector ORDER BY place) AS gone
+          FROM placed) t
+        JOIN placed s ON s.history = t.history AND s.connector = t.connector AND s.place = t.set_place
+      WHERE t.kind = 27 AND t.n <> s.n AND NOT (t.n = 0 AND coalesce(t.gone, -1) > t.set_place)""",
     "sets_whole": """
       SELECT b.history, b.step FROM (
           SELECT x.history, x.step, x.connector, x.task, min(s.step) AS own
@@ -164,8 +166,8 @@ VIOLATIONS = {
       WHERE c.kind = 27 AND c.connector >= 0 AND c.latest IS NOT NULL AND NOT (c.latest = 1 AND c.n = 1)
       GROUP BY c.history, c.step, c.latest HAVING count(DISTINCT f.task) < c.latest""",
     "counts_of_newest_set": f"""
-      SELECT x.history, x.step FROM counted x {at("r", "round_at")}
-      WHERE x.kind = 27 AND r.step IS NOT NULL AND coalesce(x.set_spot, -1) > r.gen""",
+      SELECT x.history, x.step FROM seen x {at("r", "round_at")} {at("t", "there_at")}
+      WHERE x.kind = 27 AND r.step IS NOT NULL AND t.kind = 26 AND t.spot > r.gen""",
     "checked_after_fencing": f"""
       SELECT x.history, x.step FROM seen x {at("c", "check_at")}
       WHERE x.kind = 27 AND x.fence_at > coalesce(x.round_at, -1)
@@ -176,7 +178,7 @@ VIOLATIONS = {
       WHERE c.step IS NULL OR c.node <> x.node OR c.producer_id <> x.producer_id OR c.epoch <> x.epoch""",
     "writes_while_leading": f"""
       SELECT x.history, x.step FROM writes x {at("k", "known_at")}
-      WHERE x.node >= 0 AND (k.step IS NULL OR k.kind <> 20)""",
+      WHERE x.node >= 0 AND (k.step IS NULL OR NOT (k.kind = 20 OR k.kind = 13 AND k.n = 1))""",
     "assignments_reach_counts": f"""
       SELECT x.history, x.step FROM seen x {at("c", "own_count_at")} WHERE x.kind = 12 AND x.spot <= c.spot""",
     "answers_with_count": """
