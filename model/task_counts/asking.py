@@ -4,25 +4,17 @@ All who ask while a round is under way wait for its end, and are told the same. 
 given: what delays it on its way can as well delay what its worker does next.
 """
 
-from ..language import Map, Option, Set, action, each, either, exists, fault, length, require, when
-from .core import Instance, Round, Stage, Task, Worker
+from ..language import Map, Option, Set, action, each, either, exists, length, require, when
+from .cluster import Cluster
+from .core import Instance, Round, Stage, Worker
 from .rounds import Rounds
-from .starting import Starting
 
 
-class Asking(Starting):
+class Asking(Cluster):
     """The leader fences when it is asked to."""
 
     asked: Map[Instance, Option[Worker]]  # the leader with which its request waits
     refused: Set[Instance]  # its request failed
-
-    @fault(budget="elections")
-    def elect(s, w: Worker):
-        Rounds.elect(s, w)
-
-    @fault(budget="sets")
-    def reconfigure(s, w: Worker, n: Task):
-        Rounds.reconfigure(s, w, n)
 
     @action(fair="weak")
     def ask(s, w: Worker, k: Instance, v: Worker):
@@ -68,9 +60,8 @@ class Asking(Starting):
         s.refused[k] = False
         s.go_on(k, either("618.15", s.stage[k] != Stage.ASSIGNED, goes_on=True), Stage.CHECKED)
 
-    @action
-    def stop(s, w: Worker, k: Instance):
-        Starting.stop(s, w, k)
+    def end(s, k):
+        Cluster.end(s, k)
         s.asked[k] = None
         s.refused[k] = False
 
@@ -96,9 +87,8 @@ class B(Asking):
         says = either("618.2", ~s.is_pending(), any_count=s.latest_count() > 0)
         s.go_on(k, either("618.16", says, unchecked=True), Stage.CHECKED)
 
-    @action
-    def stop(s, w: Worker, k: Instance):
-        Asking.stop(s, w, k)
+    def end(s, k):
+        Asking.end(s, k)
         s.answered[k] = False
 
 

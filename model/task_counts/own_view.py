@@ -16,22 +16,14 @@ from ..language import (
     rule,
     when,
 )  # fmt: skip
+from .cluster import Cluster
 from .core import Instance, Round, Stage, Task, Worker
 from .rounds import Rounds
-from .starting import Starting
 from .topic import Position
 
 
-class OwnView(Starting):
+class OwnView(Cluster):
     """No reading to the end before the producer opens."""
-
-    @fault(budget="elections")
-    def elect(s, w: Worker):
-        Rounds.elect(s, w)
-
-    @fault(budget="sets")
-    def reconfigure(s, w: Worker, n: Task):
-        Rounds.reconfigure(s, w, n)
 
     def sees_count(s, w, k):
         """After the set that this start is of, as far as its worker has read."""
@@ -65,9 +57,17 @@ class A(OwnView):
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
         """The worker reads up to the offset before it starts anything."""
+        s.has_read_on(w)
+        OwnView.assign(s, w, k, i)
+
+    @fault(budget="duplicates")
+    def assign_again(s, w: Worker, k: Instance, i: Task):
+        s.has_read_on(w)
+        OwnView.assign_again(s, w, k, i)
+
+    def has_read_on(s, w):
         require(s.offset[w] > 0)
         require(s.offset[w] <= s.read[w], rule="618.8")
-        Starting.assign(s, w, k, i)
 
     @action(fair="weak")
     def check_before(s, w: Worker, k: Instance):

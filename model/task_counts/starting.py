@@ -4,7 +4,7 @@ An instance is a place for one start of a task by one worker, free again when th
 on one worker or on many: a task that its worker left running (618.23), or one that two workers were given.
 """
 
-from ..language import Ghost, Map, Option, action, each, either, length, require, rule, when
+from ..language import Ghost, Map, Option, action, each, either, exists, length, require, rule, when
 from .core import Instance, Stage, Task, Worker
 from .rounds import Rounds
 from .topic import Position
@@ -87,3 +87,13 @@ class Starting(Rounds):
     def can_commit(s, k):
         """It polls, and nobody has fenced its producer."""
         return (s.stage[k] == Stage.RUNNING) & s.live[k]
+
+    def is_wanted(s, i):
+        """It is a task of the newest set."""
+        newest = s.latest_set()
+        return (newest > 0) & (i < s.size(newest))
+
+    def is_served(s, i):
+        """A task of the newest set polls."""
+        newest = s.latest_set()
+        return exists(Instance, lambda k: s.can_commit(k) & (s.of[k] == newest) & (s.task[k] == i))

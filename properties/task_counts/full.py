@@ -3,9 +3,22 @@
 `Promises` speaks of a protocol whose newest set, count and instances are told by helpers of one name in all variants.
 """
 
-from fencepost.model.language import Properties, at, each, exists, forall, implies, length, promise, refinement, witness
+from fencepost.model.language import (
+    Properties,
+    at,
+    each,
+    exists,
+    forall,
+    implies,
+    leads_to,
+    length,
+    progress,
+    promise,
+    refinement,
+    witness,
+)
 from fencepost.model.task_counts.asking import B, Shipped
-from fencepost.model.task_counts.core import Instance, Stage
+from fencepost.model.task_counts.core import Instance, Stage, Task
 from fencepost.model.task_counts.cores import ACore, BCore, MCore, ShippedCore
 from fencepost.model.task_counts.full import Full
 from fencepost.model.task_counts.own_view import A, M
@@ -29,7 +42,12 @@ def of_the_core(s):
 
 STEPS: dict[str, tuple[str, ...]] = {"poll": (), "fence_fails": ("fail_round",)}
 """What each action is to the core; those of the core's name are that action."""
-ASKING_STEPS = STEPS | {"ask": (), "fail": ("stop",)}
+CLUSTER_STEPS = STEPS | {
+    "revoke": ("stop", "stop_early"),
+    "notice": ("stop", "stop_early"),
+    "assign_again": ("assign",),
+}
+ASKING_STEPS = CLUSTER_STEPS | {"ask": (), "fail": ("stop",)}
 
 
 class FullPromises(Properties):
@@ -124,7 +142,21 @@ class GrainPromises(FullPromises, of=Full):
         return of_the_core(s)
 
 
-class BPromises(FullPromises, of=B):
+class ClusterPromises(FullPromises):
+    """Of workers that tidy up, and users that restart what failed."""
+
+    @progress(rule="618.P4")
+    def polls_in_the_end(s, i: Task):
+        """Every task of the newest set polls, and can commit."""
+        return leads_to(s.is_wanted(i), ~s.is_wanted(i) | s.is_served(i))
+
+    @witness(of="polls_in_the_end")
+    def wanted(s):
+        """A task is wanted that nobody runs, after another set was served."""
+        return exists(Task, lambda i: s.is_wanted(i) & ~s.is_served(i) & (s.polled > 0))
+
+
+class BPromises(ClusterPromises, of=B):
     """B."""
 
     @refinement(of=BCore, actions=ASKING_STEPS | {"check_before": ("check_before", "stop")})
@@ -133,7 +165,7 @@ class BPromises(FullPromises, of=B):
         return of_the_core(s)
 
 
-class ShippedPromises(FullPromises, of=Shipped):
+class ShippedPromises(ClusterPromises, of=Shipped):
     """What shipped."""
 
     @refinement(of=ShippedCore, actions=ASKING_STEPS)
@@ -142,19 +174,19 @@ class ShippedPromises(FullPromises, of=Shipped):
         return of_the_core(s)
 
 
-class APromises(FullPromises, of=A):
+class APromises(ClusterPromises, of=A):
     """A."""
 
-    @refinement(of=ACore, actions=STEPS | {"hand_out": (), "refuse": ("stop",)})
+    @refinement(of=ACore, actions=CLUSTER_STEPS | {"hand_out": (), "refuse": ("stop",)})
     def does_as_the_core(s):
         """What the topic says is the core's state."""
         return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
 
 
-class MPromises(FullPromises, of=M):
+class MPromises(ClusterPromises, of=M):
     """M."""
 
-    @refinement(of=MCore, actions=STEPS | {"ask": (), "restart": (), "answer": ()})
+    @refinement(of=MCore, actions=CLUSTER_STEPS | {"ask": (), "restart": (), "answer": ()})
     def does_as_the_core(s):
         """What the topic says is the core's state."""
         return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
