@@ -61,8 +61,8 @@ def test_the_stalled_start_fences_the_new_task_and_stops_there(mode: str, protoc
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_restart_brings_the_fenced_task_back(mode: str) -> None:
-    """After the race a user's restart of the task, or the rebalance that F's return brings, makes it run again, and only
-    for the newest set: the cost is progress, never safety."""
+    """After the race a user's restart, or the rebalance that F's return brings, makes the task run again, and only for
+    the newest set: the cost is progress, never safety."""
     script, f, _, new = race(mode, "cooperative")
     script.system.step(*[t.number for t in script.threads("open_producer", worker=f, task=1)])
     script.system.step(*[t.number for t in script.threads("check_after", worker=f, task=1)])
