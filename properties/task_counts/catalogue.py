@@ -21,7 +21,7 @@ FEATURES: Mapping[str, Mapping[str, int]] = {
 WIDE: Bounds = {
     "smoke": CORE,
     "ci": dict(CORE, workers=2, elections=2),
-    "nightly": dict(CORE, workers=2, elections=3, generations=4),
+    "nightly": dict(CORE, workers=2, elections=3),
 }
 PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 10, "nightly": 14}
