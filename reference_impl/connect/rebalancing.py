@@ -99,11 +99,11 @@ class Rebalancing(HerderBase):
         """Compute the assignment and hand it in; in A fence before that (618.8). Raises OperationError."""
         computed_from = self.view.position
         if self.env.revision.rounds_by == ASSIGNMENT and self.enabled:
-            if self.view.position < self.furthest():
-                yield self.operation("read", self.view.read_to_end)
-                computed_from = self.view.position
             if self.privilege.must_claim and not (yield from self.claim()):
                 raise OperationError("claim", reason="no assignment without the right to write")
+            # The text does not say it: a leader that decides on what it read long ago counts less than there may be.
+            yield self.operation("read", self.view.read_to_end)
+            computed_from = self.view.position
             yield from self.rounds.in_assignment()
         yield self.operation("assign", lambda: self.assign(generation))
         # A: a set that was committed in between has not been fenced for.
