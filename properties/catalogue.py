@@ -162,6 +162,7 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .task_counts.catalogue_connectors import CONNECTORS
     from .task_counts.catalogue_deletion import DELETION
     from .task_counts.catalogue_upgrades import UPGRADES
+    from .task_counts.catalogue_writing import WRITES
     from .transactions.catalogue import TRANSACTIONS
     from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
     from .transactions.catalogue_reading import READ_COMMITTED
@@ -169,7 +170,7 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
     transactions = (TRANSACTIONS, IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG)
-    entries = (ID_BLOCKS, *transactions, TASK_COUNTS, DELETION, CONNECTORS, UPGRADES, YARDSTICK)
+    entries = (ID_BLOCKS, *transactions, TASK_COUNTS, WRITES, DELETION, CONNECTORS, UPGRADES, YARDSTICK)
     return {entry.name: entry for entry in entries}
 
 

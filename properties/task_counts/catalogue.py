@@ -133,5 +133,5 @@ TASK_COUNTS = ProtocolEntry(
     CORES,
     REASONS,
     claims=CLAIMS,
-    parts=("task-count-deletion",),
+    parts=("config-topic-writes", "task-count-deletion", "task-count-connectors", "exactly-once-upgrade"),
 )
