@@ -8,7 +8,7 @@ from fencepost.reference_impl.connect.cluster_state import ClusterConfigState
 from fencepost.reference_impl.connect.requests import Request
 from fencepost.reference_impl.connect.rounds import Round, Rounds
 from fencepost.reference_impl.connect.session_keys import OK
-from fencepost.reference_impl.connect.threads import Script
+from fencepost.reference_impl.connect.threads import OperationError, Script
 
 if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
@@ -128,7 +128,10 @@ class ReclaimInBetween(Rounds):
 
     def only_check(self, round: Round) -> Script:
         if not round.over:
-            yield self.herder.operation("check_round", partial(self.check, round), round.connector)
+            try:
+                yield self.herder.operation("check_round", partial(self.check, round), round.connector)
+            except OperationError as error:
+                self.fail(round, error.code, str(error))
 
     def only_conclude(self, round: Round, request: Request) -> Script:
         yield from self.conclude(round)

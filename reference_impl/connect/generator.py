@@ -15,6 +15,7 @@ from typing import Any
 
 from fencepost.reference_impl.connect.cluster_state import ClusterConfigState
 from fencepost.reference_impl.connect.config import KEYS, Config, parse
+from fencepost.reference_impl.connect.environment import US_PER_MS
 from fencepost.reference_impl.connect.events import Kind
 from fencepost.reference_impl.connect.parts import Parts
 from fencepost.reference_impl.connect.system import System, build
@@ -25,6 +26,7 @@ from fencepost.reference_impl.simulation.log import Row
 
 AT_WORK = ("poll", "commit")  # what running tasks do for ever
 NODE_FAULTS = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "support")
+NOTICE_MS = 25
 IDLE_STEPS_MAX = 2_000  # steps without an event, after which a history ends: nothing will ever happen again
 
 
@@ -40,7 +42,7 @@ class Run(Habits):
     lost: float = 0.01  # per operation: happens, and is taken for failed
     stall: float = 0.012  # per step: a worker stands still for `stall_us`
     crash: float = 0.003  # per step: a worker is gone, and back after `down_us`
-    expire: float = 0.008  # per step: a worker's session ends, a stalled one's if there is any
+    expire: float = 0.004  # per step: a worker's session ends, though it is there
     compact: float = 0.001  # per step
     foreign_set: float = 0.0  # per step: somebody else writes to the config topic (618.34)
     foreign_count: float = 0.0
@@ -52,6 +54,7 @@ class Run(Habits):
     stall_us: int = 250_000
     down_us: int = 60_000
     slow_us: int = 120_000
+    session_us: int = 80_000  # until the group goes on without a worker that is away
 
 
 RUN_KEYS = frozenset(f.name for f in fields(Run))
@@ -91,7 +94,10 @@ def simulate_with_stats(seed: int, config: Mapping[str, Any]) -> tuple[list[Row]
 class FreeRun:
     """A cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
 
-    __slots__ = ("away", "config", "faults", "kernel", "quiet", "random", "rows", "run", "slow", "system", "users")
+    __slots__ = (
+        "absences", "away", "config", "faults", "idle", "kernel", "noticed_ms", "quiet", "random", "rows", "run",
+        "slow", "system", "users",
+    )  # fmt: skip
 
     def __init__(self, run: Run, system: System, config: Config) -> None:
         if run.failed + run.lost > 1:
@@ -105,8 +111,11 @@ class FreeRun:
         self.faults = FaultMix(self.kernel.random, {fault: getattr(run, fault) for fault in NODE_FAULTS})
         self.users = Users(system, run)
         self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it; 0: at once
-        self.away: dict[int, str] = {}  # workers that are stalled or down
+        self.away: dict[int, tuple[str, int]] = {}  # workers that are stalled or down, and since which absence
+        self.absences = 0
         self.quiet = False
+        self.noticed_ms = 0
+        self.idle = 0  # steps since a thread went on: the longer, the more time passes in one
         for time_us, fault, number in run.schedule:
             self.kernel.at(time_us, self.strike, (fault, number))
 
@@ -120,15 +129,26 @@ class FreeRun:
 
     def step(self) -> None:
         """Some time passes, perhaps with a fault, and one thread goes on."""
-        self.kernel.advance(self.kernel.spread(self.run.step_us))
+        self.pass_time(self.kernel.spread(self.run.step_us * min(1 + self.idle, 20)))
         if not self.quiet:
             fault = self.faults.draw()
             if fault is not None:
                 self.strike((fault, int(self.random() * (1 << 16))))
         number = self.pick()
+        self.idle += 1
         if number >= 0:
+            self.idle = 0
             self.system.step(number, self.outcome())
             self.users.look(self.rows)
+
+    def pass_time(self, us: int) -> None:
+        """For users and faults at once; brokers, and threads that wait for a time, notice in larger steps."""
+        self.kernel.advance(us)
+        ms = self.kernel.now // US_PER_MS
+        if ms - self.noticed_ms >= NOTICE_MS or self.idle:
+            self.system.env.brokers.advance(ms - self.noticed_ms)
+            self.system.env.threads.settle()
+            self.noticed_ms = ms
 
     def pick(self) -> int:
         """The number of the thread whose turn it is, -1 for none."""
@@ -168,8 +188,8 @@ class FreeRun:
         """Faults are over: everybody comes back, and everything is given the time to run."""
         self.quiet = self.users.quiet = True
         self.slow.clear()
-        for worker in sorted(self.away):
-            self.come_back(worker)
+        for worker, absence in sorted(self.away.items()):
+            self.come_back((worker, absence))
         begin, limit = len(self.rows), len(self.rows) + self.run.settle_events
         idle = 0
         while len(self.rows) < limit and idle < IDLE_STEPS_MAX and not self.is_settled(begin):
@@ -208,32 +228,46 @@ class FreeRun:
         worker = number % self.config.workers
         if worker in self.away:
             return False
-        self.away[worker] = "stalled"
         self.system.stall(worker)
-        self.kernel.after(self.kernel.spread(self.run.stall_us), self.come_back, worker)
+        self.leave(worker, "stalled", self.run.stall_us)
         return True
 
     def crash(self, number: int) -> bool:
         worker = number % self.config.workers
         if worker in self.away:
             return False
-        self.away[worker] = "down"
         self.system.crash(worker)
-        self.kernel.after(self.kernel.spread(self.run.down_us), self.come_back, worker)
+        self.leave(worker, "down", self.run.down_us)
         return True
 
-    def come_back(self, worker: int) -> None:
+    def leave(self, worker: int, how: str, mean_us: int) -> None:
+        """A worker is away for a while: long enough for its session to end, or not."""
+        self.absences += 1
+        absence = self.away[worker] = (how, self.absences)
+        self.kernel.after(self.kernel.spread(mean_us), self.come_back, (worker, absence))
+        self.kernel.after(self.kernel.spread(self.run.session_us), self.session_ends, (worker, absence))
+
+    def session_ends(self, what: tuple[int, tuple[str, int]]) -> None:
+        """The group goes on without a worker that is still away."""
+        worker, absence = what
+        if self.away.get(worker) == absence:
+            self.system.expire(worker)
+
+    def come_back(self, what: tuple[int, tuple[str, int]]) -> None:
         """A stalled worker goes on, one that is down starts again."""
-        was = self.away.pop(worker, "")
-        if was == "stalled":
-            self.system.resume(worker)
-        elif was == "down":
-            self.system.restart_worker(worker)
+        worker, absence = what
+        if self.away.get(worker) == absence:
+            del self.away[worker]
+            if absence[0] == "stalled":
+                self.system.resume(worker)
+            else:
+                self.system.restart_worker(worker)
 
     def expire(self, number: int) -> bool:
-        stalled = sorted(worker for worker, how in self.away.items() if how == "stalled")
-        anybody = stalled or range(self.config.workers)
-        self.system.expire(anybody[number % len(anybody)])
+        worker = number % self.config.workers
+        if worker in self.away:
+            return False
+        self.system.expire(worker)
         return True
 
     def compact(self, number: int) -> bool:

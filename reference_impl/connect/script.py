@@ -31,8 +31,7 @@ class Thread(NamedTuple):
 
 
 class Script:
-    """A driven cluster, and which of its threads are held up. `pick` says whom a user asks: the leader, if it can be
-    told, else any worker that accepts."""
+    """A driven cluster, and which of its threads are held up."""
 
     def __init__(self, parts: Parts, **config: Any) -> None:
         self.system: System = build({"seed": 0, **config}, parts)
@@ -123,7 +122,7 @@ class Script:
         return self.ask(lambda worker: self.system.restart_task(worker, connector, task))
 
     def zombie(self, worker: int) -> None:
-        """A worker stalls, and the group goes on without it."""
+        """A worker stalls, if it does not yet, and the group goes on without it."""
         self.system.stall(worker)
         self.system.expire(worker)
         self.settle()
@@ -131,6 +130,14 @@ class Script:
     def resume(self, worker: int) -> None:
         """A stalled worker goes on; nothing of it has happened yet."""
         self.system.resume(worker)
+
+    def alone(self, thread: Thread, *operations: str) -> None:
+        """A held thread does its operation, and then those of these that it comes to, while everybody else waits."""
+        self.outcome(thread, "ok")
+        for operation in operations:
+            for following in self.threads(operation, thread.worker, thread.connector, thread.task):
+                if following.number == thread.number:
+                    self.system.step(following.number)
 
     def work(self, worker: int = -1, connector: int = -1, task: int = -1) -> None:
         """Running tasks, of all workers or of one, send something and commit it."""

@@ -82,16 +82,22 @@ class Users:
         return accepted
 
     def look(self, rows: list[Row]) -> None:
-        """Somebody will restart the tasks that have failed since the last look."""
+        """Somebody will restart the tasks that have failed since the last look, and Connectors whose round has."""
         for row in rows[self.seen :]:
-            if row[2] == Kind.TASK_FAILED:
-                self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, (row[4], row[5]))
+            kind, connector, task = row[2], row[4], row[5]
+            if kind == Kind.TASK_FAILED or (kind == Kind.ROUND_ANSWERED and task < 0):
+                self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, (connector, task))
         self.seen = len(rows)
 
     def restart(self, what: tuple[int, int]) -> None:
-        """Restart a task if it is still failed; ask again if that is refused."""
+        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped."""
         connector, task = what
-        if self.system.status(connector, task)[0] == "FAILED" and not self.system.restart_task(
-            self.some_worker(), connector, task
-        ):
-            self.kernel.after(self.kernel.spread(self.habits.ask_again_us), self.restart, what)
+        if self.system.status(connector, task)[0] != "FAILED":
+            return
+        worker = self.some_worker()
+        if task < 0:
+            accepted = self.system.restart_connector(worker, connector)
+        else:
+            accepted = self.system.restart_task(worker, connector, task)
+        again_us = self.habits.restart_us if accepted else self.habits.ask_again_us
+        self.kernel.after(self.kernel.spread(2 * again_us), self.restart, what)

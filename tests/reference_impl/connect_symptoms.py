@@ -1,6 +1,8 @@
-"""What can be seen to be wrong in a history of Connect workers, each as a function from events to the events at fault."""
+"""What can be seen to be wrong in a history of Connect workers: functions from events to the events at fault."""
 
 from collections import defaultdict
+
+STATES = ("task_running", "task_failed", "task_abandoned", "task_stopped")
 
 
 def older_set_commits(events):
@@ -16,15 +18,31 @@ def older_set_commits(events):
 
 
 def replaced_instance_commits(events):
-    """B36: transactions of a task's instance committed after another one of the same task opened its producer later."""
-    latest, opened, found = {}, {}, []
+    """B36: transactions of a task's instance committed after a later one of that task ran; later is whose producer was
+    opened later (without one: who ran later)."""
+    latest, since, found = {}, {}, []
     for event in events:
         key = (event.connector, event.task)
         if event.kind == "producer_opened":
-            opened[event.instance] = len(opened)
+            since[event.instance] = len(since)
         elif event.kind == "task_running":
-            latest[key] = max(latest.get(key, -1), opened.get(event.instance, -1))
-        elif event.kind == "transaction_committed" and opened.get(event.instance, -1) < latest.get(key, -1):
+            latest[key] = max(latest.get(key, -1), since.setdefault(event.instance, len(since)))
+        elif event.kind == "transaction_committed" and since[event.instance] < latest[key]:
+            found.append(event)
+    return found
+
+
+def fenced_by_strangers(events):
+    """618.49: refused transactions of the instance that was the last of its task to open a producer, with no fencing of
+    its id since."""
+    holder, found = {}, []
+    for event in events:
+        key = (event.connector, event.task)
+        if event.kind == "producer_opened":
+            holder[key] = event.instance
+        elif event.kind == "id_fenced":
+            holder.pop(key, None)
+        elif event.kind == "transaction_refused" and holder.get(key) == event.instance:
             found.append(event)
     return found
 
@@ -41,15 +59,17 @@ def counts_by_former_leaders(events):
 
 
 def tasks_not_running(events):
-    """618.P4: tasks of newest sets whose latest instance failed, or was abandoned, or never came to run."""
-    sizes, state = {}, {}
+    """618.P4: tasks of newest sets whose newest instance does not run, or that have none."""
+    sizes, newest, state = {}, {}, {}
     for event in events:
+        key = (event.connector, event.task)
         if event.kind == "set_written":
-            sizes[event.connector] = event.count
-            state = {key: value for key, value in state.items() if key[0] != event.connector}
+            sizes[event.connector] = (event.set, event.count)
         elif event.kind == "connector_tombstoned":
             sizes.pop(event.connector, None)
-        elif event.kind in ("task_running", "task_failed", "task_abandoned", "task_stopped"):
-            state[event.connector, event.task] = event.kind
-    tasks = [(connector, task) for connector, size in sizes.items() for task in range(size)]
-    return [task for task in tasks if state.get(task) != "task_running"]
+        elif event.kind == "task_starting":
+            newest[key] = event.instance
+        elif event.kind in STATES and event.instance == newest.get(key):
+            state[key] = (event.kind, event.set)
+    wanted = [(connector, task, place) for connector, (place, size) in sizes.items() for task in range(size)]
+    return [(c, task) for c, task, place in wanted if state.get((c, task)) != ("task_running", place)]
