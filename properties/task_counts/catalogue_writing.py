@@ -26,7 +26,8 @@ WRITES = ProtocolEntry(
             bounds={"smoke": _SMALL, "nightly": dict(_SMALL, workers=3, calls=4)}, depth=_DEPTH,
         ),
         _misread(
-            "in-effect-at-once", "a configuration takes effect when it is read, without a commit record", "618.3", "at_once"
+            "in-effect-at-once", "a configuration takes effect when it is read, without a commit record", "618.3",
+            "at_once",
         ),
         _misread(
             "commit-record-first", "the commit record does not wait for the configurations", "618.3",
