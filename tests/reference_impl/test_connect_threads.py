@@ -144,8 +144,8 @@ def wander(mode: str, seed: int, steps: int = 400) -> System:
     config = {"seed": seed, "mode": mode, "workers": 3, "connectors": 2, "heartbeat_ms": 3000 * (seed % 2)}
     system = reference({**config, "protocol": ("eager", "cooperative")[seed // 2 % 2], "preemptive_stop": seed % 3 > 0})
     calls = [
-        lambda w, c: system.configure(w, c, luck.randint(1, 2)), lambda w, c: system.delete(w, c),
-        lambda w, c: system.stop_connector(w, c), lambda w, c: system.restart_connector(w, c),
+        lambda w, c: system.configure(w, c, luck.randint(1, 2)), system.delete,
+        system.stop_connector, system.restart_connector,
         lambda w, c: system.restart_task(w, c, luck.randrange(2)), lambda w, c: system.stall(w),
         lambda w, c: system.resume(w), lambda w, c: system.expire(w), lambda w, c: system.restart_worker(w),
         lambda w, c: system.advance(luck.choice((300, 3000, 6000))), lambda w, c: system.compact(),
