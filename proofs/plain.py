@@ -48,6 +48,7 @@ class Plain:
             raise PlainError(f"{spec.name}: no value for {', '.join(missing)}; give each constant of the protocol one")
         self.spec, self.constants, self.bounds, self.ghosts = spec, constants, bounds, ghosts
         self._namespace: dict[str, Any] = {"C": constants, "at": _at, "latest": _latest}
+        self._domains: dict[ScalarType, range | tuple[Any, ...]] = {}
         self._guards: dict[str, Callable[..., bool]] = {}
         self._steps: dict[str, Callable[..., State | None]] = {}
         for action in spec.actions.values():
@@ -93,8 +94,21 @@ class Plain:
         names = "".join(f", {_name(n)}" for n in parameters)
         return self._cached(root, f"lambda S, T{names}: {{}}")(state, after, *parameters.values())
 
+    def function(self, source: str, names: dict[str, Any]) -> Any:
+        """Python source that is made of ``text``, compiled; ``names``: what else it refers to."""
+        return eval(source, self._namespace | names)
+
+    def loops(self, node: Term) -> str:
+        """A quantifier's variables as the loops of a comprehension."""
+        return " ".join(f"for {_name(n)} in {self._range(k)}" for n, k in node.data)
+
     def domain(self, kind: ScalarType) -> range | tuple[Any, ...]:
         """All values of a scalar type under the bounds; PlainError if there is no bound."""
+        if kind not in self._domains:
+            self._domains[kind] = self._domain(kind)
+        return self._domains[kind]
+
+    def _domain(self, kind: ScalarType) -> range | tuple[Any, ...]:
         if isinstance(kind, BoolType):
             return (False, True)
         if isinstance(kind, EnumType):
@@ -133,13 +147,13 @@ class Plain:
     def _cached(self, root: Term, shape: str) -> Any:
         key = f"f{id(root)} {shape}"  # one term may be asked for with other parameters beside its own
         if key not in self._namespace:
-            self._namespace[key] = eval(shape.format(self._text(root)), self._namespace)
+            self._namespace[key] = eval(shape.format(self.text(root)), self._namespace)
         return self._namespace[key]
 
     def _guard_source(self, action: Action) -> str:
         conditions = [g.condition for g in action.guards] + list(action.limits if self.bounds is not None else ())
         names = "".join(f", {n}_" for n, _ in action.parameters)
-        return f"def function(S{names}):\n    return {' and '.join(map(self._text, conditions)) or 'True'}\n"
+        return f"def function(S{names}):\n    return {' and '.join(map(self.text, conditions)) or 'True'}\n"
 
     def _step_source(self, action: Action) -> str:
         return self._update_source(action.updates, "".join(f", {n}_" for n, _ in action.parameters))
@@ -156,21 +170,21 @@ class Plain:
                 loops = " ".join(f"for {_name(n)} in {self._range(k)}" for n, k in u.bound)
                 zero = zero_value(kind.value)
                 lines.append(
-                    f"    N[{name}] = {{k: v for k, v in (({keys}, {self._text(u.value)}) {loops}) if v != {zero!r}}}"
+                    f"    N[{name}] = {{k: v for k, v in (({keys}, {self.text(u.value)}) {loops}) if v != {zero!r}}}"
                 )
             elif u.keys:
                 assert isinstance(kind, MapType)
                 if u.variable not in copied:
                     copied.add(u.variable)
                     lines.append(f"    N[{name}] = dict(N[{name}])")
-                lines.append(f"    k, v = ({', '.join(map(self._text, u.keys))},), {self._text(u.value)}")
+                lines.append(f"    k, v = ({', '.join(map(self.text, u.keys))},), {self.text(u.value)}")
                 lines.extend(self._cut_outside(kind.keys))
                 lines.append(f"    if v != {zero_value(kind.value)!r}: N[{name}][k] = v")
                 lines.append(f"    else: N[{name}].pop(k, None)")
             elif u.appends:
-                lines.append(f"    N[{name}] = (*S[{name}], {self._text(u.value)})")
+                lines.append(f"    N[{name}] = (*S[{name}], {self.text(u.value)})")
             else:
-                lines.append(f"    N[{name}] = {self._text(u.value)}")
+                lines.append(f"    N[{name}] = {self.text(u.value)}")
         return "\n".join([*lines, "    return N", ""])
 
     def _cut_outside(self, keys: tuple[ScalarType, ...]) -> Iterator[str]:
@@ -183,8 +197,9 @@ class Plain:
         domain = self.domain(kind)
         return repr(domain)
 
-    def _text(self, node: Term) -> str:
-        a = [self._text(x) for x in node.args if node.op not in ("forall", "exists", "latest")]
+    def text(self, node: Term) -> str:
+        """A term as a Python expression of S and T, the states before and after a step, and of its locals."""
+        a = [self.text(x) for x in node.args if node.op not in ("forall", "exists", "latest")]
         match node.op:
             case "const":
                 return repr(node.data)
@@ -207,8 +222,8 @@ class Plain:
                 return f"at({a[0]}, {a[1]}, {zero_value(kind.entry)!r})"
             case "latest":
                 sequence, upto, body = node.args
-                test = f"lambda {_name(node.data[0])}: {self._text(body)}"
-                return f"latest({self._text(sequence)}, {self._text(upto)}, {test})"
+                test = f"lambda {_name(node.data[0])}: {self.text(body)}"
+                return f"latest({self.text(sequence)}, {self.text(upto)}, {test})"
             case "add" | "sub":
                 return f"({a[0]} {'+' if node.op == 'add' else '-'} {a[1]})"
             case "monus":
@@ -224,8 +239,7 @@ class Plain:
             case "some":
                 return a[0]
             case "forall" | "exists":
-                loops = " ".join(f"for {_name(n)} in {self._range(k)}" for n, k in node.data)
-                return f"{'all' if node.op == 'forall' else 'any'}({self._text(node.args[0])} {loops})"
+                return f"{'all' if node.op == 'forall' else 'any'}({self.text(node.args[0])} {self.loops(node)})"
         raise PlainError(f"the plain reading has no {node.op!r}; settle the protocol first")
 
 

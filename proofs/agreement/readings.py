@@ -30,7 +30,7 @@ class Driven(Plain):
         key = node, tuple(row)
         if key not in self._values:
             names = "".join(f", {n}_" for n in row)
-            self._values[key] = eval(f"lambda S{names}: {self._text(node)}", self._namespace)
+            self._values[key] = eval(f"lambda S{names}: {self.text(node)}", self._namespace)
         return self._values[key](state, *row.values())
 
 

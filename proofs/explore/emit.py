@@ -174,10 +174,15 @@ def compile_source(source: str, name: str) -> object:
     return space[name]
 
 
-def conditions(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[np.bool_]]]:
-    """A function from words to one column of truth values per root."""
+def columns(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[Any]]]:
+    """A function from words to one column per root, of its truth values or its numbers."""
     w = ", ".join(f"w{i}" for i in range(packing.words))
     writer = Writer(packing, [roots])
-    names = [f"np.full(w0.size, {bool(r.data)})" if r.op == "const" else writer.value(r) for r in roots]
-    source = function("conditions", "words", [f"{w}, = words", *writer.lines, f"return [{', '.join(names)}]"])
-    return compile_source(source, "conditions")  # type: ignore[return-value]
+    names = [writer.value(r) if r.op != "const" else f"np.full(w0.size, {writer.value(r)})" for r in roots]
+    source = function("columns", "words", [f"{w}, = words", *writer.lines, f"return [{', '.join(names)}]"])
+    return compile_source(source, "columns")  # type: ignore[return-value]
+
+
+def conditions(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[np.bool_]]]:
+    """The same of truth values."""
+    return columns(packing, roots)

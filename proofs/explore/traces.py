@@ -4,12 +4,14 @@ No predecessors are kept: of each level on the way back, blocks are expanded unt
 predecessor in the order of the level is taken, and its first instance, so that the same search gives the same trace.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from fencepost.proofs.explore import sets
 from fencepost.proofs.explore.kernels import Kernels
 from fencepost.proofs.explore.packing import Words
 from fencepost.proofs.ground import Instance
-from fencepost.proofs.results import State, Trace
+from fencepost.proofs.results import Event, State, Trace
 
 # Small enough that a predecessor near the start of a level costs little.
 BLOCK = 1 << 13
@@ -62,6 +64,41 @@ def trace_to(kernels: Kernels, levels: list[Words], depth: int, row: int) -> Tra
         states.append(state_at(kernels, levels[level], row))
         events.append(instance.event)
     return Trace(tuple(reversed(states)), tuple(reversed(events)))
+
+
+def runs_to(kernels: Kernels, levels: list[Words], places: Sequence[tuple[int, int]]) -> list[tuple[Event, ...]]:
+    """A shortest run to each of these states, given as (depth, row): levels are expanded once for all of them."""
+    runs: list[list[Event]] = [[] for _ in places]
+    at: dict[int, int] = {}  # the row that each run has come to, on its way back
+    for depth in range(max((d for d, _ in places), default=0), 0, -1):
+        at |= {n: row for n, (d, row) in enumerate(places) if d == depth}
+        for n, (row, instance) in _predecessors(kernels, levels[depth - 1], levels[depth], at).items():
+            at[n] = row
+            runs[n].append(instance.event)
+    return [tuple(reversed(run)) for run in runs]
+
+
+def _predecessors(
+    kernels: Kernels, before: Words, level: Words, at: Mapping[int, int]
+) -> dict[int, tuple[int, Instance]]:
+    rows = sorted(set(at.values()))
+    wanted = sets.to_words(sets.pick(level, np.array(rows)))
+    of_row: dict[int, tuple[int, Instance]] = {}
+    for start in range(0, sets.size(before), BLOCK):
+        if len(of_row) == len(rows):
+            break
+        made = Expansion(kernels, sets.part(before, start, start + BLOCK))
+        near = np.isin(made.words[0], wanted[0]).nonzero()[0]
+        for number, row in enumerate(rows):
+            if row in of_row:
+                continue
+            hit = near
+            for word, column in zip(made.words, wanted, strict=True):
+                hit = hit[word[hit] == column[number]]
+            if hit.size:
+                best = hit[made.rows[hit].argmin()]
+                of_row[row] = start + int(made.rows[best]), kernels.instances[int(made.instances[best])]
+    return {n: of_row[row] for n, row in at.items()}
 
 
 def trace_step(kernels: Kernels, levels: list[Words], depth: int, row: int, instance: int) -> Trace:

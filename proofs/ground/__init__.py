@@ -2,9 +2,10 @@
 
 from .grounding import Ground, Instance, Promise, ground
 from .layout import Bounds, BoundsError, Field, Layout
+from .lowering import Lowering
 from .nodes import Node, Table, below, evaluate
 
 __all__ = [
-    "Bounds", "BoundsError", "Field", "Ground", "Instance", "Layout", "Node", "Promise", "Table", "below", "evaluate",
-    "ground",
+    "Bounds", "BoundsError", "Field", "Ground", "Instance", "Layout", "Lowering", "Node", "Promise", "Table", "below",
+    "evaluate", "ground",
 ]  # fmt: skip

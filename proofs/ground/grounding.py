@@ -55,7 +55,8 @@ class Promise:
 class Ground:
     """``always``, ``sometimes``: conditions over fields.  ``steps``: over fields and, as fields from ``len(fields)``
     on, their values after the step; ``initially``: what such a property says of the initial state, whose field values
-    are ``initial``.  ``refinements``: the steps of the core one by one, for those of the ``steps`` that are such."""
+    are ``initial``.  ``refinements``: the steps of the core one by one, for those of the ``steps`` that are such;
+    ``lowering``: makes nodes of further terms."""
 
     spec: Spec
     bounds: dict[str, int]
@@ -69,6 +70,7 @@ class Ground:
     initially: dict[str, Node] = field(default_factory=dict)
     refinements: dict[str, GroundRefinement] = field(default_factory=dict)
     progress: list[Promise] = field(default_factory=list)
+    lowering: Lowering | None = field(default=None, repr=False)
     _after: dict[tuple[str, str], Node] = field(default_factory=dict, repr=False)
 
     def decode(self, values: tuple[int, ...]) -> State:
@@ -108,7 +110,7 @@ def ground(spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> Gr
 
     lowering = Lowering(layout, table, values, now, then)
     _check_axioms(lowering, spec)
-    made = Ground(spec, dict(bounds), layout, table, _initial(layout, table, values), [])
+    made = Ground(spec, dict(bounds), layout, table, _initial(layout, table, values), [], lowering=lowering)
     for action in spec.actions.values():
         made.instances.extend(_instances(lowering, action))
     for prop in properties.values():
