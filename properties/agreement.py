@@ -216,6 +216,8 @@ class Agreeing:
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
     parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not.
 
+    ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.
+
     Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
     fail; ``replays``, how many runs shrinking may take.  Not ``probed``: it shows the black box, and no more.
     """
@@ -237,6 +239,7 @@ class Agreeing:
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
     composite: frozenset[str] = frozenset()
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    steps: int = 30
     tries: int = 1
     replays: int = 3_000
     probed: bool = True

@@ -67,7 +67,7 @@ def agree(
     variant: str | None = None,
     seed: int = 0,
     max_examples: int = 100,
-    steps: int = 30,
+    steps: int | None = None,
     database: ExampleDatabase | None = None,
     config: Mapping[str, Any] | None = None,
     observed: frozenset[str] | None = None,
@@ -80,7 +80,8 @@ def agree(
     model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name, or what it brings to
     agreement.
 
-    ``steps``: machine steps in an example, each a call or a burst of calls; ``config``: further keys for the factory;
+    ``steps``: machine steps in an example, each a call or a burst of calls (default: as many as the protocol says);
+    ``config``: further keys for the factory;
     ``observed``: the event kinds that the implementation shows whenever they happen (default: found out by trying);
     ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
     violation is no failure where it comes about as the documents predict (default: those of the variant);
@@ -107,7 +108,7 @@ def agree(
     excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
     search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
     try:
-        search.search(seed, max_examples, steps, database)
+        search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
     except Flaky as error:
         raise ImplementationError(_not_deterministic(name or repr(implementation))) from error
     failure = _shortest(search, name, search.failures) if search.failures else None

@@ -31,7 +31,7 @@ BESIDE = f"{WIRE}.beside:beside_reference"
     help="What to hold against the model; default: the reference implementation.",
 )
 @click.option("--examples", type=click.IntRange(1), default=100, show_default=True, help="Clusters to drive.")
-@click.option("--steps", type=click.IntRange(1), default=30, show_default=True, help="Steps of each.")
+@click.option("--steps", type=click.IntRange(1), help="Steps of each (default: as many as suit the protocol).")
 @click.option(
     "--expecting",
     multiple=True,
@@ -64,9 +64,9 @@ BESIDE = f"{WIRE}.beside:beside_reference"
 @SEED
 @JSON
 def agree(
-    name: str, implementation: str | None, examples: int, steps: int, expecting: tuple[str, ...], promises_only: bool,
-    promises: tuple[str, ...], bootstrap: str | None, client: str | None, beside_reference: bool, timeouts: bool,
-    newcomers: int | None, seed: int, json_file: Path | None,
+    name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
+    promises_only: bool, promises: tuple[str, ...], bootstrap: str | None, client: str | None,
+    beside_reference: bool, timeouts: bool, newcomers: int | None, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 

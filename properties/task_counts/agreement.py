@@ -24,4 +24,5 @@ TASK_COUNTS = Agreeing(
     ways=WAYS,
     follow=follow,
     composite=frozenset({"run", "work", "finish"}),
+    steps=10,
 )

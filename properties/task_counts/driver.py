@@ -130,11 +130,10 @@ class Driver(RuleBasedStateMachine):
         found = self.waiting(operation, worker, connector)
         return found[number % len(found)] if found else None
 
-    def leave(self, worker: int, patient: bool = False) -> None:
-        """A worker stands still, and the group goes on without it; ``patient``: it is waited for."""
+    def leave(self, worker: int) -> None:
+        """A worker stands still, and the group goes on without it."""
         self.call("stall", worker=worker)
-        if not patient:
-            self.call("expire", worker=worker)
+        self.call("expire", worker=worker)
 
     def wait_for_the_group(self) -> None:
         """The rebalance that gives away what nobody came back for."""

@@ -17,6 +17,8 @@ from .observations import COLUMNS
 CONNECTOR = 0
 PLACES = 48
 """For threads of tasks at one time: more than most programs need."""
+TIME_OUT_MS = 10_000
+"""A transaction is not aborted for being slow before so much time has passed (shipped: a minute)."""
 NEEDED = frozenset({
     "topic_claimed", "set_written", "round_started", "id_fenced", "count_written", "task_starting", "producer_opened",
     "task_running",
@@ -39,12 +41,16 @@ class TaskCountsInterpreter:
         self.waiting: set[int] = set()  # instances that have asked and were not answered
         self.ended: list[int] = []
         self.doubtful: set[int] = set()  # tasks whose ids may have been fenced
+        self.open: set[int] = set()  # instances with a transaction under way
+        self.late: set[int] = set()  # those of which it may have timed out
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself."""
         if made.call.name in OUTSIDE:
             raise Beyond(OUTSIDE[made.call.name])
         call = made.call
+        if call.name == "finish" or (call.name == "advance" and call.value >= TIME_OUT_MS):
+            self.late |= self.open
         if call.name == "step" and call.outcome == "lost" and call.operation in ("fence", "open_producer"):
             self.doubtful.update([call.task] if call.task >= 0 else range(PLACES))
 
@@ -109,7 +115,8 @@ class TaskCountsInterpreter:
             self.waiting.discard(instance)
         if instance >= 0:
             row["instance"] = self._place(instance, event)
-            row["certain"] = self.tasks[instance] not in self.doubtful
+            row["certain"] = self.tasks[instance] not in self.doubtful and instance not in self.late
+            (self.open.add if kind == "records_sent" else self.open.discard)(instance)
         if kind in ENDS and instance in self.places:
             self.ended.append(instance)
         if kind == "producer_opened":

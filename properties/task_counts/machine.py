@@ -22,8 +22,10 @@ waits_ms = st.sampled_from((1_000, 10_000, 400_000, 4_000_000))
 
 STARTING = ("open_producer", "check_after", "open_producer", "check_before", "ask", "poll", "commit")
 LEADING = ("check_round", "write_count", "fence", "start_round", "write_count", "answer", "write", "claim")
-FAILING = ("fence", "write_count", "check_round", "start_round", "ask", "answer", "open_producer", "check_after",
-           "check_before", "write", "claim", "commit", "assign", "sync", "read")  # fmt: skip
+FAILING = (
+    "fence", "fence", "fence", "write", "write", "write_count", "check_round", "start_round", "ask", "answer",
+    "open_producer", "check_after", "check_before", "claim", "commit", "assign", "sync", "read",
+)  # fmt: skip
 
 
 def sizes() -> st.SearchStrategy[dict[str, Any]]:
@@ -36,6 +38,7 @@ def sizes() -> st.SearchStrategy[dict[str, Any]]:
         "protocol": st.sampled_from(("eager", "cooperative")),
         "preemptive_stop": st.booleans(),
         "group_id": st.just("connect"),
+        "heartbeat_ms": st.sampled_from((3_000, 3_000, 0)),
     })  # fmt: skip
 
 
@@ -95,6 +98,14 @@ class Machine(Maneuvers):
         self.lead_late(self.connector(connector), story, reclaims=False)
         self.run_on(self.connector(connector), story)
 
+    @rule(connector=some, story=stories(("check_round",)))
+    def leads_again(self, connector: int, story: Story) -> None:
+        self.lead_again(self.connector(connector), story)
+
+    @rule(connector=some, count=tasks, before=st.integers(1, 4), outcome=failures)
+    def half_a_set(self, connector: int, count: int, before: int, outcome: str) -> None:
+        self.write_half(self.connector(connector), count, before, outcome)
+
     @rule(connector=some, story=stories(("poll",)))
     def zombie(self, connector: int, story: Story) -> None:
         self.run_on(self.connector(connector), story)
@@ -123,9 +134,14 @@ class Machine(Maneuvers):
     def wait(self, ms: int) -> None:
         self.call("advance", value=ms)
 
-    @rule()
-    def compact(self) -> None:
+    @rule(worker=some, count=tasks)
+    def compact(self, worker: int, count: int) -> None:
+        """And somebody reads it from the start."""
         self.call("compact")
+        self.call("restart_worker", worker=self.worker(worker))
+        self.go()
+        self.configure(0, count)
+        self.go()
 
     @rule(connector=some, task=st.integers(0, 2))
     def restart_task(self, connector: int, task: int) -> None:

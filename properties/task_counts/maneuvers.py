@@ -28,6 +28,11 @@ class Story(NamedTuple):
     acts: int
     worker: int
 
+    @property
+    def prompt(self) -> bool:
+        """Does a new set come before the group has gone on without the late one?"""
+        return self.number % 2 == 0
+
 
 class Maneuvers(Driver):
     """What rules consist of."""
@@ -57,6 +62,44 @@ class Maneuvers(Driver):
             self.go_but(late)
         self.act_late(late, story)
 
+    def lead_again(self, connector: int, story: Story) -> None:
+        """A leader that has dropped out of the group looks whether there is a newer set; then there is one, by another
+        leader, and then it leads again; and only then it writes its count."""
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink("check_round", connector, story.number)
+        if late is None:
+            return
+        worker = late[2]
+        self.call("expire", worker=worker)
+        self.go_but(late)
+        self.let(late[0], 1)
+        self.go("write_count", worker=worker)
+        self.configure(connector, story.counts[1], story.worker, other_than=worker)
+        self.go("write_count", worker=worker)
+        self.call("expire", worker=self.leader)
+        self.go("write_count", worker=worker)
+        self.go()
+        self.work()
+
+    def write_half(self, connector: int, count: int, before: int, outcome: str) -> None:
+        """A leader fails in the middle of a set, and somebody else leads."""
+        self.configure(connector, count)
+        for _ in range(before):
+            late = self.brink("write", -1, 0)
+            if late is None:
+                return
+            self.step(late)
+        late = self.brink("write", -1, 0)
+        if late is None:
+            return
+        self.step(late, outcome)
+        self.call("crash", worker=late[2])
+        self.call("expire", worker=late[2])
+        self.go()
+        self.call("restart_worker", worker=late[2])
+        self.go()
+        self.work()
+
     def run_on(self, connector: int, story: Story) -> None:
         """A worker stands still with tasks that run, and goes on when newer ones do."""
         self.go()
@@ -64,14 +107,25 @@ class Maneuvers(Driver):
         if not at_work:
             return
         worker = at_work[story.number % len(at_work)]
-        self.leave(worker, patient=story.holding is Holding.STALLED)
-        for count in story.counts[: story.sets]:
-            self.wait_for_the_group()
-            self.configure(connector, count, story.worker, other_than=worker)
-            self.go()
+        self.call("stall", worker=worker)
+        for first, count in zip((True, False), story.counts[: story.sets], strict=False):
+            self.reconfigure_without(worker, connector, count, story, first)
         self.work()
         self.back(worker)
         self.work(worker)
+        self.go()
+
+    def reconfigure_without(self, worker: int, connector: int, count: int, story: Story, first: bool) -> None:
+        """Another set, while that worker stands still.  A ``prompt`` story has it at once, before others are given the
+        tasks of that worker, whose producers would shut those out."""
+        gone = story.holding is not Holding.STALLED
+        if first and gone and not story.prompt:
+            self.call("expire", worker=worker)
+            self.wait_for_the_group()
+        self.configure(connector, count, story.worker, other_than=worker)
+        if first and gone and story.prompt:
+            self.go()
+            self.call("expire", worker=worker)
         self.go()
 
     def fail_at(
@@ -113,18 +167,17 @@ class Maneuvers(Driver):
 
     def hold(self, late: Thread, holding: Holding) -> None:
         if holding is not Holding.SLOW:
-            self.leave(late[2], patient=holding is Holding.STALLED)
+            self.call("stall", worker=late[2])
 
     def reconfigure_meanwhile(self, connector: int, story: Story, late: Thread) -> None:
-        held = story.holding is not Holding.SLOW
-        for count in story.counts[1 : 1 + story.sets]:
-            self.go_but(late)
-            if story.holding is Holding.GONE:
-                self.call("advance", value=400_000)
+        for first, count in zip((True, False), story.counts[1 : 1 + story.sets], strict=False):
+            if story.holding is Holding.SLOW:
                 self.go_but(late)
-            self.configure(connector, count, story.worker, other_than=late[2] if held else -1)
-            self.go_but(late)
-        self.work(-1)
+                self.configure(connector, count, story.worker)
+                self.go_but(late)
+            else:
+                self.reconfigure_without(late[2], connector, count, story, first)
+        self.work()
 
     def go_but(self, late: Thread) -> None:
         """Everything happens, but for this."""

@@ -118,6 +118,8 @@ def smaller(program: Program) -> Iterator[Program]:
             yield changed(**{key: size})
     if config["protocol"] != "eager":
         yield changed(protocol="eager")
+    if config["heartbeat_ms"]:
+        yield changed(heartbeat_ms=0)
     if not config["preemptive_stop"]:
         yield changed(preemptive_stop=True)
 

@@ -97,6 +97,7 @@ def _restarted(system: System, workers: int, connector: int, tasks: int) -> bool
 def _rest(system: System, events: list[Any]) -> bool:
     """Until nothing happens but that tasks run; does that come?"""
     quiet = run(system) < MOST
+    work(system)
     for ms in WAITS_MS:
         system.advance(ms)
         quiet = quiet and run(system) < MOST
