@@ -27,7 +27,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     HistoryProperty(
         "fences_of_the_round", "618.6",
         "the ids fenced are those from 0 to what the round is to fence",
-        ("history", "node", "connector"), topic.fences_of_the_round, saying("not of", "there is no round"),
+        ("history", "request"), topic.fences_of_the_round, saying("not of", "there is no such round"),
         frozenset({Kind.round_started, Kind.id_fenced}), needs_order=True,
     ),
     HistoryProperty(
@@ -46,7 +46,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     HistoryProperty(
         "checked_after_fencing", "618.43",
         "after fencing, the leader looks for a newer set before it writes the count, and writes none if there is",
-        ("history", "node", "connector"), topic.checked_after_fencing, saying("no look at the topic since"),
+        _HISTORY, topic.checked_after_fencing, saying("no look at the topic since"),
         frozenset({Kind.round_started, Kind.id_fenced, Kind.round_checked, Kind.count_written}), needs_order=True,
         modes=("M", "B", "shipped"),
     ),
@@ -64,7 +64,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     ),
     HistoryProperty(
         "writes_while_leading", "618.24",
-        "a worker writes records of the leader only while, as far as it knows, it leads",
+        "a worker writes configurations and sets only while, as far as it knows, it leads",
         ("history", "node"), topic.writes_while_leading, saying("after", "it was never made leader"),
         _WRITES | {Kind.topic_claimed, Kind.assigned, Kind.leadership_lost, Kind.worker_started, Kind.worker_stopped},
         needs_order=True,
@@ -85,7 +85,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "opened_after_answer", "618.15",
         "a task opens its producer after the leader has answered with success, since it started",
         _HISTORY, starting.opened_after_answer,
-        saying("the latest answer is", "there was no answer"),
+        saying("the latest success is", "there was no answer"),
         frozenset({Kind.task_starting, Kind.round_answered, Kind.producer_opened}), needs_order=True,
         modes=("B", "shipped"),
     ),

@@ -70,7 +70,8 @@ PLANTS: Mapping[str, Plant] = {
         (change(Kind.round_started, 3, count=5),), {"rounds_fence_the_count": 1},
     ),
     "another id fenced": Plant(
-        (put(_END, Kind.id_fenced, node=1, connector=0, task=1, producer_id=2, epoch=9),), {"fences_of_the_round": 1},
+        (put(_END, Kind.id_fenced, node=1, connector=0, task=1, producer_id=2, epoch=9, request=7),),
+        {"fences_of_the_round": 1},
     ),
     "a fence that failed": Plant(
         (change(Kind.id_fenced, 1, error=7, producer_id=-1, epoch=-1),), {"fenced_before_count": 1},
@@ -99,7 +100,7 @@ PLANTS: Mapping[str, Plant] = {
         (change(Kind.task_config_written, 4, node=2),), {"writes_by_latest_claimant": 1, "writes_while_leading": 1},
     ),
     "writes though it knows": Plant(
-        (put(_MIDDLE, Kind.leadership_lost, node=1),), {"writes_while_leading": 15},
+        (put(_MIDDLE, Kind.leadership_lost, node=1),), {"writes_while_leading": 12},
     ),
     "an assignment behind the counts": Plant(
         (change(Kind.assignment_made, 2, offset=54),), {"assignments_reach_counts": 1},

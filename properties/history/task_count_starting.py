@@ -48,9 +48,11 @@ def opened_after_answer(view: TaskCountView) -> Rows:
     rows = view.applying(("node", "connector", "task"), Kind.producer_opened)
     rows = rows[view.columns["instance"][rows] >= 0]
     started = view.last(rows, _INSTANCE, Kind.task_starting)
-    answered = view.last(rows, ("node", "connector", "task"), Kind.round_answered)
-    bad = (answered < started) | (view.value("status", answered) != OK)
-    return found(rows, bad, np.where(answered == NONE, started, answered))
+    answers = view.rows_of(Kind.round_answered)
+    answers = answers[view.columns["status"][answers] == OK]
+    asker = ("node", "connector", "task")  # several instances of a task may ask at one worker
+    answered = view.timeline_of(asker, answers).before(view.numbers_of(*asker).of[rows], rows)
+    return found(rows, (answered == NONE) | (answered < started), np.where(answered == NONE, started, answered))
 
 
 def opened_after_check(view: TaskCountView) -> Rows:

@@ -93,12 +93,12 @@ class TaskCountStory(Told):
         latest, count = self.counts.get(connector, (-1, 0))
         if latest < newest:
             ids = 0 if (count, size) == (1, 1) else count
-            self.round(connector, newest, ids)
+            self.round(connector, newest, ids, about["request"])
         self.emit(Kind.round_answered, node=node, task=task, status=OK, **about)
 
-    def round(self, connector: int, newest: int, ids: int) -> None:
+    def round(self, connector: int, newest: int, ids: int, request: int) -> None:
         """The leader fences so many ids, and writes the count."""
-        about = {"node": self.leader, "connector": connector, "set": newest}
+        about = {"node": self.leader, "connector": connector, "set": newest, "request": request}
         self.emit(Kind.round_started, count=ids, **about)
         for task in range(ids):
             own = self.producer_id(connector, task)

@@ -7,7 +7,7 @@ from fencepost.properties.history.task_count_events import Kind
 from fencepost.properties.history.task_count_view import CONFLICT, TaskCountView
 from fencepost.properties.history.timelines import expanded
 
-_CONNECTOR, _ROUND = ("connector",), ("node", "connector")
+_CONNECTOR, _ROUND, _REQUEST = ("connector",), ("node", "connector"), ("request",)
 _OF_LEADERS = (
     Kind.topic_claimed, Kind.assigned, Kind.leadership_lost, Kind.worker_started, Kind.worker_stopped,
 )  # fmt: skip
@@ -66,19 +66,23 @@ def rounds_fence_the_count(view: TaskCountView) -> Rows:
 
 
 def fences_of_the_round(view: TaskCountView) -> Rows:
-    """Ids fenced, against how many the round is to fence."""
-    rows = view.applying(_ROUND, Kind.id_fenced)
-    started, task = view.last(rows, _ROUND, Kind.round_started), view.columns["task"][rows]
+    """Ids fenced, against how many their round is to fence."""
+    rows = view.applying(_REQUEST, Kind.id_fenced)
+    started, task = view.last(rows, _REQUEST, Kind.round_started), view.columns["task"][rows]
     return found(rows, (task < 0) | (task >= view.value("count", started)), started)
 
 
 def checked_after_fencing(view: TaskCountView) -> Rows:
     """Counts of rounds that fenced, against whether the leader looked for a newer set in between."""
     rows = view.applying(_ROUND, Kind.count_written)
-    fenced, started = (view.last(rows, _ROUND, kind) for kind in (Kind.id_fenced, Kind.round_started))
-    judged = (fenced != NONE) & (fenced > started)
-    rows, fenced = rows[judged], fenced[judged]
-    checked = view.last(rows, _ROUND, Kind.round_checked)
+    started = view.last(rows, _ROUND, Kind.round_started)
+    rows, started = rows[started != NONE], started[started != NONE]
+    request = view.numbers_of(*_REQUEST).of[started]
+    fenced, checked = (
+        view.timeline(_REQUEST, kind).before(request, rows) for kind in (Kind.id_fenced, Kind.round_checked)
+    )
+    judged = fenced != NONE
+    rows, fenced, checked = rows[judged], fenced[judged], checked[judged]
     return found(rows, (checked < fenced) | (view.value("status", checked) == CONFLICT), fenced)
 
 
@@ -106,8 +110,12 @@ def writes_by_latest_claimant(view: TaskCountView) -> Rows:
 
 
 def writes_while_leading(view: TaskCountView) -> Rows:
-    """Records of the leader, against whether it knew by then that it does not lead."""
+    """Records of the leader, against whether it knew by then that it does not lead.
+
+    But for counts: a round goes on, and writes its count if nobody else has claimed the topic by then.
+    """
     rows = view.writes[view.columns["node"][view.writes] >= 0]
+    rows = rows[view.columns["kind"][rows] < Kind.count_written]
     known = view.last(rows, ("node",), *_OF_LEADERS)
     kind = view.value("kind", known)
     leads = (kind == Kind.topic_claimed) | ((kind == Kind.assigned) & (view.value("count", known) == 1))

@@ -73,7 +73,7 @@ def test_the_shortcut_is_for_one_task_alone() -> None:
         story.lead(0)
         for size in (before, after):
             story.configure(0, tasks=size)
-            story.round(0, story.sets[0][0], ids=0)
+            story.round(0, story.sets[0][0], ids=0, request=size)
         expected = {"rounds_fence_the_count": found, "fenced_before_count": found} if found else {}
         assert violated(story.columns()) == expected | {"newest_set_polls": 1}
 
@@ -89,7 +89,7 @@ def test_a_deleted_connector_still_counts() -> None:
         if tombstone:
             story.write(Kind.count_tombstoned, 0)
         story.configure(0, tasks=1)
-        story.round(0, story.sets[0][0], ids=0 if tombstone else 2)
+        story.round(0, story.sets[0][0], ids=0 if tombstone else 2, request=99)
         story.commit(story.run(0, 0, 0))
         if tombstone:
             story.commit(zombie)

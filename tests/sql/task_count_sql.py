@@ -13,10 +13,10 @@ RENAMED = {"set": "gen", "count": "n", "offset": "spot"}
 NEEDED = {"A": 3, "M": 1, "B": 1, "shipped": 2}
 
 
-def last(column: str, by: str, kinds: str, value: str = "step", fine: bool = False) -> str:
+def last(column: str, by: str, kinds: str, value: str = "step", also: str = "") -> str:
     """The latest step (or greatest value) of these kinds before each event, among those with the same `by`."""
     keys = [key for key in by.split(", ") if key]
-    chosen = f"kind IN ({kinds})" + (" AND error = 0" if fine else "")
+    chosen = f"kind IN ({kinds})" + (f" AND {also}" if also else "")
     over = (
         f"PARTITION BY {', '.join(['history', *keys])} ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
     )
@@ -30,10 +30,9 @@ SEEN = ", ".join((
     last("count_at", "connector", "27, 28"),
     last("polled", "connector", "54", value="gen"),
     last("round_at", "node, connector", "41"),
-    last("fence_at", "node, connector", "42"),
-    last("check_at", "node, connector", "43"),
+    last("begun_at", "request", "41"),
     last("look_at", "node, connector", "41, 43"),
-    last("answer_at", "node, connector, task", "45"),
+    last("answer_at", "node, connector, task", "45", also="status = 200"),
     last("claim_at", "node", "20"),
     last("known_at", "node", "1, 2, 13, 20, 22"),
     last("there_at", "connector", "24, 26"),
@@ -48,7 +47,7 @@ SEEN = ", ".join((
     last("running_at", "instance", "54"),
     last("over_at", "instance", "55, 56, 57"),
     last("any_claim_at", "", "20"),
-    last("raised", "producer_id", "20, 42, 52", value="epoch", fine=True),
+    last("raised", "producer_id", "20, 42, 52", value="epoch", also="error = 0"),
 ))  # fmt: skip
 
 
@@ -157,8 +156,8 @@ VIOLATIONS = {
       WHERE kind = 41 AND connector >= 0 AND set_at > coalesce(latest_at, -1) AND n <> coalesce(latest, 0)
         AND NOT (coalesce(latest, 0) = 1 AND set_size = 1 AND n = 0)""",
     "fences_of_the_round": f"""
-      SELECT x.history, x.step FROM seen x {at("r", "round_at")}
-      WHERE x.kind = 42 AND x.node >= 0 AND x.connector >= 0 AND (x.task < 0 OR r.n IS NULL OR x.task >= r.n)""",
+      SELECT x.history, x.step FROM seen x {at("r", "begun_at")}
+      WHERE x.kind = 42 AND x.request >= 0 AND (x.task < 0 OR r.n IS NULL OR x.task >= r.n)""",
     "fenced_before_count": """
       SELECT c.history, c.step FROM counted c
         LEFT JOIN events f ON f.history = c.history AND f.node = c.node AND f.connector = c.connector AND f.kind = 42
@@ -169,16 +168,21 @@ VIOLATIONS = {
       SELECT x.history, x.step FROM seen x {at("r", "round_at")} {at("t", "there_at")}
       WHERE x.kind = 27 AND r.step IS NOT NULL AND t.kind = 26 AND t.spot > r.gen""",
     "checked_after_fencing": f"""
-      SELECT x.history, x.step FROM seen x {at("c", "check_at")}
-      WHERE x.kind = 27 AND x.fence_at > coalesce(x.round_at, -1)
-        AND (coalesce(x.check_at, -1) < x.fence_at OR c.status = 409)""",
+      SELECT b.history, b.step FROM (
+          SELECT x.history, x.step, max(CASE WHEN e.kind = 42 THEN e.step END) AS fence_at,
+            max(CASE WHEN e.kind = 43 THEN e.step END) AS check_at
+          FROM seen x {at("r", "round_at")}
+            JOIN events e ON e.history = r.history AND e.request = r.request AND r.request >= 0 AND e.step < x.step
+          WHERE x.kind = 27 GROUP BY x.history, x.step) b
+        LEFT JOIN events c ON c.history = b.history AND c.step = b.check_at
+      WHERE b.fence_at IS NOT NULL AND (coalesce(b.check_at, -1) < b.fence_at OR c.status = 409)""",
     "not_reclaimed_since": "SELECT history, step FROM seen WHERE kind = 27 AND connector >= 0 AND claim_at > look_at",
     "writes_by_latest_claimant": f"""
       SELECT x.history, x.step FROM writes x {at("c", "any_claim_at")}
       WHERE c.step IS NULL OR c.node <> x.node OR c.producer_id <> x.producer_id OR c.epoch <> x.epoch""",
     "writes_while_leading": f"""
       SELECT x.history, x.step FROM writes x {at("k", "known_at")}
-      WHERE x.node >= 0 AND (k.step IS NULL OR NOT (k.kind = 20 OR k.kind = 13 AND k.n = 1))""",
+      WHERE x.node >= 0 AND x.kind < 27 AND (k.step IS NULL OR NOT (k.kind = 20 OR k.kind = 13 AND k.n = 1))""",
     "assignments_reach_counts": f"""
       SELECT x.history, x.step FROM seen x {at("c", "own_count_at")} WHERE x.kind = 12 AND x.spot <= c.spot""",
     "answers_with_count": """
@@ -186,10 +190,10 @@ VIOLATIONS = {
         JOIN counted a ON a.history = x.history AND a.step = x.asked_at
       WHERE x.kind = 45 AND x.status = 200 AND x.connector >= 0 AND a.set_at IS NOT NULL
         AND NOT (coalesce(x.latest_at, -1) > a.step OR coalesce(a.latest_at, -1) > a.set_at)""",
-    "opened_after_answer": f"""
-      SELECT x.history, x.step FROM seen x {at("a", "answer_at")}
-      WHERE x.kind = 52 AND x.node >= 0 AND x.connector >= 0 AND x.task >= 0 AND x.instance >= 0
-        AND (coalesce(x.answer_at, -1) < coalesce(x.start_at, -1) OR coalesce(a.status, -1) <> 200)""",
+    "opened_after_answer": """
+      SELECT history, step FROM seen
+      WHERE kind = 52 AND node >= 0 AND connector >= 0 AND task >= 0 AND instance >= 0
+        AND (answer_at IS NULL OR answer_at < coalesce(start_at, -1))""",
     "opened_after_check": f"""
       SELECT x.history, x.step FROM seen x {at("c", "first_at")}
       WHERE x.kind = 52 AND x.instance >= 0 AND coalesce(c.status, -1) <> 200""",

@@ -62,7 +62,7 @@ def test_small_histories(duck: Any, seed: int, make: Any, histories: int, mode: 
 @pytest.mark.parametrize("make", [noise, doctored])
 def test_many_histories(duck: Any, make: Any, mode: str) -> None:
     """Hundreds of histories in one piece; nearly every property is violated in one or the other."""
-    columns = make(1, 300)
+    columns = make(1, 200)
     found = by_kernel(columns, mode)
     assert set(task_counts.PROPERTIES) - set(found) <= NOT_MET[make]
     assert found == in_duckdb(table(columns), duck, mode)
