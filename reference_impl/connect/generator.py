@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from fencepost.reference_impl.connect.cluster_state import ClusterConfigState
+from fencepost.reference_impl.connect.cluster_state import NOTHING, ClusterConfigState
 from fencepost.reference_impl.connect.config import KEYS, Config, parse
 from fencepost.reference_impl.connect.environment import US_PER_MS
 from fencepost.reference_impl.connect.events import Kind
@@ -25,7 +25,7 @@ from fencepost.reference_impl.simulation import FaultMix
 from fencepost.reference_impl.simulation.log import Row
 
 AT_WORK = ("poll", "commit")  # what running tasks do for ever
-NODE_FAULTS = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "support")
+NODE_FAULTS = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support")
 NOTICE_MS = 25
 IDLE_STEPS_MAX = 2_000  # steps without an event, after which a history ends: nothing will ever happen again
 
@@ -46,7 +46,7 @@ class Run(Habits):
     compact: float = 0.001  # per step
     foreign_set: float = 0.0  # per step: somebody else writes to the config topic (618.34)
     foreign_count: float = 0.0
-    support: float = 0.0  # per step: a worker is restarted with another exactly.once.source.support (618.33)
+    new_support: float = 0.0  # per step: a worker is restarted with another exactly.once.source.support (618.33)
     slow_share: float = 0.06  # of the operations: each waits for about `slow_us`
     work_share: float = 0.2  # of the steps: a running task's, where other threads wait too
     schedule: list[tuple[int, str, int]] = field(default_factory=list)  # for certain: (time_us, node fault, number)
@@ -95,8 +95,8 @@ class FreeRun:
     """A cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
 
     __slots__ = (
-        "absences", "away", "config", "faults", "idle", "kernel", "noticed_ms", "quiet", "random", "rows", "run",
-        "slow", "system", "users",
+        "absences", "away", "bustle", "config", "faults", "idle", "kernel", "noticed_ms", "quiet", "random", "rows",
+        "run", "slow", "system", "users",
     )  # fmt: skip
 
     def __init__(self, run: Run, system: System, config: Config) -> None:
@@ -115,6 +115,7 @@ class FreeRun:
         self.absences = 0
         self.quiet = False
         self.noticed_ms = 0
+        self.bustle = 0  # rows there were when a thread last had something to do but a task's work
         self.idle = 0  # steps since a thread went on: the longer, the more time passes in one
         for time_us, fault, number in run.schedule:
             self.kernel.at(time_us, self.strike, (fault, number))
@@ -162,6 +163,8 @@ class FreeRun:
                 seen = slow[number] = (operation, self.slowness(now))
             if seen[1] <= now:
                 (working if operation in AT_WORK else waiting).append(number)
+        if waiting:
+            self.bustle = len(self.rows) + 1
         chosen = working if working and (not waiting or self.random() < self.run.work_share) else waiting
         return chosen[int(self.random() * len(chosen))] if chosen else -1
 
@@ -190,29 +193,35 @@ class FreeRun:
         self.slow.clear()
         for worker, absence in sorted(self.away.items()):
             self.come_back((worker, absence))
-        begin, limit = len(self.rows), len(self.rows) + self.run.settle_events
+        self.bustle, limit = len(self.rows), len(self.rows) + self.run.settle_events
         idle = 0
-        while len(self.rows) < limit and idle < IDLE_STEPS_MAX and not self.is_settled(begin):
+        while len(self.rows) < limit and idle < IDLE_STEPS_MAX and not self.is_settled():
             before = len(self.rows)
             self.step()
             idle = 0 if len(self.rows) > before else idle + 1
 
-    def is_settled(self, begin: int) -> bool:
-        """Whether every task of every newest set has committed a transaction since the row `begin`."""
-        committed = {(r[4], r[5], r[7]) for r in self.rows[begin:] if r[2] == Kind.TRANSACTION_COMMITTED}
-        return all((c, task, place) in committed for c, place, tasks in self.newest_sets() for task in range(tasks))
+    def is_settled(self) -> bool:
+        """Whether every task of every newest set has committed a transaction since the last time that any thread had
+        something else to do."""
+        sets = None if self.bustle >= len(self.rows) else self.newest_sets()
+        if sets is None:
+            return False
+        committed = {(r[4], r[5], r[7]) for r in self.rows[self.bustle :] if r[2] == Kind.TRANSACTION_COMMITTED}
+        return all((c, task, place) in committed for c, place, tasks in sets for task in range(tasks))
 
-    def newest_sets(self) -> list[tuple[int, int, int]]:
-        """(connector, place, tasks) of the newest set of every connector that exists, as the topic's end says."""
+    def newest_sets(self) -> list[tuple[int, int, int]] | None:
+        """(connector, place, tasks) of the newest set of every connector that exists, as the topic's end says; None
+        while one of them is still to be written."""
         state = ClusterConfigState()
         for offset, record in self.system.config_topic():
             state.apply(record, offset)
-        names = self.config.connector_names
-        return [
-            (number, state.set_place(name), state.tasks(name))
-            for number, name in enumerate(names)
-            if state.is_known(name)
-        ]
+        known = [(number, name) for number, name in enumerate(self.config.connector_names) if state.is_known(name)]
+        if any(
+            name in state.inconsistent or (state.set_place(name) == NOTHING and state.target_state(name) != "STOPPED")
+            for _, name in known
+        ):
+            return None
+        return [(number, state.set_place(name), state.tasks(name)) for number, name in known]
 
     # Faults
 
@@ -282,7 +291,7 @@ class FreeRun:
         self.system.write_foreign("count", number % self.config.connectors, 1 + number // 16 % self.config.max_tasks)
         return True
 
-    def support(self, number: int) -> bool:
+    def new_support(self, number: int) -> bool:
         worker = number % self.config.workers
         if worker in self.away:
             return False

@@ -18,6 +18,8 @@ class Habits:
     """How users behave. Durations are means, in virtual microseconds; shares are of a connector's requests."""
 
     change_us: int = 250_000  # between two requests for one connector
+    burst_us: int = 30_000  # until the next one, where somebody changes their mind
+    burst_share: float = 0.35  # of the requests
     ask_again_us: int = 20_000  # after a refusal
     restart_us: int = 60_000  # until somebody restarts a failed task, or connector
     delete_share: float = 0.08  # instead of a new configuration; the connector is created again
@@ -49,11 +51,12 @@ class Users:
         """The next request about a connector."""
         if self.quiet:
             return
-        accepted = self.request(connector, self.random())
-        habits = self.habits
-        self.kernel.after(
-            self.kernel.spread(habits.change_us if accepted else habits.ask_again_us), self.change, connector
-        )
+        habits, accepted = self.habits, self.request(connector, self.random())
+        if accepted:
+            wait_us = habits.burst_us if self.random() < habits.burst_share else habits.change_us
+        else:
+            wait_us = habits.ask_again_us
+        self.kernel.after(self.kernel.spread(wait_us), self.change, connector)
 
     def request(self, connector: int, luck: float) -> bool:
         """Ask some worker; whether it accepts."""
@@ -71,9 +74,9 @@ class Users:
 
     def another_size(self, size: int) -> int:
         """From 1 to the most, mostly not the same as before."""
-        most = system_max = self.system.env.config.max_tasks
+        most = self.system.env.config.max_tasks
         drawn = 1 + int(self.random() * most)
-        return 1 + drawn % system_max if drawn == size and self.random() < 0.7 else drawn
+        return 1 + drawn % most if drawn == size and self.random() < 0.7 else drawn
 
     def accepted(self, connector: int, size: int, accepted: bool) -> bool:
         """Remember what the connector has now."""
