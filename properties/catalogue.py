@@ -159,6 +159,7 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .id_blocks.catalogue import ID_BLOCKS
     from .kip618_yardstick import YARDSTICK
     from .task_counts.catalogue import TASK_COUNTS
+    from .task_counts.catalogue_compaction import CONFIG_TOPIC
     from .task_counts.catalogue_connectors import CONNECTORS
     from .task_counts.catalogue_deletion import DELETION
     from .task_counts.catalogue_upgrades import UPGRADES
@@ -170,7 +171,7 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
     transactions = (TRANSACTIONS, IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG)
-    entries = (ID_BLOCKS, *transactions, TASK_COUNTS, WRITES, DELETION, CONNECTORS, UPGRADES, YARDSTICK)
+    entries = (ID_BLOCKS, *transactions, TASK_COUNTS, WRITES, DELETION, CONNECTORS, UPGRADES, CONFIG_TOPIC, YARDSTICK)
     return {entry.name: entry for entry in entries}
 
 

@@ -56,6 +56,7 @@ UPGRADES = ProtocolEntry(
             "all workers are stopped, upgraded, and started again with the feature on",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
             leaves_out=("asked_before_all_are_enabled",),
+            proof=False,
             depth=_UNCHECKED,
             judged=(),
         ),
