@@ -3,7 +3,8 @@
 A call of a client runs to its end before it returns: requests are delivered, appends to the transaction log finish,
 back-offs pass, on a clock of Kafka's own. What workers race for is who calls first, not how far a call has got.
 
-Partition 0 is the config topic; 1 is the topic that source tasks write to, 2 their offsets topic.
+Partition 0 is the config topic; 1 is the topic that source tasks write to, 2 their offsets topic. 3 is the config topic
+of a second group of workers, if there is one: transactional ids are common to all of them (618.49).
 """
 
 from collections.abc import Callable
@@ -22,8 +23,8 @@ from fencepost.reference_impl.transactions.messages import ProduceRequest
 from fencepost.reference_impl.transactions.producer_state import NO_GUARD
 from fencepost.reference_impl.transactions.transaction_log import TransactionLog
 
-CONFIG_TOPIC, OUTPUT_TOPIC, OFFSETS_TOPIC = 0, 1, 2
-PARTITIONS = 3
+CONFIG_TOPIC, OUTPUT_TOPIC, OFFSETS_TOPIC, SECOND_CONFIG_TOPIC = 0, 1, 2, 3
+PARTITIONS = 4
 BACKOFF_MS = 20  # the shortest back-off of a client
 KEPT_EVENTS = 10_000
 MAX_WAIT_MS = 60_000  # max.block.ms: a call that takes longer has no end

@@ -28,8 +28,11 @@ _TOMBSTONED = {records.CONNECTOR: Kind.CONNECTOR_TOMBSTONED, records.COUNT: Kind
 class ConfigTopic:
     """The topic of one cluster of workers; `numbers` are the connectors' numbers in events, by name."""
 
-    def __init__(self, brokers: Brokers, log: ConnectEventLog, numbers: dict[str, int]) -> None:
+    def __init__(
+        self, brokers: Brokers, log: ConnectEventLog, numbers: dict[str, int], partition: int = CONFIG_TOPIC
+    ) -> None:
         self.brokers = brokers
+        self.partition = partition
         self.log = log
         self.numbers = numbers
         self.removed: set[int] = set()
@@ -40,7 +43,7 @@ class ConfigTopic:
 
     def read(self, position: int, committed: bool) -> Placed | None:
         """The first record at or after `position`, None if there is none; `committed`: the isolation level."""
-        log = self.brokers.log(CONFIG_TOPIC)
+        log = self.brokers.log(self.partition)
         if log.aborted:
             return next(iter(self.records(position, committed)), None)
         for offset in range(position, log.read_limit(committed)):  # the same, without a copy of all that follows
@@ -56,12 +59,12 @@ class ConfigTopic:
 
     def end(self, committed: bool) -> int:
         """Where reading ends for now, exclusive; not before an open transaction is decided."""
-        return self.brokers.log(CONFIG_TOPIC).read_limit(committed)
+        return self.brokers.log(self.partition).read_limit(committed)
 
     def records(self, position: int = 0, committed: bool = True) -> Iterable[Placed]:
         """All (offset, record) from a position on that a reader gets."""
         contents = self.brokers.env.contents
-        answer = self.brokers.log(CONFIG_TOPIC).fetch(position, committed)
+        answer = self.brokers.log(self.partition).fetch(position, committed)
         for batch in self._reader.skipping(answer):
             if batch.base_offset not in self.removed:
                 yield batch.base_offset, contents[batch.record]
@@ -92,7 +95,7 @@ class ConfigTopic:
 
     def append_plainly(self, record: ConfigRecord, node: int = NONE) -> int:
         """A record by a producer without transactions, a worker's or (-1) somebody else's (618.34)."""
-        offset = self.brokers.append_plainly(CONFIG_TOPIC, record)
+        offset = self.brokers.append_plainly(self.partition, record)
         self.announce_record(record, offset, node, NONE, NONE)
         return offset
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from fencepost.reference_impl.connect.brokers import Brokers
+from fencepost.reference_impl.connect.brokers import CONFIG_TOPIC, SECOND_CONFIG_TOPIC, Brokers
 from fencepost.reference_impl.connect.config import Config
 from fencepost.reference_impl.connect.events import ConnectEventLog
 from fencepost.reference_impl.connect.group import Group
@@ -21,9 +21,9 @@ US_PER_MS = 1000
 
 
 class Environment:
-    """One per cluster."""
+    """One per cluster of workers; `beside` is another one's, on whose Kafka this one is too."""
 
-    def __init__(self, config: Config, parts: "Parts") -> None:
+    def __init__(self, config: Config, parts: "Parts", beside: "Environment | None" = None) -> None:
         self.config = config
         self.parts = parts
         self.revision = REVISIONS[config.mode]
@@ -31,9 +31,10 @@ class Environment:
         self.log = ConnectEventLog(self.kernel)
         self.emit = self.log.emit
         self.threads = Threads()
-        self.brokers = Brokers(config)
+        self.brokers: Brokers = Brokers(config) if beside is None else beside.brokers
         self.numbers = {name: number for number, name in enumerate(config.connector_names)}
-        self.topic = parts.topic(self.brokers, self.log, self.numbers)
+        partition = CONFIG_TOPIC if beside is None else SECOND_CONFIG_TOPIC
+        self.topic = parts.topic(self.brokers, self.log, self.numbers, partition)
         self.group = Group(self.log)
         self.workers: list[Worker] = []
         self.statuses: dict[tuple[str, int], Status] = {}  # the status topic; task -1 is the Connector

@@ -7,7 +7,6 @@ in its next tick if it still takes itself for the leader (618.26). Leaders witho
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fencepost.reference_impl.connect.brokers import CONFIG_TOPIC
 from fencepost.reference_impl.connect.config_topic import NAME
 from fencepost.reference_impl.connect.events import Kind
 from fencepost.reference_impl.connect.permissions import leader_transactional_id, of_leader
@@ -70,12 +69,12 @@ class WritePrivilege:
         if producer is None:
             raise OperationError("write", ILLEGAL_STATE, "no producer: the write privilege is not held")
         topic = self.env.topic
-        start = len(self.env.brokers.log(CONFIG_TOPIC).batches)
+        start = len(self.env.brokers.log(topic.partition).batches)
         pair = producer.producer_id, producer.epoch
         try:
             producer.begin()
             for record in records:
-                producer.send(CONFIG_TOPIC, record)
+                producer.send(topic.partition, record)
             producer.commit()
         except KafkaError as error:
             self.lose()

@@ -209,6 +209,11 @@ def build(config: Mapping[str, Any], parts: Parts) -> System:
     return System(Environment(parse(config), parts))
 
 
+def beside(system: System, config: Mapping[str, Any]) -> System:
+    """A second cluster of workers, another group, on the same Kafka: transactional ids are common to both (618.49)."""
+    return System(Environment(parse(config), Parts(), system.env))
+
+
 def reference(config: Mapping[str, Any]) -> System:
     """The reference implementation as a driven cluster; keys of `config`: `config.Config`. Raises ValueError."""
     return build(config, Parts())
