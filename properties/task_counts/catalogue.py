@@ -136,5 +136,11 @@ TASK_COUNTS = ProtocolEntry(
     CORES,
     REASONS,
     claims=CLAIMS,
-    parts=("config-topic-writes", "task-count-deletion", "task-count-connectors", "exactly-once-upgrade"),
+    parts=(
+        "config-topic-writes",
+        "task-count-deletion",
+        "task-count-connectors",
+        "exactly-once-upgrade",
+        "config-topic",
+    ),
 )

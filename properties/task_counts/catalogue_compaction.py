@@ -1,4 +1,4 @@
-"""The config topic as records in the catalogue: as it is read, and what goes wrong where it is read or kept otherwise."""
+"""The config topic as records in the catalogue: as it is, and where it is read or kept otherwise."""
 
 from collections.abc import Mapping
 
@@ -81,7 +81,7 @@ CONFIG_TOPIC = ProtocolEntry(
         "tasks": "two, so that one configuration of a set can be gone, and the other be there",
         "sets": "two, and a third that is begun",
         "log": "a set of two, its commit and count, and a set of one with commit and count: seven records",
-        "removals": "a configuration of an old set, and one of the newest; with a set that was never committed, see slow-reader",
+        "removals": "a configuration of an old set and one of the newest; more is slow-reader's",
         "restarts": "one worker reads from the start",
         "crashes": "one set that is begun and never committed",
         "reorderings": "one record that is moved",
