@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fencepost.reference_impl.connect.config import Config
-from fencepost.reference_impl.connect.permissions import Acls
+from fencepost.reference_impl.connect.permissions import TOPIC_ALREADY_EXISTS, Acls
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.transactions.admin import Admin, Fenced
 from fencepost.reference_impl.transactions.config import Config as TransactionsConfig
@@ -56,6 +56,8 @@ class Brokers:
         )  # fmt: skip
         self.env = KafkaEnvironment(below, Kernel(config.seed))
         self.acls = Acls()
+        self.topics: set[str] = set()  # that clients have created
+        self.policy_error = 0  # what every creation of a topic is refused with (a broker's policy)
         self.ids: dict[str, int] = {}
         self.clients = 0
         self.coordinator = Coordinator(self.env, TransactionLog(), 0)
@@ -88,6 +90,15 @@ class Brokers:
         fenced = result.fenced_producers()[transactional_id]
         assert fenced is not None, "all() is None until every id has its result"
         return fenced
+
+    def create_topic(self, name: str) -> int:
+        """Admin.createTopics([name]); Kafka's code."""
+        if self.policy_error:
+            return self.policy_error
+        if name in self.topics:
+            return TOPIC_ALREADY_EXISTS
+        self.topics.add(name)
+        return 0
 
     def append_plainly(self, partition: int, content: Any) -> int:
         """One record by a producer without transactional id, new and gone again; returns its offset."""

@@ -30,6 +30,7 @@ class Config:
     retry_backoff_ms: int = 250  # of whatever a worker tries again by itself
     heartbeat_ms: int = 0  # an expired member learns of it at the next multiple of this; 0: at once
     transaction_timeout_ms: int = 60_000  # of the tasks' producers and of the leader's
+    offsets_topic: str = ""  # offsets.storage.topic of every connector: a separate one, created by the tasks (618.17)
     transactional_id: str = ""  # a user's transactional.id for the leader's producer: ignored, with a warning (618.24)
     transactions: str = "v1"  # the protocol of the brokers' transactional coordinator: Kafka 3.3, as shipped, had v1
 

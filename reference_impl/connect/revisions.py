@@ -35,11 +35,12 @@ REVISIONS = {
         "M", CONNECTOR, ("await_count", "open_producer", "check_after"), leader_always_transactional=True,
     ),
     "B": Revision(
-        "B", TASK, ("ask", "check_before", "open_producer", "check_after"), leader_always_transactional=True,
+        "B", TASK, ("ask", "check_before", "create_offsets_topic", "open_producer", "check_after"),
+        leader_always_transactional=True,
     ),
     "shipped": Revision(
-        "shipped", TASK, ("ask", "open_producer", "check_after"), mismatch_fails=True, record_per_transaction=False,
-        cancels=True, checks_ownership=True, stops_connectors=True, states_targets=True,
+        "shipped", TASK, ("ask", "open_producer", "check_after", "create_offsets_topic"), mismatch_fails=True,
+        record_per_transaction=False, cancels=True, checks_ownership=True, stops_connectors=True, states_targets=True,
     ),
 }  # fmt: skip
 

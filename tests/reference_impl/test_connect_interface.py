@@ -7,6 +7,8 @@ from fencepost.reference_impl.connect.brokers import OFFSETS_TOPIC, OUTPUT_TOPIC
 from fencepost.reference_impl.connect.parts import Parts
 from fencepost.reference_impl.connect.permissions import (
     CONNECTOR_ADMIN,
+    CREATE,
+    TOPIC,
     TRANSACTIONAL_ID,
     WORKER_PRODUCER,
     WRITE,
@@ -81,6 +83,17 @@ def test_the_endpoint_is_served_whatever_the_flag_says(mode: str) -> None:
         assert statuses == [200] and script.system.status(0, 1) == ("RUNNING", "")
 
 
+def test_the_session_key_is_replaced_in_time() -> None:
+    """618.10: after an hour the leader writes a new key; requests are signed with it as soon as it is read."""
+    script = cluster("B", workers=2)
+    script.configure(0, tasks=2)
+    script.system.advance(3_600_000)
+    script.settle()
+    assert keys(script.system).count("session-key") == 2
+    script.configure(0, tasks=2)
+    assert {e.status for e in script.kinds("round_answered")} == {200}
+
+
 def test_a_version_without_the_endpoint_answers_404() -> None:
     """618.10, 618.35: a leader of an older version has no such endpoint: the task that asked is FAILED."""
     script = cluster("shipped", workers=2, support=["none", "enabled"])
@@ -149,6 +162,32 @@ def test_fencing_gives_a_result_for_each_id() -> None:
     first, second = script.kinds("id_fenced")
     assert (first.error, first.producer_id, first.epoch) == (0, opened[0].producer_id, opened[0].epoch + 1)
     assert (second.error, second.producer_id, second.epoch) == (53, -1, -1)
+
+
+@pytest.mark.parametrize("mode", ["B", "shipped"])
+def test_a_separate_offsets_topic_is_created(mode: str) -> None:
+    """618.17: by the first task that starts; that it exists fails nobody after that, nor that it may not be created."""
+    script = cluster(mode, workers=1, offsets_topic="mine")
+    script.configure(0, tasks=2)
+    script.configure(0, tasks=2)
+    assert script.system.env.brokers.topics == {"mine"}
+    denied = Permission(CONNECTOR_ADMIN, CREATE, TOPIC, "mine")
+    script.system.env.brokers.acls.deny(denied)
+    script.configure(0, tasks=2)
+    assert [script.system.status(0, task) for task in (0, 1)] == [("RUNNING", "")] * 2
+    kinds = [e.kind for e in script.told() if e.instance == 0]
+    assert kinds.index("task_checked" if mode == "B" else "task_checked_again") < kinds.index("task_running")
+
+
+@pytest.mark.parametrize("mode", ["B", "shipped"])
+def test_an_offsets_topic_that_cannot_be_created_fails_the_task(mode: str) -> None:
+    """618.17: any other error does, in B before the task's producer is opened, as shipped when the store starts."""
+    script = cluster(mode, workers=1, offsets_topic="mine")
+    script.system.env.brokers.policy_error = 44  # POLICY_VIOLATION
+    script.configure(0, tasks=1)
+    state, trace = script.system.status(0, 0)
+    assert (state, trace) == ("FAILED", "ConnectException: offsets topic mine cannot be created: error 44")
+    assert bool(script.kinds("producer_opened")) == (mode == "shipped")
 
 
 @pytest.mark.parametrize("mode", MODES)
