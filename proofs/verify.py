@@ -95,7 +95,9 @@ def _implementation(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
     for name, variant_name in entry.implementations:
         variant = entry.variant(variant_name)
         examples = entry.examples.get(profile, EXAMPLES[profile])
-        report = agree(name, protocol=entry.name, variant=variant_name, seed=seed, max_examples=examples)
+        report = agree(
+            name, protocol=entry.name, variant=variant_name, seed=seed, max_examples=examples, verdict_only=True
+        )
         evidence: dict[str, Any] = {"implementation": name, "examples": report.examples, "program": report.program}
         found = result(
             entry,

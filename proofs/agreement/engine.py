@@ -75,6 +75,7 @@ def agree(
     expecting: Collection[str] | None = None,
     promises_only: bool = False,
     promises: Collection[str] | None = None,
+    verdict_only: bool = False,
 ) -> AgreementReport:
     """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
     model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name, or what it brings to
@@ -86,7 +87,8 @@ def agree(
     ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
     violation is no failure where it comes about as the documents predict (default: those of the variant);
     ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
-    and for nothing else.  The same arguments give the same report, but for ``seconds`` and what is in ``database``, and
+    and for nothing else; ``verdict_only``: nobody will ask what was covered, or how short a program breaks a promise as
+    predicted, and neither is found out.  The same arguments give the same report, but for ``seconds`` and what is in ``database``, and
     but for what is chance in real brokers.  Raises ImplementationError, and WireError where brokers are out of reach.
     """
     began = time.monotonic()
@@ -107,13 +109,15 @@ def agree(
     _require_plug(agreeing, factory, name or repr(implementation), variant, config or {})
     excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
     search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
+    if verdict_only:
+        search.coverage = Coverage.none()
     try:
         search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
     except Flaky as error:
         raise ImplementationError(_not_deterministic(name or repr(implementation))) from error
     failure = _shortest(search, name, search.failures) if search.failures else None
     # What an implementation that fails does in predicted ways as well is of no interest.
-    predicted = {} if failure else search.predicted
+    predicted = {} if failure or verdict_only else search.predicted
     return AgreementReport(
         name or repr(implementation), protocol, variant, variant if agreeing.follow else "none", seed,
         "violated" if failure else "holds", failure,
