@@ -62,12 +62,12 @@ def _proved(entry: ProtocolEntry) -> dict[str, str]:
     proved: dict[tuple[str, str], bool] = {}
     for variant in (v for v in entry.variants if v.main):
         verdicts = prove(variant.spec, variant.kept).verdicts if variant.proof else {}
+        proved |= {(variant.name, name): verdict == "holds" for name, verdict in verdicts.items()}
         for name, item in variant.kept.items():
             if item.rule is None or RULES[item.rule].kind != "promise":
                 continue
             words = found.setdefault(item.rule, {})
             if item.role == "promise" and variant.proof:
-                proved[variant.name, name] = verdicts[name] == "holds"
                 words[f"{variant.name} {'**proved**' if verdicts[name] == 'holds' else verdicts[name]}"] = None
             elif item.role == "promise" and not words:
                 words[f"{variant.name} {_explored(variant, name)}"] = None
