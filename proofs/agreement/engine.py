@@ -88,8 +88,9 @@ def agree(
     violation is no failure where it comes about as the documents predict (default: those of the variant);
     ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
     and for nothing else; ``verdict_only``: nobody will ask what was covered, or how short a program breaks a promise as
-    predicted, and neither is found out.  The same arguments give the same report, but for ``seconds`` and what is in ``database``, and
-    but for what is chance in real brokers.  Raises ImplementationError, and WireError where brokers are out of reach.
+    predicted, and neither is found out.  The same arguments give the same report, but for ``seconds`` and what is in
+    ``database``, and but for what is chance in real brokers.  Raises ImplementationError, and WireError where brokers
+    are out of reach.
     """
     began = time.monotonic()
     if isinstance(protocol, Agreeing):
