@@ -8,7 +8,8 @@ from fencepost.reference_impl.connect.herder import Herder
 from fencepost.reference_impl.connect.permissions import of_task, task_transactional_id
 from fencepost.reference_impl.connect.producers import TransactionalProducer
 from fencepost.reference_impl.connect.requests import Request
-from fencepost.reference_impl.connect.source_task import SourceTask, TaskFailed
+from fencepost.reference_impl.connect.source_task import SourceTask
+from fencepost.reference_impl.connect.task_base import TaskFailed
 from fencepost.reference_impl.connect.threads import Script
 from fencepost.reference_impl.connect.writes import Writes
 
