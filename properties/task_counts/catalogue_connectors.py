@@ -78,10 +78,11 @@ CONNECTORS = ProtocolEntry(
     ),
     scenarios=(
         Scenario(
-            "ids-collide",
-            "a healthy task is shut out by the task of a connector that its cluster does not know",
+            "618.49",
+            "a healthy task is shut out by one of a connector that its own cluster does not know",
             "names-collide",
             "connectors",
+            script="fencepost.reference_impl.connect.scenarios:scenario",
         ),
     ),
 )

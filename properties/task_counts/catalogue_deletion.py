@@ -102,10 +102,11 @@ DELETION = ProtocolEntry(
     ),
     scenarios=(
         Scenario(
-            "KAFKA-14147",
-            "the count of a deleted connector is forgotten, and a task of its former life commits beside the new ones",
+            "B34",
+            "KAFKA-14147: the count of a deleted connector is forgotten, and a task of its former life goes on",
             "deletion-clears-memory",
             "deletion",
+            script="fencepost.reference_impl.connect.scenarios:scenario",
         ),
     ),
 )

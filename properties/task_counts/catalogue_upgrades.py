@@ -139,10 +139,11 @@ UPGRADES = ProtocolEntry(
     ),
     scenarios=(
         Scenario(
-            "one-worker-without-support",
+            "618.33",
             "a worker runs a task with a plain producer, which a new set does not stop",
             "one-worker-without-support",
             "mass-upgrade",
+            script="fencepost.reference_impl.connect.scenarios:scenario",
         ),
         Scenario(
             "follower-writes-a-set",
@@ -151,10 +152,11 @@ UPGRADES = ProtocolEntry(
             "two-rolling-upgrades",
         ),
         Scenario(
-            "stranger-writes-a-count",
+            "618.34",
             "a count that nobody has fenced for",
             "foreign-count",
             "two-rolling-upgrades",
+            script="fencepost.reference_impl.connect.scenarios:scenario",
         ),
         Scenario(
             "rolling-upgrade-in-one",
