@@ -12,6 +12,11 @@ from fencepost.reference_impl.connect.task_start import ABANDON, TaskStart
 from fencepost.reference_impl.connect.threads import INTERRUPTED, Script
 
 
+def never() -> bool:
+    """Nothing turns this operation back."""
+    return False
+
+
 class SourceTask(TaskStart):
     """One instance, complete."""
 
@@ -28,7 +33,8 @@ class SourceTask(TaskStart):
                 self.put_status("RUNNING")
                 yield from (self.poll_until_stopped() if self.herder.enabled else self.poll_plainly())
             else:
-                yield from self.stop()
+                while not (yield from self.stop()):
+                    pass
         except TaskFailed as failure:
             self.fail(failure)
 
@@ -36,13 +42,16 @@ class SourceTask(TaskStart):
 
     def poll_until_stopped(self) -> Script:
         """One transaction for every poll: records, their offsets, and the commit (618.20)."""
+        looks = self.must_stop  # a task that does not get to its end polls once more before it looks again
         while True:
-            sent = yield from self.attempt("poll", self.send_records, self.must_stop)
-            if sent is INTERRUPTED:
-                if (yield from self.stop()):
-                    return
-                continue
-            yield from self.attempt("commit", self.commit)
+            sent = yield from self.attempt("poll", self.send_records, looks)
+            if sent is not INTERRUPTED:
+                yield from self.attempt("commit", self.commit)
+                looks = self.must_stop
+            elif (yield from self.stop()):
+                return
+            else:
+                looks = never
 
     def send_records(self) -> None:
         """What a poll brought, into an open transaction."""
@@ -75,10 +84,12 @@ class SourceTask(TaskStart):
 
     def poll_plainly(self) -> Script:
         """Without exactly-once support: records without transactions, offsets after them."""
+        looks = self.must_stop
         while True:
-            sent = yield from self.attempt("poll", self.send_plainly, self.must_stop)
+            sent = yield from self.attempt("poll", self.send_plainly, looks)
             if sent is INTERRUPTED and (yield from self.stop()):
                 return
+            looks = never if sent is INTERRUPTED else self.must_stop
 
     def send_plainly(self) -> None:
         """Every record is visible at once."""

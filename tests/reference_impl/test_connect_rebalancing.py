@@ -125,6 +125,40 @@ def test_a_task_that_does_not_stop_is_left_running(mode: str) -> None:
     assert script.system.status(0, 1) == ("RUNNING", "")  # the new instance's: the old one only logs
 
 
+@pytest.mark.parametrize("support", ["enabled", "disabled"])
+@pytest.mark.parametrize("outcome", ["failed", "lost"])
+def test_a_task_that_does_not_get_to_its_end(outcome: str, support: str) -> None:
+    """A task whose stop "failed" polls once more, and then looks again whether it should stop; one whose stop was only
+    "lost" has stopped."""
+    script = cluster(workers=1, support=support)
+    script.configure(0, tasks=1)
+    number = script.threads("poll")[0].number
+    script.system.restart_task(0, 0, 0)
+    assert [t.operation for t in script.threads() if t.number == number] == ["stop"]
+    script.system.step(number, outcome)
+    found = []
+    while mine := [t for t in script.threads() if t.number == number]:
+        found.append(mine[0].operation)
+        script.system.step(number)
+    more = ["poll", "commit", "stop"] if support == "enabled" else ["poll", "stop"]
+    assert found == (more if outcome == "failed" else [])
+    assert len(script.kinds("task_stopped")) == 1
+
+
+def test_a_stop_that_fails_during_the_start_is_tried_again() -> None:
+    """A task told to stop before it polls has nothing else to do than stop."""
+    script = cluster(workers=1)
+    script.system.configure(0, 0, 1)
+    held = script.until("check_after")
+    script.system.restart_task(0, 0, 0)
+    script.system.step(held.number)
+    for outcome in ("failed", "ok"):
+        assert [t.operation for t in script.threads() if t.number == held.number] == ["stop"]
+        script.system.step(held.number, outcome)
+    assert [e.instance for e in script.kinds("task_stopped")] == [0]
+    assert not script.kinds("task_left_running", "task_running")
+
+
 def test_a_task_left_running_can_still_commit_until_it_is_fenced() -> None:
     """Before the round, a task that was left running commits as before: that is what the round is for (618.23)."""
     script = cluster("M", workers=2)
