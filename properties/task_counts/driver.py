@@ -130,6 +130,13 @@ class Driver(RuleBasedStateMachine):
         found = self.waiting(operation, worker, connector)
         return found[number % len(found)] if found else None
 
+    def all_up(self) -> None:
+        """Who stands still goes on, and who is down comes back: a maneuver needs everybody."""
+        for worker in sorted(self.stalled):
+            self.call("resume", worker=worker)
+        for worker in sorted(self.seen.down):
+            self.call("restart_worker", worker=worker)
+
     def leave(self, worker: int) -> None:
         """A worker stands still, and the group goes on without it."""
         self.call("stall", worker=worker)

@@ -18,13 +18,17 @@ tasks = st.integers(1, 3)
 outcomes = st.sampled_from(("ok", "ok", "failed", "lost"))
 failures = st.sampled_from(("failed", "lost"))
 holding = st.sampled_from((Holding.GONE, Holding.GONE, Holding.STALLED, Holding.SLOW))
-waits_ms = st.sampled_from((1_000, 10_000, 400_000, 4_000_000))
 
 STARTING = ("open_producer", "check_after", "open_producer", "check_before", "ask", "poll", "commit")
 LEADING = ("check_round", "write_count", "fence", "start_round", "write_count", "answer", "write", "claim")
 FAILING = (
     "fence", "fence", "fence", "write", "write", "write_count", "check_round", "start_round", "ask", "answer",
     "open_producer", "check_after", "check_before", "claim", "commit", "assign", "sync", "read",
+)  # fmt: skip
+
+LITTLE = (
+    "reconfigure", "run", "reconfigure and run", "work", "crash", "crash and return", "wait", "wait long", "compact",
+    "restart task",
 )  # fmt: skip
 
 
@@ -59,23 +63,9 @@ class Machine(Maneuvers):
         self.configure(0, count)
         self.go()
 
-    @rule(connector=some, count=tasks, worker=some)
-    def reconfigure(self, connector: int, count: int, worker: int) -> None:
-        self.configure(self.connector(connector), count, worker)
-
-    @rule(connector=some, count=tasks)
-    def reconfigure_and_run(self, connector: int, count: int) -> None:
-        self.configure(self.connector(connector), count)
-        self.go()
-        self.work()
-
-    @rule()
-    def everything_happens(self) -> None:
-        self.go()
-
-    @rule()
-    def everybody_commits(self) -> None:
-        self.work()
+    @rule(what=st.sampled_from(LITTLE), number=some, count=tasks)
+    def little(self, what: str, number: int, count: int) -> None:
+        self.do_little(what, number, count)
 
     @precondition(lambda self: bool(self.threads()))
     @rule(number=some, outcome=outcomes, more=st.integers(0, 4))
@@ -93,59 +83,31 @@ class Machine(Maneuvers):
     def late_leader(self, connector: int, story: Story, reclaims: bool) -> None:
         self.lead_late(self.connector(connector), story, reclaims)
 
-    @rule(connector=some, story=stories(("check_round", "write_count", "fence", "start_round")))
-    def late_round_and_a_zombie(self, connector: int, story: Story) -> None:
-        self.lead_late(self.connector(connector), story, reclaims=False)
+    @rule(connector=some, story=stories(("check_round", "write_count", "fence", "start_round")), again=st.booleans())
+    def late_round_and_a_zombie(self, connector: int, story: Story, again: bool) -> None:
+        if again:
+            self.lead_again(self.connector(connector), story)
+        else:
+            self.lead_late(self.connector(connector), story, reclaims=False)
         self.run_on(self.connector(connector), story)
 
-    @rule(connector=some, story=stories(("check_round",)))
-    def leads_again(self, connector: int, story: Story) -> None:
-        self.lead_again(self.connector(connector), story)
+    @rule(connector=some, story=stories(("poll",)), count=tasks)
+    def zombie(self, connector: int, story: Story, count: int) -> None:
+        self.configure(self.connector(connector), count)
+        self.run_on(self.connector(connector), story)
+
+    @rule(connector=some, operation=st.sampled_from(FAILING), number=some, outcome=failures, before=st.integers(0, 2),
+          story=stories(("poll",)))  # fmt: skip
+    def failure(self, connector: int, operation: str, number: int, outcome: str, before: int, story: Story) -> None:
+        self.fail_at(self.connector(connector), operation, number, outcome, before, story)
 
     @rule(connector=some, count=tasks, before=st.integers(1, 4), outcome=failures)
     def half_a_set(self, connector: int, count: int, before: int, outcome: str) -> None:
         self.write_half(self.connector(connector), count, before, outcome)
 
-    @rule(connector=some, story=stories(("poll",)))
-    def zombie(self, connector: int, story: Story) -> None:
-        self.run_on(self.connector(connector), story)
-
-    @rule(connector=some, operation=st.sampled_from(FAILING), number=some, outcome=failures, before=st.integers(0, 2),
-          counts=st.tuples(tasks, tasks))  # fmt: skip
-    def failure(
-        self, connector: int, operation: str, number: int, outcome: str, before: int, counts: tuple[int, int]
-    ) -> None:
-        self.fail_at(self.connector(connector), operation, number, outcome, before, counts)
-
-    @rule(worker=some, returns=st.booleans())
-    def crash(self, worker: int, returns: bool) -> None:
-        worker = self.worker(worker)
-        self.call("crash", worker=worker)
-        self.call("expire", worker=worker)
-        if returns:
-            self.call("restart_worker", worker=worker)
-        self.go()
-
     @rule(connector=some, count=tasks, story=stories(("poll",)), late=st.booleans())
     def delete_and_create(self, connector: int, count: int, story: Story, late: bool) -> None:
         self.recreate(self.connector(connector), count, story, late)
-
-    @rule(ms=waits_ms)
-    def wait(self, ms: int) -> None:
-        self.call("advance", value=ms)
-
-    @rule(worker=some, count=tasks)
-    def compact(self, worker: int, count: int) -> None:
-        """And somebody reads it from the start."""
-        self.call("compact")
-        self.call("restart_worker", worker=self.worker(worker))
-        self.go()
-        self.configure(0, count)
-        self.go()
-
-    @rule(connector=some, task=st.integers(0, 2))
-    def restart_task(self, connector: int, task: int) -> None:
-        self.call("restart_task", worker=self.worker(0), connector=self.connector(connector), task=task)
 
 
 class TextA(Machine):

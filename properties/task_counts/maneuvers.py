@@ -39,6 +39,7 @@ class Maneuvers(Driver):
 
     def start_late(self, connector: int, story: Story) -> None:
         """A task's start is late for the next operation of its own, while sets follow one another."""
+        self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink(story.operation, connector, story.number)
         if late is None:
@@ -50,6 +51,7 @@ class Maneuvers(Driver):
     def lead_late(self, connector: int, story: Story, reclaims: bool) -> None:
         """A leader is late with a round, or a write, while another one leads and sets follow one another; ``reclaims``:
         it leads again before it is done."""
+        self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink(story.operation, connector if story.operation != "claim" else -1, story.number)
         if late is None:
@@ -65,6 +67,7 @@ class Maneuvers(Driver):
     def lead_again(self, connector: int, story: Story) -> None:
         """A leader that has dropped out of the group looks whether there is a newer set; then there is one, by another
         leader, and then it leads again; and only then it writes its count."""
+        self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink("check_round", connector, story.number)
         if late is None:
@@ -83,6 +86,7 @@ class Maneuvers(Driver):
 
     def write_half(self, connector: int, count: int, before: int, outcome: str) -> None:
         """A leader fails in the middle of a set, and somebody else leads."""
+        self.all_up()
         self.configure(connector, count)
         for _ in range(before):
             late = self.brink("write", -1, 0)
@@ -102,6 +106,7 @@ class Maneuvers(Driver):
 
     def run_on(self, connector: int, story: Story) -> None:
         """A worker stands still with tasks that run, and goes on when newer ones do."""
+        self.all_up()
         self.go()
         at_work = sorted({t[2] for t in self.threads() if t[1] in ("poll", "commit") and t[3] == connector})
         if not at_work:
@@ -128,11 +133,17 @@ class Maneuvers(Driver):
             self.call("expire", worker=worker)
         self.go()
 
-    def fail_at(
-        self, connector: int, operation: str, number: int, outcome: str, before: int, counts: tuple[int, int]
-    ) -> None:
-        """An operation fails, perhaps not the first of its kind, and a user starts again what failed of it."""
-        self.configure(connector, counts[0])
+    def fail_at(self, connector: int, operation: str, number: int, outcome: str, before: int, story: Story) -> None:
+        """An operation fails, perhaps not the first of its kind, perhaps while a worker stands still, and a user starts
+        again what failed of it."""
+        self.all_up()
+        still = -1
+        if story.holding is Holding.GONE:
+            self.configure(connector, story.counts[1])
+            self.go()
+            still = self.worker(story.worker)
+            self.leave(still)
+        self.configure(connector, story.counts[0], other_than=still)
         for _ in range(before):
             late = self.brink(operation, -1, number)
             if late is None:
@@ -142,13 +153,42 @@ class Maneuvers(Driver):
         if late is not None:
             self.step(late, outcome)
         self.go()
-        for task in range(counts[0]):
-            self.call("restart_task", worker=self.worker(0), connector=connector, task=task)
+        for task in range(story.counts[0]):
+            self.call("restart_task", worker=self.worker(0, still), connector=connector, task=task)
         self.go()
         self.work()
+        if still >= 0:
+            self.back(still)
+            self.work(still)
+
+    def do_little(self, what: str, number: int, count: int) -> None:
+        """What is soon done."""
+        connector, worker = self.connector(number), self.worker(number)
+        match what:
+            case "reconfigure" | "reconfigure and run":
+                self.configure(connector, count, number)
+            case "crash" | "crash and return":
+                self.call("crash", worker=worker)
+                self.call("expire", worker=worker)
+                if what == "crash and return":
+                    self.call("restart_worker", worker=worker)
+            case "wait" | "wait long":
+                self.call("advance", value=6_000 if what == "wait" else 4_000_000)
+            case "compact":
+                self.call("compact")
+                self.call("restart_worker", worker=worker)
+                self.go()
+                self.configure(connector, count)
+            case "restart task":
+                self.call("restart_task", worker=worker, connector=connector, task=count - 1)
+        if what not in ("reconfigure", "wait", "restart task"):
+            self.go()
+        if what not in ("reconfigure", "run"):
+            self.work()
 
     def recreate(self, connector: int, count: int, story: Story, late: bool) -> None:
         """A connector is deleted, perhaps while one of its workers stands still, and created again."""
+        self.all_up()
         self.go()
         at_work = sorted({t[2] for t in self.threads() if t[1] in ("poll", "commit") and t[3] == connector})
         worker = at_work[story.number % len(at_work)] if at_work else -1
