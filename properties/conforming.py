@@ -5,7 +5,7 @@ lane, for transactions there is one for each transactional id), with the columns
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class Conforming:
 
     ``variant_of`` the manifest of a directory, and ``settings_of`` a variant and a config, raise `HistoryError`: why
     these histories cannot be held against a model.  ``lay_out`` takes all columns of a piece, the variant, and the
-    settings.
+    settings.  ``between``: codes, none of the vocabulary's, of what it lays out between the events.
     """
 
     vocabulary: Vocabulary
@@ -65,3 +65,4 @@ class Conforming:
     variant_of: Callable[[Manifest], str]
     settings_of: Callable[[str, Mapping[str, Any]], Settings]
     lay_out: LayOut
+    between: Mapping[str, int] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from fencepost.properties.conforming import Conforming
 _MODULES = {
     "id-blocks": "fencepost.properties.id_blocks.conforming",
     "transactions": "fencepost.properties.transactions.conforming",
+    "task-counts": "fencepost.properties.task_counts.conforming",
 }
 PROTOCOLS = frozenset(_MODULES)
 

@@ -159,7 +159,8 @@ def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
         variant = conforming.variant_of(manifest)
         _, phases = model(manifest.protocol, variant)
         kinds = conforming.vocabulary.kinds
-        needed = {kinds(code).name for code, of_kind in phases.items() if any(p.action for p in of_kind)}
+        events = {kind.value: kind.name for kind in kinds}
+        needed = {events[c] for c, of_kind in phases.items() if c in events and any(p.action for p in of_kind)}
         if missing := sorted(needed - set(manifest.observable)):
             return Undecided(f"the histories do not show {', '.join(missing)}")
         if not manifest.ordered:
@@ -176,7 +177,7 @@ def model(protocol: str, variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, 
     conforming = conforming_of(protocol)
     spec = settle(conforming.models[variant].spec)  # type: ignore[attr-defined]
     by_name = phases_by_kind(spec, conforming.columns, conforming.observations[variant])
-    codes = conforming.vocabulary.codes
+    codes = {**conforming.vocabulary.codes, **conforming.between}
     return spec, {int(codes[name]): of_kind for name, of_kind in by_name.items()}
 
 
