@@ -6,7 +6,7 @@ from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
 from .compaction import ConfigTopicProperties, ReorderingTopicProperties
 
 _SMALL = dict(workers=2, tasks=2, sets=3, log=7, removals=1, restarts=1, crashes=0)
-_ONE_TASK = dict(tasks=1, log=6, restarts=0, removals=2)
+_ONE_TASK = dict(tasks=1, log=6, restarts=0, removals=2, crashes=0)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "smoke": _SMALL,
     "ci": dict(_SMALL, crashes=1),

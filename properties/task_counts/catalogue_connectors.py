@@ -34,7 +34,7 @@ CONNECTORS = ProtocolEntry(
             "connectors of other groups may have the same ids: zombies are kept out all the same",
             bounds={
                 "smoke": dict(_SMALL, instances=2, tasks=1, sets=1, collisions=1),
-                "ci": dict(_SMALL, collisions=1),
+                "ci": dict(_SMALL, instances=2, sets=1, collisions=1),
             },
             leaves_out=("only_its_own", "counted_in_the_end", *_BESIDE),
             depth=dict.fromkeys(_DEPTH, 0),

@@ -15,7 +15,7 @@ _QUIET: Mapping[Profile, Mapping[str, int]] = {"smoke": dict(_SMALL, restarts=0)
 _DEPTH: Mapping[Profile, int] = {"smoke": 5, "ci": 10, "nightly": 13}
 _UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 8, "nightly": 12}
 _LOST = {"no_zombie": "violated", "covered": "violated"}
-_ASIDE = ("counted_in_the_end", "a_former_life_is_shut_out", "a_deleted_one_can_commit", "fenced_for_nothing")
+_ASIDE = ("counted_in_the_end", "a_former_life_is_shut_out", "a_deleted_one_can_commit")
 _WAITS = (dict(instances=1, tasks=1, sets=2, restarts=1),)
 
 
@@ -48,7 +48,7 @@ DELETION = ProtocolEntry(
             ("618.38", "whether_it_exists_or_not"),
             _LOST,
             _QUIET,
-            _ASIDE,
+            (*_ASIDE, "fenced_for_nothing"),
             depth=_UNCHECKED,
         ),
         Variant(

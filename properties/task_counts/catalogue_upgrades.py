@@ -26,7 +26,7 @@ _IN_VAIN = {"nobody_asks_in_vain": "violated"}
 def _strange(name: str, says: str, rule: str, bounds: Mapping[str, int]) -> Variant:
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
-        name, StrangersProperties, says, rule, None, _ZOMBIES, {"smoke": _STRANGERS | bounds},
+        name, StrangersProperties, says, rule, None, _ZOMBIES, {"smoke": {**_STRANGERS, **bounds}},
         (*_WITNESSES, "nobody_asks_in_vain"), depth=_UNCHECKED,
     )  # fmt: skip
 
