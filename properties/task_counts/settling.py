@@ -11,7 +11,7 @@ from .plug import AT_WORK, System, Thread
 
 MOST = 1_500
 """More operations than that without coming to rest, and it counts as going on for ever."""
-RETRY_MS, RETRIES = 150, 3
+RETRY_MS = 300
 """A back-off is 250 ms; a task that has to stop is given much longer."""
 WAITS_MS = (1_000, 10_000, 400_000)
 """A back-off, a graceful shutdown, and a rebalance that is delayed until a worker may have come back."""
@@ -42,15 +42,17 @@ def run(
             and all(mine in (-1, its) for mine, its in zip((worker, connector, task), thread[2:], strict=True))
         )
 
-    done = idle = 0
-    while done < most and idle <= RETRIES:
+    done, patient = 0, True
+    while done < most:
         thread = next((t for t in system.threads() if not waits(t)), None)
-        if thread is None:
-            idle += 1
-            system.advance(RETRY_MS)
-        else:
-            done, idle = done + 1, 0
+        if thread is not None:
             system.step(thread[0])
+            done, patient = done + 1, True
+        elif patient:
+            system.advance(RETRY_MS)
+            patient = False
+        else:
+            break
     return done
 
 
