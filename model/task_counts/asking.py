@@ -47,7 +47,8 @@ class Asking(Cluster):
         return s.stage[k] != Stage.ASSIGNED
 
     def take_answer(s, k):
-        s.stage[k] = Stage.CHECKED
+        asks = s.stage[k] == Stage.ASSIGNED
+        s.go_on(k, either("618.19", asks, before_the_producer=s.latest_set() == s.of[k]), Stage.CHECKED)
 
     def fail_those_who_asked(s, w, so):
         s.refused = each(lambda k: s.refused[k] | ((s.asked[k] == w) & so))

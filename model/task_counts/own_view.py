@@ -6,7 +6,6 @@ that owns the Connector, which asks the leader.
 
 from ..language import (
     Bool,
-    Map,
     Option,
     action,
     either,
@@ -34,7 +33,9 @@ class OwnView(Cluster):
 class A(OwnView):
     """One thread of the leader fences, writes the count, reads to the end and hands out the assignment."""
 
-    offset: Map[Worker, Position]  # in the newest assignment that the worker has; 0: it has none
+    given: Option[Worker]  # who has the tasks, in the newest assignment
+    offset: Position  # in that assignment; 0: there is none yet
+    refuses: Bool  # it did not find the count, and waits for the next rebalance
 
     @action(fair="weak")
     def check_round(s, w: Worker):
@@ -49,25 +50,35 @@ class A(OwnView):
 
     @action(fair="weak")
     def hand_out(s, v: Worker, w: Worker):
-        """The leader has read to the end, and a member takes its assignment."""
+        """After a new count: the leader has read to the end, and a member is given the tasks."""
+        require(~s.is_pending() & (s.offset < s.latest_count()))
+        s.hand_to(v, w)
+
+    @fault(budget="failures")
+    def hand_out_unfenced(s, v: Worker, w: Worker):
+        """A round failed, and the rebalance has to come to an end without it."""
+        require(s.is_pending())
+        s.hand_to(v, w)
+
+    def hand_to(s, v, w):
         require(s.leads[v] & (s.round[v] == Round.NONE) & s.is_awake(v))
         s.read[v] = length(s.log)
-        s.offset[w] = length(s.log)
+        s.given = w
+        s.offset = length(s.log)
+        s.refuses = False
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
         """The worker reads up to the offset before it starts anything."""
-        s.has_read_on(w)
+        require((s.given == w) & ~s.refuses)
+        require(either("618.8", s.offset <= s.read[w], at_once=True))
         OwnView.assign(s, w, k, i)
 
     @fault(budget="duplicates")
-    def assign_again(s, w: Worker, k: Instance, i: Task):
-        s.has_read_on(w)
-        OwnView.assign_again(s, w, k, i)
-
-    def has_read_on(s, w):
-        require(s.offset[w] > 0)
-        require(s.offset[w] <= s.read[w], rule="618.8")
+    def assign_late(s, w: Worker, k: Instance, i: Task):
+        """A worker acts on an assignment that is no longer the newest."""
+        require((s.given != w) & (s.offset > 0))
+        OwnView.assign(s, w, k, i)
 
     @action(fair="weak")
     def check_before(s, w: Worker, k: Instance):
@@ -81,7 +92,8 @@ class A(OwnView):
         """A warning, and nothing more until the next rebalance."""
         require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
         require(~s.sees_count(w, k))
-        s.offset[w] = 0
+        in_time = (s.given == w) & either("618.8", s.offset <= s.read[w], at_once=True)
+        s.refuses = s.refuses | (in_time & (s.latest_set(s.offset) <= s.of[k]))
         s.go_on(k, False, Stage.NONE)
 
 

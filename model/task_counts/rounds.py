@@ -3,7 +3,7 @@
 The ids are fenced one after another from the highest; nothing depends on their order.
 """
 
-from ..language import Map, Set, action, append, each, either, fault, length, require, rule, when
+from ..language import Map, Set, action, append, each, either, exists, fault, length, require, rule, when
 from .core import Count, Instance, Round, Task, Worker
 from .leadership import Leadership
 from .topic import Position
@@ -51,6 +51,12 @@ class Rounds(Leadership):
         with rule("618.12"):
             s.live = each(lambda k: s.live[k] & (s.task[k] + 1 != s.left[w]))
         s.left[w] = s.left[w] - 1
+
+    @fault(budget="failures")
+    def fence_late(s, i: Task):
+        """A request to fence that was given up for lost arrives after all, and may meet a task of the newest set."""
+        require(exists(Instance, lambda k: s.live[k] & (s.task[k] == i)))
+        s.live = each(lambda k: s.live[k] & (s.task[k] != i))
 
     @action(fair="weak")
     def check_round(s, w: Worker):

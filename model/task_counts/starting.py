@@ -53,7 +53,9 @@ class Starting(Rounds):
     def check_after(s, w: Worker, k: Instance):
         """Read to the end once more, and run only if there still is no newer set."""
         require((s.stage[k] == Stage.PRODUCER) & s.is_at(k, w))
-        newest = s.still_newest(w, k)
+        s.polls_if(w, k, s.still_newest(w, k))
+
+    def polls_if(s, w, k, newest):
         s.polled = when(newest & (s.polled < s.of[k]), s.of[k], s.polled)
         s.read[w] = length(s.log)
         s.go_on(k, newest, Stage.RUNNING)

@@ -18,6 +18,7 @@ from fencepost.model.language import (
     witness,
 )
 from fencepost.model.task_counts.asking import B, Shipped
+from fencepost.model.task_counts.attending import Attended, Unattended
 from fencepost.model.task_counts.core import Instance, Stage, Task
 from fencepost.model.task_counts.cores import ACore, BCore, MCore, ShippedCore
 from fencepost.model.task_counts.full import Full
@@ -49,6 +50,10 @@ CLUSTER_STEPS = STEPS | {
 }
 ASKING_STEPS = CLUSTER_STEPS | {"ask": (), "fail": ("stop",)}
 
+A_STEPS = CLUSTER_STEPS | {
+    "hand_out": (), "hand_out_unfenced": (), "assign_late": ("assign",), "refuse": ("stop",),
+}  # fmt: skip
+
 
 class FullPromises(Properties):
     """Of one connector, whose topic is a log."""
@@ -64,6 +69,14 @@ class FullPromises(Properties):
         return forall(
             Instance, lambda k: implies(s.can_commit(k), (s.of[k] == s.latest_set()) | (s.task[k] < s.count()))
         )
+
+    @promise(rule="618.P1")
+    def one_of_each(s):
+        """No two instances of one task can commit, of whatever sets."""
+        return forall(
+            Instance, Instance,
+            lambda j, k: implies(s.can_commit(j) & s.can_commit(k) & (s.task[j] == s.task[k]), j == k),
+        )  # fmt: skip
 
     @witness(of="no_zombie")
     def a_zombie_shut_out(s):
@@ -84,13 +97,21 @@ class FullPromises(Properties):
             & (s.stage[k] == Stage.RUNNING) & ~s.live[k] & (s.of[k] == s.latest_set()),
         )  # fmt: skip
 
-    @witness(of="no_zombie")
+    @witness(of="one_of_each")
     def one_task_twice(s):
         """Two workers poll for the same task of the same set at once; one of them is fenced (KAFKA-9184)."""
         return exists(
             Instance, Instance,
             lambda j, k: (j != k) & (s.stage[j] == Stage.RUNNING) & (s.stage[k] == Stage.RUNNING)
             & (s.task[j] == s.task[k]) & (s.of[j] == s.of[k]) & (s.worker[j] != s.worker[k]),
+        )  # fmt: skip
+
+    @witness(of="one_of_each")
+    def its_next_start(s):
+        """A task can commit while another start of it is under way."""
+        return exists(
+            Instance, Instance,
+            lambda j, k: s.can_commit(j) & (s.stage[k] != Stage.NONE) & (j != k) & (s.task[j] == s.task[k]),
         )  # fmt: skip
 
     @witness(of="all_covered")
@@ -177,7 +198,7 @@ class ShippedPromises(ClusterPromises, of=Shipped):
 class APromises(ClusterPromises, of=A):
     """A."""
 
-    @refinement(of=ACore, actions=CLUSTER_STEPS | {"hand_out": (), "refuse": ("stop",)})
+    @refinement(of=ACore, actions=A_STEPS)
     def does_as_the_core(s):
         """What the topic says is the core's state."""
         return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
@@ -190,3 +211,11 @@ class MPromises(ClusterPromises, of=M):
     def does_as_the_core(s):
         """What the topic says is the core's state."""
         return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
+
+
+class UnattendedPromises(ClusterPromises, of=Unattended):
+    """Shipped, and nobody restarts what failed."""
+
+
+class AttendedPromises(ClusterPromises, of=Attended):
+    """Shipped, and somebody does."""

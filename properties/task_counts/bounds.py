@@ -1,0 +1,42 @@
+"""Bounds within which the full models are explored, one feature at a time, and the reason for each."""
+
+from collections.abc import Mapping
+
+from ..catalogue import Profile
+
+FULL = dict(
+    workers=2, tasks=1, instances=2, log=4, generations=4, sets=2, elections=1, failures=0, stops=0, duplicates=1,
+)  # fmt: skip
+"""An old task and a new one, on two workers, of whom one leads; or one task twice."""
+FEATURES: Mapping[str, Mapping[str, int]] = {
+    "former leaders and crashes": dict(instances=1, elections=3, stops=1, duplicates=0),
+    "two tasks and a round that fails": dict(workers=1, tasks=2, failures=1, duplicates=0),
+}
+CI = dict(FULL, elections=2, stops=1)
+NIGHTLY = dict(FULL, tasks=2, elections=2, stops=1)
+PROGRESS = (
+    dict(FULL, workers=1, tasks=2, failures=1, duplicates=0),
+    dict(FULL, instances=1, elections=2, duplicates=0),
+)
+"""Progress is about the time after the last fault: one of each kind that leaves something to wait for."""
+
+GRAIN = dict(workers=2, tasks=1, instances=2, log=3, generations=3, failures=0)
+YARDSTICK = dict(GRAIN, tasks=2, log=4, generations=4)
+"""Those of the yardstick, with two instances at a time for its four."""
+ONE_LEADER = dict(GRAIN, workers=1, tasks=2, log=6, generations=6)
+"""A wrong count shows one set later than it is written: sets of 2, 1, 2 and 1 tasks, the second one's count late."""
+PLAIN_LEADER = dict(GRAIN, tasks=2, log=5, generations=5)
+
+STALLED = dict(FULL, duplicates=0)
+"""What a start that wakes up late does, and no other fault."""
+
+NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
+
+REASONS = {
+    "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more",
+    "sets": "the one that runs and the one that takes its place; a third, with one worker, meets two old ones",
+    "generations": "as many as the topic has places, after which sets are named",
+    "failures": "one round that failed, or one late request to fence, leaves a round to be begun again",
+    "stops": "a crash leaves a place for another start; a second one leaves another",
+    "duplicates": "one task that two workers have",
+}
