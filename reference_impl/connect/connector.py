@@ -105,12 +105,14 @@ class Connector:
             self.due = True
 
     def ask(self) -> Script:
-        """Ask the leader for a round. A newer set fails nothing: it brings a rebalance, and that another round."""
+        """Ask the leader for a round. A newer set fails nothing: after a while the Connector asks for that one's."""
         self.due = False
         self.asked_for = self.herder.view.state.set_place(self.name)
         reply = yield from ask_for_round(self.herder, self.name, NONE, lambda: self.stopping)
         if reply.status == CONFLICT:
-            self.asked_for = NONE
+            retry_ms = self.env.now_ms + self.env.config.retry_backoff_ms
+            yield Wait(lambda: self.stopping or self.env.now_ms >= retry_ms)
+            self.due = True
         elif reply.status not in (0, OK):
             self.failed = True
             self.env.put_status(self.name, NONE, "FAILED", reply.trace)

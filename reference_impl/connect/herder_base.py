@@ -128,7 +128,8 @@ class HerderBase:
                 self.submit(lambda request: self.restart_connector(name, request))
         elif parsed.kind == records.COMMIT and known:
             self.wanted = offset + 1
-            self.rounds.overtake(name)
+            if self.view.state.set_place(name) == offset:  # one that is not whole is no newer set
+                self.rounds.overtake(name)
         elif parsed.kind == records.TARGET_STATE:
             target = self.view.state.target_state(name)
             if target != self.targets.get(name, "STARTED") and name in self.owned_connectors:

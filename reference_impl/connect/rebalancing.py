@@ -163,6 +163,8 @@ class Rebalancing(HerderBase):
             except OperationError:
                 self.rejoin = True  # without its configurations nothing can be started
                 return
+        if self.wanted > handed.offset:
+            return  # the assignment knows less than the worker does: another one first
         yield from self.start_assigned()
 
     def start_assigned(self) -> Script:

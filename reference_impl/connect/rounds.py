@@ -36,6 +36,7 @@ class Round:
     to_record: int
     replies: list[Reply] = field(default_factory=list)
     fenced: bool = False  # every id is
+    cancelled: bool = False  # a newer set has been read: it fences on, and writes nothing
     over: bool = False
     status: int = 0
 
@@ -167,7 +168,7 @@ class Rounds:
     def check(self, round: Round) -> None:
         """Read to the end; a newer set ends the round: it needs one of its own."""
         self.herder.view.read_to_end()
-        overtaken = self.is_overtaken(round)
+        overtaken = round.cancelled or self.is_overtaken(round)
         self.emit(Kind.ROUND_CHECKED, round, status=CONFLICT if overtaken else OK)
         if overtaken:
             self.finish(round, CONFLICT, "a newer set of task configurations was committed")
@@ -185,10 +186,11 @@ class Rounds:
     # Ends
 
     def overtake(self, connector: str) -> None:
-        """A new set has been read: a round under way is for an old one."""
+        """A new set has been read: a round under way is for an old one. Whoever asks before it has fenced all its ids
+        joins it all the same, and is answered 409 with the others."""
         round = self.active.get(connector)
-        if round is not None and not round.over:
-            self.finish(round, CONFLICT, "a newer set of task configurations was committed")
+        if round is not None:
+            round.cancelled = True
 
     def fail(self, round: Round, error: int, cause: str) -> None:
         """The round has failed; whoever waits for it fails too (618.11)."""

@@ -71,7 +71,10 @@ class Writes:
 
     def put_tasks(self, connector: str, configs: Sequence[Mapping[str, str]]) -> Script:
         """A set of task configurations, then its commit record (618.3)."""
-        if self.herder.view.state.is_known(connector):
+        state = self.herder.view.state
+        if configs and state.target_state(connector) == "STOPPED":
+            raise OperationError("write", -1, f"connector {connector} is stopped: no tasks for it")
+        if state.is_known(connector):
             batch = [records.task_record(connector, task, config) for task, config in enumerate(configs)]
             yield from self.transactions(batch, connector)
             yield from self.transactions([records.commit_record(connector, len(configs))], connector)

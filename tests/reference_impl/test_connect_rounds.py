@@ -195,3 +195,17 @@ def test_a_partial_failure_leaves_the_connector_in_need_of_a_round() -> None:
     script.restart_task(0, 0)
     assert [e.task for e in script.kinds("id_fenced")] == [0, 1, 0, 1]
     assert [e.error for e in script.kinds("id_fenced")] == [0, 7, 0, 0]
+
+
+def test_a_connector_asks_again_after_a_newer_set() -> None:
+    """M: a round that a newer set has overtaken fails no Connector; it asks again, and the newer set's tasks start."""
+    script = cluster("M", workers=2)
+    script.configure(0, tasks=2)
+    script.system.configure(0, 0, 2)
+    held = script.until("fence", task=1)
+    script.configure(0, tasks=2)
+    script.go(held)
+    newest = script.kinds("set_written")[-1].offset
+    assert 409 in {e.status for e in script.kinds("round_checked")}
+    assert {e.set for e in script.kinds("task_running")[-2:]} == {newest}
+    assert script.system.status(0, -1) == ("RUNNING", "")
