@@ -68,13 +68,18 @@ def work(system: System, worker: int = -1, transactions: int = 1) -> int:
     return done
 
 
-def finish(system: System, workers: int, connectors: int, tasks: int) -> Finished:
+def finish(system: System, workers: int, connectors: int, tasks: int, rebalance: bool = False) -> Finished:
     """No faults any more: stalled workers go on, everything happens that can, and what failed is started again.  Every
-    task that runs ends some transactions.  ``tasks``: that a connector has at most."""
+    task that runs ends some transactions.  ``tasks``: that a connector has at most; ``rebalance``: there is one more,
+    which nobody asks for."""
     events: list[Any] = []
     for worker in range(workers):
         system.resume(worker)
     quiet = _rest(system, events)
+    if rebalance:
+        for worker in range(workers):
+            system.expire(worker)
+        quiet = quiet and _rest(system, events)
     for _ in range(ROUNDS):
         if not quiet or not sum(_restarted(system, workers, c, tasks) for c in range(connectors)):
             break
