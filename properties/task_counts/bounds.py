@@ -33,10 +33,8 @@ STALLED = dict(FULL, duplicates=0)
 NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
 
 REASONS = {
-    "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more",
+    "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more; `generations` names the places",
     "sets": "the one that runs and the one that takes its place; a third, with one worker, meets two old ones",
-    "generations": "as many as the topic has places, after which sets are named",
-    "failures": "one round that failed, or one late request to fence, leaves a round to be begun again",
     "stops": "a crash leaves a place for another start; a second one leaves another",
     "duplicates": "one task that two workers have",
 }

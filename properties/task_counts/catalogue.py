@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..catalogue import Claim, Profile, ProtocolEntry, Variant
+from .bounds import REASONS as FULL_REASONS
+from .catalogue_full import FULL_CLAIMS, FULL_SCENARIOS, FULL_SURVIVORS, FULL_VARIANTS
 from .core import ABehindPromises, ALemmas, BLemmas, MLemmas, ShippedLemmas
 
 Bounds = Mapping[Profile, Mapping[str, int]]
@@ -133,9 +135,11 @@ CLAIMS = (
 TASK_COUNTS = ProtocolEntry(
     "task-counts",
     "Task counts of a source connector: who may run, and who is fenced before.",
-    CORES,
-    REASONS,
-    claims=CLAIMS,
+    CORES + FULL_VARIANTS,
+    FULL_REASONS | REASONS,
+    claims=CLAIMS + FULL_CLAIMS,
+    scenarios=FULL_SCENARIOS,
+    survivors=FULL_SURVIVORS,
     parts=(
         "config-topic-writes",
         "task-count-deletion",

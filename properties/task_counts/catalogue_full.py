@@ -1,4 +1,4 @@
-"""The full models of task counts in the catalogue: A, M, B and what shipped, and H5, a stalled worker that costs a task.
+"""The full models of task counts in the catalogue: A, M, B and what shipped, and what a stalled worker costs (H5).
 
 `catalogue.py` has the entry; the cores there are proved, and every step explored here is checked to be one of theirs.
 """
@@ -35,6 +35,9 @@ _ALONE: dict[str, Any] = dict(
 )  # fmt: skip
 """One task twice is left to B and shipped, and to the wider profiles: what tells the forms apart has no part in it."""
 
+_SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start", "an_earlier_task_left", "wanted",
+         "polls_in_the_end")  # fmt: skip
+
 FULL_VARIANTS = (
     _full(
         "grain", GrainPromises, "what all forms share, step for step the yardstick's", features={}, progress_bounds=(),
@@ -43,14 +46,63 @@ FULL_VARIANTS = (
     ),
     _full("shipped", ShippedPromises, "each start asks for a round, and takes the answer for the check"),
     _full("B", BPromises, "each start asks for a round, and reads to the end"),
-    _full("A", APromises, "the leader fences in the rebalance, and hands out the offset that it has read to", **_ALONE),
-    _full("M", MPromises, "the Connector's owner asks for rounds, and starts wait for the count", **_ALONE),
+    _full("A", APromises, "the leader fences in the rebalance, and hands out the offset that it has read to",
+          **_ALONE | {"judged": ("618.8",), "progress_bounds": PROGRESS}),
+    _full("M", MPromises, "the Connector's owner asks for rounds, and starts wait for the count",
+          **_ALONE | {"judged": ("618.21",)}),
     Variant(
-        "shipped-unattended", UnattendedPromises, "a start that wakes up late costs a healthy task, and nobody restarts it",
-        "618.P4", None, {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+        "shipped-two-holders", ShippedPromises,
+        "a task's producer shuts nobody out, and two workers have the same task", "618.18",
+        ("618.18", "fences_nobody"), dict.fromkeys(("no_zombie", "one_of_each"), "violated"), {"smoke": FULL},
+        _SEEN, depth=NOT_BOUNDED,
     ),
     Variant(
-        "shipped-attended", AttendedPromises, "the same, and a user restarts every task that failed", "618.P4", None, {},
-        {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+        "shipped-unattended", UnattendedPromises,
+        "a start that wakes up late costs a healthy task, and nobody restarts it", "618.P4", None,
+        {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+    ),
+    Variant(
+        "shipped-attended", AttendedPromises, "the same, and a user restarts every task that failed", "618.P4", None,
+        {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
     ),
 )  # fmt: skip
+
+
+def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
+    return Scenario(name, says, broken, fixed, "fencepost.reference_impl.connect.scenarios:scenario")
+
+
+FULL_SCENARIOS = (
+    _scenario(
+        "H4", "a full second round goes by unseen, since a count stands after the newest set again",
+        "core-count-stands-after", "core-shipped",
+    ),
+    _scenario(
+        "H5", "a start that wakes up late costs a healthy task, which stays failed until somebody restarts it",
+        "shipped-unattended", "shipped-attended",
+    ),
+    _scenario("H12-check", "a late round writes its own count after a newer set", "core-late-round", "core-shipped"),
+    _scenario("H12-leader", "a former leader writes its count after a newer set", "core-plain-leader", "core-shipped"),
+    _scenario(
+        "B36", "a worker that fell out of the group still has a task that another one was given (KAFKA-9184)",
+        "shipped-two-holders", "shipped",
+    ),
+)  # fmt: skip
+
+FULL_CLAIMS = (
+    Claim(
+        "618.40", "A", _BOTH, ("woken_up_late",),
+        "in full: fenced in the rebalance, a start that stalls before its producer and wakes late never polls",
+    ),
+    Claim(
+        "618.40", "B", _BOTH, ("woken_up_late",),
+        "in full: fenced by request, a start that stalls before its producer and wakes late never polls",
+    ),
+)  # fmt: skip
+
+FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
+    ("618.43", "by_what_it_has_read"): "whatever this leader wrote it has read, and whoever else wrote has shut it out",
+    ("618.4", "start_round: guard 1 dropped"): "a round too many fences what runs, and writes the same count again",
+    ("618.4", "start_round: guard 1 looser"): "the same",
+}
+"""What survives in the full models, which are explored and not proved, and why that is right."""
