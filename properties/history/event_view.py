@@ -38,9 +38,14 @@ class EventView:
     @cached_property
     def _by_kind(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows by kind, and for each code the place at which its rows start."""
-        order = np.argsort(self.columns["kind"], kind="stable")
+        kind = self.kinds()
+        order = np.argsort(kind, kind="stable")
         codes = np.arange(self.last_kind + 2, dtype=np.int16)
-        return order, np.searchsorted(self.columns["kind"][order], codes)
+        return order, np.searchsorted(kind[order], codes)
+
+    def kinds(self) -> np.ndarray:
+        """The kind of each row; 0 for one that is as if absent."""
+        return self.columns["kind"]
 
     def at(self, column: str, rows: np.ndarray) -> np.ndarray:
         """The values of a column at `rows`, as int64."""

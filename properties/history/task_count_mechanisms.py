@@ -8,7 +8,8 @@ from fencepost.properties.history.task_count_view import TaskCountView
 from fencepost.properties.history.task_count_words import saying
 
 _HISTORY, _CONNECTOR, _INSTANCE = ("history",), ("history", "connector"), ("history", "instance")
-_TOPIC = frozenset({Kind.set_written, Kind.count_written, Kind.count_tombstoned})
+_SETS = frozenset({Kind.set_written, Kind.connector_written, Kind.connector_tombstoned})
+_TOPIC = _SETS | {Kind.count_written, Kind.count_tombstoned}
 _WRITES = frozenset(kind for kind in Kind if Kind.connector_written <= kind <= Kind.count_tombstoned)
 
 MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
@@ -16,7 +17,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "sets_whole", "618.3",
         "a task starts from a set that was committed with the configuration of every task, its own among them",
         _CONNECTOR, starting.sets_whole, saying("not a whole set with this task:", "there is no such set"),
-        frozenset({Kind.task_starting, Kind.task_config_written, Kind.set_written}), needs_order=True,
+        _SETS | {Kind.task_starting, Kind.task_config_written}, needs_order=True,
     ),
     HistoryProperty(
         "rounds_fence_the_count", "618.6",
@@ -40,8 +41,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "counts_of_newest_set", "618.43",
         "a count is written by a round for the newest set there is",
         _CONNECTOR, topic.counts_of_newest_set, saying("its round knew nothing of"),
-        frozenset({Kind.round_started, Kind.set_written, Kind.connector_tombstoned, Kind.count_written}),
-        needs_order=True,
+        _SETS | {Kind.round_started, Kind.count_written}, needs_order=True,
     ),
     HistoryProperty(
         "checked_after_fencing", "618.43",
@@ -113,6 +113,6 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "checked_again_newest", "618.19",
         "that look passes only if the set that the task started from is still the newest",
         _CONNECTOR, starting.checked_again_newest, saying("newer is"),
-        frozenset({Kind.task_checked_again, Kind.set_written}), needs_order=True,
+        _SETS | {Kind.task_checked_again}, needs_order=True,
     ),
 )  # fmt: skip

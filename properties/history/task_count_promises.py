@@ -9,7 +9,8 @@ from fencepost.properties.history.task_count_view import TaskCountView
 from fencepost.properties.history.task_count_words import saying
 
 _CONNECTOR, _PRODUCER, _INSTANCE = ("history", "connector"), ("history", "producer_id"), ("history", "instance")
-_TOPIC = frozenset({Kind.set_written, Kind.count_written, Kind.count_tombstoned})
+_SETS = frozenset({Kind.set_written, Kind.connector_written, Kind.connector_tombstoned})
+_TOPIC = _SETS | {Kind.count_written, Kind.count_tombstoned}
 _GIVEN = frozenset({Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed})
 _OVER = frozenset({Kind.task_abandoned, Kind.task_failed, Kind.task_stopped})
 
@@ -30,8 +31,7 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
         "newest_set_polls", "618.P4",
         "at the end every task of the newest set polls",
         ("history",), commits.newest_set_polls, saying("some task of it does not poll at the end"),
-        _OVER | {Kind.set_written, Kind.connector_written, Kind.connector_tombstoned, Kind.task_running,
-                 Kind.worker_stopped},
+        _OVER | _SETS | {Kind.task_running, Kind.worker_stopped},
         needs_quiet_end=True,
     ),
     HistoryProperty(
@@ -68,12 +68,12 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
         "running_with_count", "618.2",
         "a task polls only when a count has come to stand after its set, while that was the newest",
         _CONNECTOR, starting.running_with_count, saying("there is a count only by", "there is no such count"),
-        frozenset({Kind.task_running, Kind.set_written, Kind.count_written}), needs_order=True,
+        _SETS | {Kind.task_running, Kind.count_written}, needs_order=True,
     ),
     HistoryProperty(
         "counts_are_sizes", "618.42",
         "a count is the size of the set that it stands after, or 0 if the connector was deleted since",
         _CONNECTOR, topic.counts_are_sizes, saying("not the size of"),
-        frozenset({Kind.set_written, Kind.count_written, Kind.connector_tombstoned}),
+        _SETS | {Kind.count_written},
     ),
 )  # fmt: skip

@@ -32,6 +32,17 @@ class TaskCountView(EventView):
         self.mode = str(config.get("mode", "shipped"))
         self._timelines: dict[tuple[tuple[str, ...], tuple[Kind, ...]], Timeline] = {}
 
+    def kinds(self) -> np.ndarray:
+        """Without the sets that were written when their connector was deleted: nobody takes note of them."""
+        kind, numbers = self.columns["kind"], self.numbers_of("connector")
+        there = np.flatnonzero((kind == Kind.connector_written) | (kind == Kind.connector_tombstoned))
+        sets = np.flatnonzero(kind == Kind.set_written)
+        there, sets = (rows[numbers.of[rows] < numbers.size] for rows in (there, sets))
+        last = Timeline(there, numbers.of[there], self.size).before(numbers.of[sets], sets)
+        kinds = kind.copy()
+        kinds[sets[taken(kind, last) == Kind.connector_tombstoned]] = 0
+        return kinds
+
     def timeline(self, columns: tuple[str, ...], *kinds: Kind) -> Timeline:
         """Rows of these kinds to which these columns apply, by their values."""
         key = (columns, kinds)
@@ -111,7 +122,8 @@ class TaskCountView(EventView):
     def writes(self) -> np.ndarray:
         """Rows at which a record that only the leader may write was committed, but for those of workers that do not
         write in transactions yet."""
-        rows = self.rows_of(*(kind for kind in Kind if Kind.connector_written <= kind <= Kind.count_tombstoned))
+        kind = self.columns["kind"]
+        rows = np.flatnonzero((kind >= Kind.connector_written) & (kind <= Kind.count_tombstoned))
         started = self.last(rows, ("node",), Kind.worker_started)
         support = self.value("support", started, missing=SUPPORT["enabled"])
         writes: np.ndarray = rows[(support < 0) | (support >= NEEDED.get(self.mode, SUPPORT["preparing"]))]

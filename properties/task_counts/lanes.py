@@ -57,6 +57,7 @@ class Lane:
         self.places = 0  # so many have been in use at one time
         self.sets: dict[int, int] = {}  # numbers by place in the topic
         self.newest = 0
+        self._deleted = False
         self._empty = False  # the newest is one of no tasks, of a connector that was deleted
         self._owner = -1  # of the topic
         self._asks, self._known, self._certain = asks, known, certain
@@ -69,8 +70,8 @@ class Lane:
     def take(self, e: Events, row: int) -> None:
         """One more event of the connector, or of all."""
         kind = e["kind"][row]
-        if self.reason:
-            return
+        if self.reason or (kind == Kind.set_written and self._deleted):
+            return  # nobody takes note of a set of a connector that is deleted
         if kind == Kind.worker_stopped:
             self._stop(row, e["node"][row])
         elif kind == Kind.round_asked:
@@ -89,6 +90,8 @@ class Lane:
         """What numbers of sets depend on."""
         if kind == Kind.topic_claimed:
             self._owner = e["node"][row]
+        elif kind in (Kind.connector_written, Kind.connector_tombstoned):
+            self._deleted = kind == Kind.connector_tombstoned
         elif kind == Kind.set_written:
             self.newest, self._empty = self.newest + 1, False
             self.sets[e["set"][row]] = self.newest

@@ -7,6 +7,7 @@ on; the properties look up what stands there.
 
 import duckdb
 import pyarrow as pa
+from fencepost.properties.history.task_count_events import TASK_COUNTS
 from id_block_sql import told
 
 RENAMED = {"set": "gen", "count": "n", "offset": "spot"}
@@ -51,6 +52,18 @@ SEEN = ", ".join((
 ))  # fmt: skip
 
 
+def effective(source: str) -> str:
+    """All events, with kind 0 for sets that are written when their connector is deleted: nobody takes note of them."""
+    names = [RENAMED.get(name, name) for name in TASK_COUNTS.schema.names if name != "kind"]
+    return f"""
+      SELECT {", ".join(names)}, CASE WHEN kind = 26 AND there = 1 THEN 0 ELSE kind END AS kind, kind AS was FROM (
+        SELECT *, mod({
+        last("there", "connector", "23, 24", value="2 * step + CASE WHEN kind = 24 THEN 1 ELSE 0 END").removesuffix(
+            " AS there"
+        )
+    }, 2) AS there FROM {source}) s"""
+
+
 def at(alias: str, column: str, of: str = "x") -> str:
     """Joins what happened at the step that a column of `seen` names."""
     return f"LEFT JOIN events {alias} ON {alias}.history = {of}.history AND {alias}.step = {of}.{column}"
@@ -74,7 +87,7 @@ PARTS = {
       GROUP BY s.history, s.connector, s.step, s.spot, s.n""",
     "writes": """
       SELECT x.* FROM seen x LEFT JOIN events w ON w.history = x.history AND w.step = x.worker_at
-      WHERE x.kind BETWEEN 23 AND 28 AND (w.support IS NULL OR w.support < 0 OR w.support >= {needed})""",
+      WHERE x.was BETWEEN 23 AND 28 AND (w.support IS NULL OR w.support < 0 OR w.support >= {needed})""",
     "newer": """
       SELECT c.history, c.step, c.connector, c.task, min(s.step) AS newer FROM events c
         JOIN events s ON s.history = c.history AND s.connector = c.connector AND s.kind = 26 AND s.spot > c.gen
@@ -182,7 +195,7 @@ VIOLATIONS = {
       WHERE c.step IS NULL OR c.node <> x.node OR c.producer_id <> x.producer_id OR c.epoch <> x.epoch""",
     "writes_while_leading": f"""
       SELECT x.history, x.step FROM writes x {at("k", "known_at")}
-      WHERE x.node >= 0 AND x.kind < 27 AND (k.step IS NULL OR NOT (k.kind = 20 OR k.kind = 13 AND k.n = 1))""",
+      WHERE x.node >= 0 AND x.was < 27 AND (k.step IS NULL OR NOT (k.kind = 20 OR k.kind = 13 AND k.n = 1))""",
     "assignments_reach_counts": f"""
       SELECT x.history, x.step FROM seen x {at("c", "own_count_at")} WHERE x.kind = 12 AND x.spot <= c.spot""",
     "answers_with_count": """
@@ -242,5 +255,6 @@ def in_duckdb(events: pa.Table | str, connection: duckdb.DuckDBPyConnection | No
         duck.register("events_table", events)
     renamed = ", ".join(f'"{old}" AS {new}' for old, new in RENAMED.items())
     dropped = ", ".join(f'"{old}"' for old in RENAMED)
-    duck.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
+    duck.execute(f"CREATE OR REPLACE TEMP VIEW raw AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
+    duck.execute(f"CREATE OR REPLACE TEMP TABLE events AS {effective('raw')}")
     return told(duck.execute(query(mode)).fetchall())
