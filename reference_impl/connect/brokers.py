@@ -26,8 +26,11 @@ from fencepost.reference_impl.transactions.transaction_log import TransactionLog
 CONFIG_TOPIC, OUTPUT_TOPIC, OFFSETS_TOPIC, SECOND_CONFIG_TOPIC = 0, 1, 2, 3
 PARTITIONS = 4
 BACKOFF_MS = 20  # the shortest back-off of a client
-KEPT_EVENTS = 10_000
 MAX_WAIT_MS = 60_000  # max.block.ms: a call that takes longer has no end
+
+
+def unheard(*_: object, **__: object) -> None:
+    """The brokers' own events are another history's: nobody reads them here."""
 
 
 class KafkaEnvironment(Environment):
@@ -37,6 +40,7 @@ class KafkaEnvironment(Environment):
 
     def __init__(self, config: TransactionsConfig, kernel: Kernel) -> None:
         super().__init__(config, kernel, Network(kernel), DrivenPace())
+        self.emit = unheard
         self.contents: dict[int, Any] = {}
         self.content: Any = None  # of the record sent next
 
@@ -126,8 +130,6 @@ class Brokers:
         network = self.env.network
         while True:
             if network.in_flight:
-                network.deliver(min(network.in_flight))
+                network.deliver(next(iter(network.in_flight)))  # numbered as they are sent
             elif not self.coordinator.finish_append(True):
-                if len(self.env.log.rows) > KEPT_EVENTS:
-                    self.env.log.rows.clear()  # nobody reads the brokers' own events, and histories are long
                 return

@@ -134,15 +134,15 @@ class Threads:
             self.threads.pop(thread.number, None)
 
     def _next(self) -> Thread | None:
-        for thread in self.threads.values():
-            if thread.worker in self.stalled:
+        stalled = self.stalled
+        for thread in self.threads.values():  # after every step: the innermost loop of every history
+            if thread.worker in stalled:
                 continue
             at = thread.at
-            if not thread.begun:
-                return thread
-            if isinstance(at, Wait):
-                if at.until():
-                    return thread
-            elif at is not None and at.interrupted is not None and at.interrupted():
-                return thread
+            if type(at) is Operation:
+                if at.interrupted is None or not at.interrupted():
+                    continue
+            elif type(at) is Wait and not at.until():
+                continue
+            return thread  # it waits for nothing: it has not begun, or can go on
         return None

@@ -33,7 +33,10 @@ class View:
 
     def is_behind(self) -> bool:
         """Whether there is a record to read."""
-        return self.env.topic.read(self.position, self.committed) is not None
+        topic = self.env.topic
+        if self.position >= topic.end(self.committed):  # asked over and over
+            return False
+        return topic.read(self.position, self.committed) is not None
 
     def read_one(self) -> None:
         """Read the next record."""
