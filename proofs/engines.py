@@ -1,7 +1,7 @@
 """One function per engine: a variant in, one Result per property out, in the same shape from every engine."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -73,16 +73,19 @@ def run_explore(
     """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself."""
     asked = _with(variant.asked, "always", "step", "sometimes")
     made = explore(variant.spec, asked, bound, progress=told, engine=engine)
-    found = []
-    for name, item in asked.items():
-        evidence: dict[str, Any] = {"distinct": made.distinct, "generated": made.generated, "depth": made.depth}
-        if name in made.traces:
-            evidence |= _told(variant, made.traces[name], item, bound)
-        elif isinstance(item, Refinement):
-            evidence |= _taken(item, made)
-        verdict = made.verdicts[name]
-        found.append(result(entry, variant, name, item.kind, "explore", verdict, made.seconds, bound, evidence))
-    return found, made
+    return [_explored(entry, variant, item, bound, made) for item in asked.values()], made
+
+
+def _explored(
+    entry: ProtocolEntry, variant: Variant, item: Property, bound: Mapping[str, int], made: Exploration
+) -> Result:
+    evidence: dict[str, Any] = {"distinct": made.distinct, "generated": made.generated, "depth": made.depth}
+    if item.name in made.traces:
+        evidence |= _told(variant, made.traces[item.name], item, bound)
+    elif isinstance(item, Refinement):
+        evidence |= _taken(item, made)
+    verdict = made.verdicts[item.name]
+    return result(entry, variant, item.name, item.kind, "explore", verdict, made.seconds, bound, evidence)
 
 
 def run_features(
@@ -93,25 +96,35 @@ def run_features(
 
     What must always hold has to hold in all of them, and a witness has to be reached in one.
     """
-    explored, found = {}, []
-    for feature, bound in features_of(variant, profile).items():
-        results, explored[feature] = run_explore(entry, variant, bound)
-        found.append([replace(r, evidence=r.evidence | {"feature": feature}) for r in results])
-    return [_together(of_property) for of_property in zip(*found, strict=True)], explored
+    asked = _with(variant.asked, "always", "step", "sometimes")
+    bounds = features_of(variant, profile)
+    explored = {feature: explore(variant.spec, asked, bound) for feature, bound in bounds.items()}
+    return [_together(entry, variant, item, bounds, explored) for item in asked.values()], explored
 
 
-def _together(found: Sequence[Result]) -> Result:
-    """The result that decides: the shortest violation or witness, else the first; with all states and seconds."""
-    decisive = "holds" if found[0].kind == "sometimes" else "violated"
-    deciding = [r for r in found if r.verdict == decisive]
-    chosen = min(deciding, key=lambda r: r.evidence.get("steps", 0)) if deciding else found[0]
-    states = sum(r.evidence["distinct"] for r in found)
-    more: dict[str, Any] = {} if len(found) == 1 else {"explorations": len(found)}
-    if "never" in chosen.evidence:
-        more["never"] = [step for step in found[0].evidence["never"] if all(step in r.evidence["never"] for r in found)]
-        more["unsaid"] = list(dict.fromkeys(words for r in found for words in r.evidence["unsaid"]))
-    seconds = round(sum(r.seconds for r in found), 4)
-    return replace(chosen, seconds=seconds, evidence=chosen.evidence | {"distinct": states} | more)
+def _together(
+    entry: ProtocolEntry, variant: Variant, item: Property, bounds: Mapping[str, Mapping[str, int]],
+    explored: Mapping[str, Exploration],
+) -> Result:  # fmt: skip
+    """The result that decides: the shortest violation or witness, else the first; with all states and seconds.  Only
+    its trace is found again and told."""
+    name, decisive = item.name, "holds" if item.kind == "sometimes" else "violated"
+    deciding = [feature for feature, made in explored.items() if made.verdicts[name] == decisive]
+    chosen = min(deciding, key=lambda feature: explored[feature].traces.steps(name)) if deciding else next(iter(bounds))
+    found = _explored(entry, variant, item, bounds[chosen], explored[chosen])
+    more: dict[str, Any] = {"feature": chosen, "distinct": sum(made.distinct for made in explored.values())}
+    if len(explored) > 1:
+        more["explorations"] = len(explored)
+    if "never" in found.evidence and isinstance(item, Refinement):
+        never, unsaid_words = found.evidence["never"], list(found.evidence["unsaid"])
+        for feature, made in explored.items():
+            if feature != chosen:
+                also = _taken(item, made, never)
+                never = [step for step in never if step in also["never"]]
+                unsaid_words += also["unsaid"]
+        more |= {"never": never, "unsaid": list(dict.fromkeys(unsaid_words))}
+    seconds = round(sum(round(made.seconds, 4) for made in explored.values()), 4)
+    return replace(found, seconds=seconds, evidence=found.evidence | more)
 
 
 def run_bounded(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int) -> list[Result]:
@@ -157,10 +170,10 @@ def _told(variant: Variant, trace: Trace, item: Property, bound: Mapping[str, in
     }
 
 
-def _taken(item: Refinement, made: Exploration) -> dict[str, Any]:
+def _taken(item: Refinement, made: Exploration, among: Collection[str] | None = None) -> dict[str, Any]:
     """Which actions of the core the explored steps were, which they never were, without those that are dead, and which
-    they were although the refinement says otherwise."""
-    taken = coverage(made, item.name)
+    they were although the refinement says otherwise.  ``among``: look for these only, if not for all."""
+    taken = coverage(made, item.name, among)
     never = [action for action, by in taken.items() if not by and item.core.actions[action].dead is None]
     wrong = [f"{action} is {step}" for action, step in unsaid(made, item.name)]
     return {

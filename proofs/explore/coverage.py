@@ -4,6 +4,7 @@ A refinement under which every step leaves the core alone holds, and says nothin
 """
 
 import itertools
+from collections.abc import Collection
 
 import numpy as np
 from fencepost.proofs.explore import sets
@@ -14,14 +15,14 @@ from fencepost.proofs.explore.packing import Words
 from fencepost.proofs.ground import Node
 
 
-def coverage(exploration: Exploration, name: str) -> dict[str, tuple[str, ...]]:
+def coverage(exploration: Exploration, name: str, among: Collection[str] | None = None) -> dict[str, tuple[str, ...]]:
     """By action of the core, the actions whose explored steps were it, as far as they changed the core's variables;
-    none for one that no step was."""
+    none for one that no step was.  ``among``: the actions of the core that are worth a second look, if not all are."""
     kernels = exploration.kernels
     actions, known = kernels.ground.refinements[name].actions, kernels.judge.taken[name]
     taken = {action: set(known.get(action, ())) for action in actions}
     # The search is content with one action of the core for each step; a second look is for those it never came to.
-    missing = {action for action, found in taken.items() if not found}
+    missing = {action for action, found in taken.items() if not found and (among is None or action in among)}
     for action, found in _Search(exploration, name, missing).run().items():
         taken[action] |= found
     order = list(kernels.ground.spec.actions)
@@ -45,7 +46,7 @@ class _Search:
         self.found: dict[str, set[str]] = {}
         self.asked: dict[int, tuple[Explained, dict[str, list[Node]]]] = {}
         judge = exploration.kernels.judge
-        for number in range(len(exploration.kernels.instances) if missing else 0):
+        for number in (n for n, steps in enumerate(exploration.instances) if steps and missing):
             for refinement, explained in judge.explained(number):
                 if refinement == name:
                     self.asked[number] = explained, _by_action(explained, missing)

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
@@ -15,7 +16,7 @@ from fencepost.proofs.explore import memory
 from fencepost.proofs.explore.kernels import Kernels
 from fencepost.proofs.explore.packing import Words, pack_fields
 from fencepost.proofs.explore.search import Found, OutOfMemory, Search
-from fencepost.proofs.explore.traces import trace_step, trace_to
+from fencepost.proofs.explore.traces import Traces, trace_step, trace_to
 from fencepost.proofs.ground import Bounds, evaluate, ground
 from fencepost.proofs.ground.layout import lay_out
 from fencepost.proofs.results import Trace, Verdict
@@ -41,7 +42,7 @@ class Exploration:
 
     ``verdicts``: always and step properties hold, are violated, or unknown if the search was incomplete; a witness
     holds if it was found. ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``:
-    steps per action, and steps not taken since they left the bounds.  ``deadlocks``: states that no action could
+    steps per action, and steps not taken since they left the bounds; ``instances``: steps per instance of an action.  ``deadlocks``: states that no action could
     leave, bounds aside.  ``generated`` counts all steps and the start.
     """
 
@@ -52,9 +53,10 @@ class Exploration:
     generated: int = 1
     seconds: float = 0.0
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    traces: dict[str, Trace] = field(default_factory=dict)
+    traces: Traces = field(default_factory=Traces)
     taken: dict[str, int] = field(default_factory=dict)
     cut: dict[str, int] = field(default_factory=dict)
+    instances: list[int] = field(default_factory=list)
     deadlocks: int = 0
     complete: bool = True
     stopped: str | None = None
@@ -170,27 +172,28 @@ def settle_initial(result: Exploration) -> None:
     for name, node in made.initially.items():
         if not evaluate([node], made.initial)[0]:
             result.verdicts[name] = "violated"
-            result.traces[name] = Trace((made.decode(made.initial),), ())
+            result.traces.add(name, 0, lambda: Trace((made.decode(made.initial),), ()))
 
 
 def settle_found(result: Exploration, found: Found) -> None:
     """Verdicts that a level decided, each with its trace; a property decided before keeps its shorter one."""
-    kernels, levels = result.kernels, result.states
+    kernels, levels, depth = result.kernels, result.states, len(result.states) - 1
     for number, row in found.state.items():
         name = kernels.states[number]
         if name not in result.verdicts:
             result.verdicts[name] = "violated" if name in kernels.ground.always else "holds"
-            result.traces[name] = trace_to(kernels, levels, len(levels) - 1, row)
+            result.traces.add(name, depth, partial(trace_to, kernels, levels, depth, row))
     for number, (row, instance) in found.step.items():
         name = kernels.steps[number]
         if name not in result.verdicts:
             result.verdicts[name] = "violated"
             # A step of the level before the newest, whether or not it led to a new state.
-            result.traces[name] = trace_step(kernels, levels, len(levels) - 2, row, instance)
+            result.traces.add(name, depth, partial(trace_step, kernels, levels, depth - 1, row, instance))
 
 
 def count_actions(result: Exploration, taken: list[int], cut: list[int]) -> None:
     names = result.kernels.ground.spec.actions
+    result.instances = list(taken)
     result.taken, result.cut = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for instance, steps, lost in zip(result.kernels.instances, taken, cut, strict=True):
         result.taken[instance.action] += steps

@@ -96,7 +96,7 @@ class Judge:
         for name, item in self.ground.refinements.items():
             stutters = item.stutters(table, primed)
             if stutters is not table.true:
-                candidates = item.candidates(table, primed, instance.action)
+                candidates = item.candidates(table, primed, instance.action, instance.enabled)
                 yield name, Explained(instance.action, self.packing, stutters, list(_groups(candidates)))
 
 

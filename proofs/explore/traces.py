@@ -4,7 +4,7 @@ No predecessors are kept: of each level on the way back, blocks are expanded unt
 predecessor in the order of the level is taken, and its first instance, so that the same search gives the same trace.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from fencepost.proofs.explore import sets
@@ -30,6 +30,33 @@ class Expansion:
         self.words = tuple(o[:size] for o in out)
         self.rows = rows[:size]
         self.instances = np.repeat(np.arange(len(tally.taken)), tally.taken)
+
+
+class Traces(Mapping[str, Trace]):
+    """Shortest traces by property.  Each is found again only when it is asked for: of many searches few are told."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, int] = {}
+        self._find: dict[str, Callable[[], Trace]] = {}
+        self._found: dict[str, Trace] = {}
+
+    def add(self, name: str, steps: int, find: Callable[[], Trace]) -> None:
+        self._steps[name], self._find[name] = steps, find
+
+    def steps(self, name: str) -> int:
+        """How long the trace is."""
+        return self._steps[name]
+
+    def __getitem__(self, name: str) -> Trace:
+        if name not in self._found:
+            self._found[name] = self._find[name]()
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
 
 
 def state_at(kernels: Kernels, states: Words, row: int) -> State:

@@ -72,6 +72,7 @@ class Ground:
     progress: list[Promise] = field(default_factory=list)
     lowering: Lowering | None = field(default=None, repr=False)
     _after: dict[tuple[str, str], Node] = field(default_factory=dict, repr=False)
+    _primed: dict[int, Callable[[Node], Node]] = field(default_factory=dict, repr=False)
 
     def decode(self, values: tuple[int, ...]) -> State:
         return self.layout.decode(values)
@@ -85,9 +86,13 @@ class Ground:
 
     def primed(self, instance: Instance) -> Callable[[Node], Node]:
         """Conditions on the states before and after its steps as conditions on the state before."""
-        fields, changed = self.layout.fields, dict(instance.updates)
-        later = {len(fields) + i: changed.get(i) or self.table.field(i, f.high, f.truth) for i, f in enumerate(fields)}
-        return self.table.substitution(later)
+        known = self._primed.get(id(instance))
+        if known is None:
+            fields, changed = self.layout.fields, dict(instance.updates)
+            current = ((i, changed.get(i) or self.table.field(i, f.high, f.truth)) for i, f in enumerate(fields))
+            later = {len(fields) + i: node for i, node in current}
+            known = self._primed[id(instance)] = self.table.substitution(later)
+        return known
 
     def moves(self, instance: Instance) -> bool:
         """May its steps change what some refinement maps?"""

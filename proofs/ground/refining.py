@@ -19,18 +19,19 @@ Primed = Callable[[Node], Node]
 
 @dataclass(frozen=True)
 class GroundStep:
-    """A step of the core: its action, where it is enabled, and what each variable must be afterwards."""
+    """A step of the core: its action, where it is enabled, and what each variable must be afterwards, in any order."""
 
     action: str
     guard: Node
-    effects: tuple[Node, ...]
+    effects: list[Node]
 
     def taken(self, table: Table, primed: Primed) -> Node | None:
         """Where an instance is this step; None if it never is."""
         parts = [self.guard]
-        for effect in self.effects:
+        for place, effect in enumerate(self.effects):
             parts.append(primed(effect))
-            if parts[-1] is table.false:  # mostly so, and soon
+            if parts[-1] is table.false:  # mostly so, and soon: the next instance will mostly fail here as well
+                self.effects.insert(0, self.effects.pop(place))
                 return None
         taken = table.both(parts)
         return None if taken is table.false else taken
@@ -49,16 +50,41 @@ class GroundRefinement:
         """Where an instance leaves the core's variables as they are."""
         return table.both(map(primed, self.kept))
 
-    def candidates(self, table: Table, primed: Primed, action: str) -> list[tuple[str, Node]]:
-        """The steps of the core that an instance of ``action`` may be, by action, the likeliest first: as hinted, or of
-        its name, and with the fewest conditions left."""
-        hints, found = self.hints.get(action, (action,)), []
+    def candidates(self, table: Table, primed: Primed, action: str, given: Node) -> list[tuple[str, Node]]:
+        """The steps of the core that an instance of ``action``, taken where ``given`` holds, may be, by action, the
+        likeliest first: as hinted, or of its name, and with the fewest conditions left."""
+        hints, found, known = self.hints.get(action, (action,)), [], Known(table, given)
         for place, step in enumerate(self.steps):
             taken = step.taken(table, primed)
-            if taken is not None:
+            if taken is not None and not known.excludes(taken):
                 left = len(taken.args) if taken.op == "and" else 1
                 found.append(((step.action not in hints, left, place), (step.action, taken)))
         return [candidate for _, candidate in sorted(found, key=lambda item: item[0])]
+
+
+class Known:
+    """What a condition says on its face: enough to see of most others that they contradict it."""
+
+    def __init__(self, table: Table, condition: Node) -> None:
+        parts = _parts(condition)
+        self._against = {table.negate(part).number for part in parts}
+        self._values = {part.args[0].number: part.args[1].data for part in parts if _fixes(part)}
+
+    def excludes(self, other: Node) -> bool:
+        """Can the other never hold where this one does?  False where that is not plain."""
+        return any(
+            part.number in self._against
+            or (_fixes(part) and self._values.get(part.args[0].number, part.args[1].data) != part.args[1].data)
+            for part in _parts(other)
+        )
+
+
+def _parts(condition: Node) -> tuple[Node, ...]:
+    return condition.args if condition.op == "and" else (condition,)
+
+
+def _fixes(part: Node) -> bool:
+    return part.op == "eq" and part.args[1].op == "const"
 
 
 def ground_refinement(lowering: Lowering, item: Refinement) -> GroundRefinement:
@@ -76,6 +102,6 @@ def _instances(lowering: Lowering, item: Refinement, step: CoreStep) -> list[Gro
         names = dict(zip((name for name, _ in step.parameters), values, strict=True))
         guard = lowering.table.both(lowering.lower(g, names) for g in step.guards)
         if guard is not lowering.table.false:
-            effects = tuple(lowering.lower(e, names) for e in step.effects.values())
+            effects = [lowering.lower(e, names) for e in step.effects.values()]
             found.append(GroundStep(step.action.name, guard, effects))
     return found
