@@ -35,9 +35,10 @@ def ledger(entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests:
 def _verdict(rule: Rule, judged: Sequence[Necessity], proofs: dict[str, str], tests: Path | None) -> str:
     if rule.kind == "interface":
         return _tested(rule.number, tests)
-    if rule.number in proofs:
-        return proofs[rule.number]
     mine = [n for n in judged if n.rule == rule.number]
+    if rule.number in proofs:  # and where the guarantee ends, or is claimed too early, if that is shown
+        shown = [n for n in mine if n.verdict == "shown" and rule.kind != "promise"]
+        return "; ".join([proofs[rule.number], *_sentences(shown)])
     return "; ".join(dict.fromkeys(_sentences(mine))) or _tested(rule.number, tests)
 
 
