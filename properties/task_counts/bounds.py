@@ -33,7 +33,7 @@ STALLED = dict(FULL, duplicates=0)
 NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
 
 REASONS = {
-    "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more; `generations` names the places",
+    "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more",
     "sets": "the one that runs and the one that takes its place; a third, with one worker, meets two old ones",
     "stops": "a crash leaves a place for another start; a second one leaves another",
     "duplicates": "one task that two workers have",

@@ -1,0 +1,110 @@
+"""The full models of task counts: as coarse as the yardstick they say what it says, every step is one of their core's,
+races are reached and harmless, and every task polls in the end unless a stalled worker costs one."""
+
+import pytest
+from fencepost.model.language.mutations import mutation
+from fencepost.proofs.explore import coverage, explore, unsaid
+from fencepost.proofs.necessity import first_broken
+from fencepost.proofs.progress import check_progress
+from fencepost.properties.catalogue import bounds_of
+from fencepost.properties.task_counts.bounds import FULL, PROGRESS, STALLED, YARDSTICK
+from fencepost.properties.task_counts.catalogue import TASK_COUNTS
+from fencepost.properties.task_counts.catalogue_full import FULL_SCENARIOS
+
+FORMS = ("shipped", "B", "A", "M")
+EVERYTHING = dict(FULL, workers=1, tasks=2, failures=1, duplicates=0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "breaks", "states"),
+    [
+        ("618.24", "anyone", "counts_match", 7),
+        ("618.43", "reclaims_in_between", "counts_match", 8),
+        ("618.19", "unchecked", "one_generation", 18),
+        ("618.6", "as_many_as_the_new_set", "one_generation", 18),
+    ],
+)
+def test_the_yardsticks_verdicts(rule: str, name: str, breaks: str, states: int) -> None:
+    """With no feature on, the yardstick's four mistakes break its promises by traces as short as there."""
+    grain = TASK_COUNTS.variant("grain")
+    asked = {n: grain.properties.properties[n] for n in ("counts_match", "one_generation")}
+    found = explore(
+        mutation(grain.properties.protocol.spec, rule, name).apply(), asked, YARDSTICK, stop_when_violated=True
+    )
+    assert found.violated == [breaks]
+    assert len(found.traces[breaks].states) == states
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_step_is_one_of_the_core(name: str) -> None:
+    """The mapping holds with two tasks and a failing round, and the steps are those that it names; but for who loses
+    the topic, each step of the core is taken."""
+    variant = TASK_COUNTS.variant(name)
+    found = explore(variant.spec, {"does_as_the_core": variant.asked["does_as_the_core"]}, EVERYTHING)
+    assert found.violated == [] and found.complete
+    never = {step for step, by in coverage(found, "does_as_the_core").items() if not by}
+    assert never <= {"depose", "write_refused"}
+    assert unsaid(found, "does_as_the_core") == []
+
+
+@pytest.mark.parametrize(("name", "woken", "twice"), [("shipped", 14, 15), ("B", 16, 17), ("A", 15, 15), ("M", 15, 15)])
+def test_the_race_is_reached_and_harmless(name: str, woken: int, twice: int) -> None:
+    """F wakes up, opens its producer and fences O's task (618.40); two workers poll for one task (B36): promises
+    hold."""
+    variant = TASK_COUNTS.variant(name)
+    asked = {n: p for n, p in variant.properties.properties.items() if p.role in ("promise", "witness")}
+    found = explore(variant.spec, asked, FULL)
+    assert found.violated == [] and found.complete
+    assert len(found.traces["woken_up_late"]) == woken
+    assert len(found.traces["one_task_twice"]) == twice
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("bound", PROGRESS)
+def test_every_task_polls_in_the_end(name: str, bound: dict[str, int]) -> None:
+    """Once faults are over, every task of the newest set polls and can commit (618.P4)."""
+    variant = TASK_COUNTS.variant(name)
+    found = check_progress(explore(variant.spec, {"polls_in_the_end": variant.asked["polls_in_the_end"]}, bound))
+    assert found["polls_in_the_end"].verdict == "holds"
+    assert found["polls_in_the_end"].waiting > 0
+
+
+def test_a_stalled_start_costs_a_task() -> None:
+    """H5: the run of F and O, to the end where O's task stays FAILED; a user who restarts it mends that."""
+    lost, mended = TASK_COUNTS.variant("shipped-unattended"), TASK_COUNTS.variant("shipped-attended")
+    asked = {"polls_in_the_end": lost.asked["polls_in_the_end"]}
+    found = check_progress(explore(lost.spec, asked, STALLED))["polls_in_the_end"]
+    assert found.verdict == "violated" and found.trace is not None
+    actions = [event.action for event in found.trace.events]
+    assert actions[-4:] == ["check_after", "open_producer", "check_after", "notice"]
+    assert len(actions) == 17
+    asked = {"polls_in_the_end": mended.asked["polls_in_the_end"]}
+    assert check_progress(explore(mended.spec, asked, STALLED))["polls_in_the_end"].verdict == "holds"
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_nobody_has_to_stop_before_a_rebalance(name: str) -> None:
+    """618.22, C29: where workers never stop superseded tasks, every promise holds and every step is the core's."""
+    variant = TASK_COUNTS.variant(name)
+    spec = mutation(variant.properties.protocol.spec, "618.22", "revoke: never").apply()
+    asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "refinement")}
+    for bound in (STALLED, EVERYTHING):
+        found = explore(spec, asked, bound)
+        assert found.violated == [] and found.complete
+
+
+@pytest.mark.parametrize("known", FULL_SCENARIOS, ids=lambda known: known.name)
+def test_known_holes(known) -> None:  # type: ignore[no-untyped-def]
+    """With the mistake a promise, or progress, fails; mended nothing does within the same bounds."""
+    broken, fixed = TASK_COUNTS.variant(known.broken), TASK_COUNTS.variant(known.fixed)
+    bound = bounds_of(broken, "smoke")
+    expected = [n for n, verdict in broken.expected.items() if verdict == "violated"]
+    for name in expected:
+        item = broken.asked[name]
+        if item.role == "progress":
+            assert check_progress(explore(broken.spec, {name: item}, bound))[name].verdict == "violated"
+            assert check_progress(explore(fixed.spec, {name: item}, bound))[name].verdict == "holds"
+        elif item.role == "promise":
+            assert first_broken(broken.spec, {name: item}, bound) is not None
+    promises = {n: p for n, p in fixed.asked.items() if p.role == "promise"}
+    assert explore(fixed.spec, promises, bound).violated == []
