@@ -24,8 +24,10 @@ from fencepost.reference_impl.connect.users import Habits, Users
 from fencepost.reference_impl.simulation import FaultMix
 from fencepost.reference_impl.simulation.log import Row
 
+OF_ROUNDS = ("start_round", "fence", "check_round", "write_count")
 AT_WORK = ("poll", "commit")  # what running tasks do for ever
 NODE_FAULTS = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support")
+FIRST_STEPS = 6
 NOTICE_MS = 25
 IDLE_STEPS_MAX = 2_000  # steps without an event, after which a history ends: nothing will ever happen again
 
@@ -40,9 +42,13 @@ class Run(Habits):
     settle_events: int = 3_000  # with `quiet_end`: at most so many more, until everything runs
     failed: float = 0.01  # per operation: does not happen
     lost: float = 0.01  # per operation: happens, and is taken for failed
+    round_failed: float = 0.05  # per operation of a round: does not happen, or (half of them) is taken for failed
     stall: float = 0.012  # per step: a worker stands still for `stall_us`
-    crash: float = 0.003  # per step: a worker is gone, and back after `down_us`
-    expire: float = 0.004  # per step: a worker's session ends, though it is there
+    aimed_share: float = 0.8  # of the stalls: of a worker with running tasks that does not lead
+    first_share: float = 0.5  # of the workers that go on after a stall: their tasks before anything else
+    change_at_stall: float = 0.6  # of the stalls: a user gives some connector another size at once
+    crash: float = 0.002  # per step: a worker is gone, and back after `down_us`
+    expire: float = 0.002  # per step: a worker's session ends, though it is there
     compact: float = 0.001  # per step
     foreign_set: float = 0.0  # per step: somebody else writes to the config topic (618.34)
     foreign_count: float = 0.0
@@ -51,7 +57,7 @@ class Run(Habits):
     work_share: float = 0.2  # of the steps: a running task's, where other threads wait too
     schedule: list[tuple[int, str, int]] = field(default_factory=list)  # for certain: (time_us, node fault, number)
     step_us: int = 1_500
-    stall_us: int = 250_000
+    stall_us: int = 300_000
     down_us: int = 60_000
     slow_us: int = 120_000
     session_us: int = 80_000  # until the group goes on without a worker that is away
@@ -95,8 +101,8 @@ class FreeRun:
     """A cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
 
     __slots__ = (
-        "absences", "away", "bustle", "config", "faults", "idle", "kernel", "noticed_ms", "quiet", "random", "rows",
-        "run", "slow", "system", "users",
+        "absences", "away", "bustle", "config", "faults", "first", "first_steps", "idle", "kernel", "noticed_ms",
+        "quiet", "random", "rows", "run", "slow", "system", "users",
     )  # fmt: skip
 
     def __init__(self, run: Run, system: System, config: Config) -> None:
@@ -114,6 +120,7 @@ class FreeRun:
         self.away: dict[int, tuple[str, int]] = {}  # workers that are stalled or down, and since which absence
         self.absences = 0
         self.quiet = False
+        self.first, self.first_steps = -1, 0  # whose tasks go first, and for how many steps
         self.noticed_ms = 0
         self.bustle = 0  # rows there were when a thread last had something to do but a task's work
         self.idle = 0  # steps since a thread went on: the longer, the more time passes in one
@@ -133,13 +140,16 @@ class FreeRun:
         self.pass_time(self.kernel.spread(self.run.step_us * min(1 + self.idle, 20)))
         if not self.quiet:
             fault = self.faults.draw()
-            if fault is not None:
-                self.strike((fault, int(self.random() * (1 << 16))))
+            number = int(self.random() * (1 << 16))
+            if fault == "stall" and self.random() < self.run.aimed_share:
+                number = self.some_follower_at_work(number)
+            if fault is not None and number >= 0:
+                self.strike((fault, number))
         number = self.pick()
         self.idle += 1
         if number >= 0:
             self.idle = 0
-            self.system.step(number, self.outcome())
+            self.system.step(number, self.outcome(self.slow[number][0]))
             self.users.look(self.rows)
 
     def pass_time(self, us: int) -> None:
@@ -156,7 +166,8 @@ class FreeRun:
         now, slow = self.kernel.now, self.slow
         waiting: list[int] = []
         working: list[int] = []
-        for thread in self.system.threads():
+        threads = self.system.threads()
+        for thread in threads:
             number, operation = thread[0], thread[1]
             seen = slow.get(number)
             if seen is None or seen[0] != operation:
@@ -165,6 +176,11 @@ class FreeRun:
                 (working if operation in AT_WORK else waiting).append(number)
         if waiting:
             self.bustle = len(self.rows) + 1
+        if self.first_steps:
+            self.first_steps -= 1
+            awake = [thread[0] for thread in threads if thread[2] == self.first and thread[1] in AT_WORK]
+            if awake:
+                return awake[int(self.random() * len(awake))]
         chosen = working if working and (not waiting or self.random() < self.run.work_share) else waiting
         return chosen[int(self.random() * len(chosen))] if chosen else -1
 
@@ -174,18 +190,20 @@ class FreeRun:
             return now + self.kernel.spread(self.run.slow_us)
         return 0
 
-    def outcome(self) -> str:
+    def outcome(self, operation: str) -> str:
         """How an operation goes."""
         if self.quiet:
             return OK
-        luck = self.random()
-        if luck < self.run.failed:
-            self.faults.count("failed")
-            return FAILED
-        if luck < self.run.failed + self.run.lost:
-            self.faults.count("lost")
-            return LOST
-        return OK
+        run, luck = self.run, self.random()
+        if operation in OF_ROUNDS:
+            failed, lost = run.round_failed / 2, run.round_failed / 2
+        else:
+            failed, lost = run.failed, run.lost
+        if luck >= failed + lost:
+            return OK
+        outcome = FAILED if luck < failed else LOST
+        self.faults.count(outcome)
+        return outcome
 
     def settle(self) -> None:
         """Faults are over: everybody comes back, and everything is given the time to run."""
@@ -239,7 +257,15 @@ class FreeRun:
             return False
         self.system.stall(worker)
         self.leave(worker, "stalled", self.run.stall_us)
+        if self.random() < self.run.change_at_stall:
+            self.kernel.after(self.kernel.spread(self.run.step_us), self.users.change_once)
         return True
+
+    def some_follower_at_work(self, number: int) -> int:
+        """A worker that runs a task and does not lead: such a zombie matters; -1 if there is none."""
+        leader = self.system.env.group.leader
+        busy = sorted({thread[2] for thread in self.system.threads() if thread[1] in AT_WORK} - {leader})
+        return busy[number % len(busy)] if busy else -1
 
     def crash(self, number: int) -> bool:
         worker = number % self.config.workers
@@ -268,6 +294,8 @@ class FreeRun:
         if self.away.get(worker) == absence:
             del self.away[worker]
             if absence[0] == "stalled":
+                if self.random() < self.run.first_share:
+                    self.first, self.first_steps = worker, FIRST_STEPS
                 self.system.resume(worker)
             else:
                 self.system.restart_worker(worker)

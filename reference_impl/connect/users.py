@@ -17,13 +17,14 @@ from fencepost.reference_impl.simulation.log import Row
 class Habits:
     """How users behave. Durations are means, in virtual microseconds; shares are of a connector's requests."""
 
-    change_us: int = 250_000  # between two requests for one connector
+    change_us: int = 300_000  # between two requests for one connector
     burst_us: int = 30_000  # until the next one, where somebody changes their mind
     burst_share: float = 0.35  # of the requests
     ask_again_us: int = 20_000  # after a refusal
     restart_us: int = 60_000  # until somebody restarts a failed task, or connector
     delete_share: float = 0.08  # instead of a new configuration; the connector is created again
     stop_share: float = 0.05  # a set of no tasks
+    fewer_share: float = 0.5  # of the changes while a worker stands still
     restart_share: float = 0.1  # the connector is restarted, without need
 
 
@@ -57,6 +58,15 @@ class Users:
         else:
             wait_us = habits.ask_again_us
         self.kernel.after(self.kernel.spread(wait_us), self.change, connector)
+
+    def change_once(self, _: object) -> None:
+        """Some connector that there is gets another size, often a smaller one, if a worker accepts."""
+        connector = int(self.random() * len(self.sizes))
+        if not self.quiet and self.sizes[connector] >= 0:
+            size = self.another_size(self.sizes[connector])
+            if self.sizes[connector] > 1 and self.random() < self.habits.fewer_share:
+                size = 1 + int(self.random() * (self.sizes[connector] - 1))
+            self.accepted(connector, size, self.system.configure(self.some_worker(), connector, size))
 
     def request(self, connector: int, luck: float) -> bool:
         """Ask some worker; whether it accepts."""
