@@ -65,22 +65,27 @@ class Maneuvers(Driver):
         self.act_late(late, story)
 
     def lead_again(self, connector: int, story: Story) -> None:
-        """A leader that has dropped out of the group looks whether there is a newer set; then there is one, by another
-        leader, and then it leads again; and only then it writes its count."""
+        """A leader looks whether there is a newer set, and is out of the group before it writes its count, with another
+        connector's set to write as well; then there is a newer set, by another leader, and then it leads again."""
         self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink("check_round", connector, story.number)
         if late is None:
             return
-        worker = late[2]
+        worker, others = late[2], [w for w in range(self.size[0]) if w != late[2]]
+        self.call("configure", worker=worker, connector=self.connector(connector + 1), value=1)
         self.call("expire", worker=worker)
-        self.go_but(late)
         self.let(late[0], 1)
-        self.go("write_count", worker=worker)
+        self.call("stall", worker=worker)
+        self.go()
         self.configure(connector, story.counts[1], story.worker, other_than=worker)
-        self.go("write_count", worker=worker)
-        self.call("expire", worker=self.leader)
-        self.go("write_count", worker=worker)
+        self.go()
+        for other in others:
+            self.call("crash", worker=other)
+            self.call("expire", worker=other)
+        self.back(worker)
+        self.go()
+        self.all_up()
         self.go()
         self.work()
 
