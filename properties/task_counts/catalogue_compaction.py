@@ -35,7 +35,7 @@ CONFIG_TOPIC = ProtocolEntry(
             ConfigTopicProperties,
             "sets, commits and counts, compacted in order, and read from the start by who is restarted",
             bounds=_BOUNDS,
-            features={"a leader falls silent": dict(log=6, crashes=1), "a third set begun": _ONE_TASK},
+            features={"a leader falls silent": dict(tasks=1, log=6, crashes=1), "a third set begun": _ONE_TASK},
             depth=_NO_CHECKS,
             proof=False,
         ),

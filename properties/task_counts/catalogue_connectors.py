@@ -11,7 +11,7 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "ci": dict(_SMALL, sets=3),
     "nightly": dict(_SMALL, sets=3, failures=2),
 }
-_DEPTH: Mapping[Profile, int] = {"smoke": 3, "ci": 7, "nightly": 10}
+_DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 7, "nightly": 10}
 _OLD_AND_NEW = dict(connectors=1, instances=2, failures=1)
 _BESIDE = tuple(n for n, p in ConnectorsProperties.properties.items() if p.role == "witness")
 

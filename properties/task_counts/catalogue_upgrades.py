@@ -15,7 +15,7 @@ _BOUNDS: Bounds = {
     "ci": dict(_THREE_SETS, sets=4),
     "nightly": dict(_TWO_SETS, workers=3),
 }
-_DEPTH: Mapping[Profile, int] = {"smoke": 4, "ci": 6, "nightly": 8}
+_DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0)
 _WITNESSES = tuple(n for n, p in UpgradesProperties.properties.items() if p.role == "witness")

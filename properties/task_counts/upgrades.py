@@ -41,7 +41,7 @@ class UpgradesProperties(Properties, of=Upgrades):
             ),
         )  # fmt: skip
 
-    @promise(rule="618.P4")
+    @promise(rule="618.35")
     def nobody_asks_in_vain(s):
         """Who asks for a round finds a leader that knows the question."""
         return forall(Worker, lambda w: ~s.failed[w])
