@@ -137,6 +137,11 @@ TASK_COUNTS = ProtocolEntry(
     "Task counts of a source connector: who may run, and who is fenced before.",
     CORES + FULL_VARIANTS,
     FULL_REASONS | REASONS,
+    simulators=tuple(
+        (mode, "fencepost.reference_impl.connect:simulate_with_stats", {"mode": mode, "events": 300, "quiet_end": True})
+        for mode in ("A", "M", "B", "shipped")
+    ),
+    histories={"smoke": 12, "ci": 500, "nightly": 20_000},
     claims=CLAIMS + FULL_CLAIMS,
     scenarios=FULL_SCENARIOS,
     survivors=FULL_SURVIVORS,
