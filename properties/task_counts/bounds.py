@@ -20,6 +20,15 @@ PROGRESS = (
 )
 """Progress is about the time after the last fault: one of each kind that leaves something to wait for."""
 
+REBALANCING = dict(
+    workers=2, tasks=1, instances=2, log=4, generations=4, sets=2, failures=0, stops=0, stalls=0, left_running=1,
+)  # fmt: skip
+"""Two sets, and a task that does not stop in time."""
+REBALANCING_FEATURES: Mapping[str, Mapping[str, int]] = {
+    "a worker that falls out": dict(sets=1, log=2, generations=2, stalls=1, left_running=0),
+}
+FALLING_OUT = dict(REBALANCING, stalls=1, left_running=0)
+
 GRAIN = dict(workers=2, tasks=1, instances=2, log=3, generations=3, failures=0)
 YARDSTICK = dict(GRAIN, tasks=2, log=4, generations=4)
 """Those of the yardstick, with two instances at a time for its four."""
@@ -36,5 +45,7 @@ REASONS = {
     "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more",
     "sets": "the one that runs and the one that takes its place; a third, with one worker, meets two old ones",
     "stops": "a crash leaves a place for another start; a second one leaves another",
+    "stalls": "a worker falls out of the group, and may come back; a second one leaves nobody",
+    "left_running": "one task that does not stop in time",
     "duplicates": "one task that two workers have",
 }

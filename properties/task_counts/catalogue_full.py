@@ -7,11 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..catalogue import Claim, Profile, Scenario, Variant
-from .bounds import CI, FEATURES, FULL, GRAIN, NIGHTLY, NOT_BOUNDED, PROGRESS, STALLED, YARDSTICK
+from .bounds import (
+    CI,
+    FALLING_OUT,
+    FEATURES,
+    FULL,
+    GRAIN,
+    NIGHTLY,
+    NOT_BOUNDED,
+    PROGRESS,
+    REBALANCING,
+    REBALANCING_FEATURES,
+    STALLED,
+    YARDSTICK,
+)
 from .full import (
     APromises,
     AttendedPromises,
     BPromises,
+    CooperativePromises,
+    EagerPromises,
     GrainPromises,
     MPromises,
     ShippedPromises,
@@ -31,12 +46,22 @@ def _full(name: str, properties: Any, says: str, **more: Any) -> Variant:
 
 
 _ALONE: dict[str, Any] = dict(
-    bounds=_WIDE | {"smoke": STALLED}, leaves_out=("one_task_twice",), progress_bounds=PROGRESS[:1],
+    bounds={**_WIDE, "smoke": STALLED}, leaves_out=("one_task_twice",), progress_bounds=PROGRESS[:1],
 )  # fmt: skip
 """One task twice is left to B and shipped, and to the wider profiles: what tells the forms apart has no part in it."""
 
 _SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start", "an_earlier_task_left", "wanted",
          "polls_in_the_end")  # fmt: skip
+
+
+def _rebalancing(name: str, properties: Any, says: str) -> Variant:
+    bounds: Bounds = {"smoke": REBALANCING, "nightly": FALLING_OUT}
+    progress = (REBALANCING, dict(REBALANCING, **REBALANCING_FEATURES["a worker that falls out"]))
+    return _full(
+        name, properties, says, bounds=bounds, features=REBALANCING_FEATURES, progress_bounds=progress,
+        leaves_out=("woken_up_late", "one_task_twice"),
+    )  # fmt: skip
+
 
 FULL_VARIANTS = (
     _full(
@@ -50,6 +75,10 @@ FULL_VARIANTS = (
           **_ALONE | {"judged": ("618.8",), "progress_bounds": PROGRESS}),
     _full("M", MPromises, "the Connector's owner asks for rounds, and starts wait for the count",
           **_ALONE | {"judged": ("618.21",)}),
+    _rebalancing("shipped-eager", EagerPromises, "shipped, and before a rebalance everything stops"),
+    _rebalancing(
+        "shipped-cooperative", CooperativePromises, "shipped, and a rebalance stops only what is superseded or moves"
+    ),
     Variant(
         "shipped-two-holders", ShippedPromises,
         "a task's producer shuts nobody out, and two workers have the same task", "618.18",
@@ -90,6 +119,14 @@ FULL_SCENARIOS = (
 )  # fmt: skip
 
 FULL_CLAIMS = (
+    Claim(
+        "618.41", "shipped-eager", (*_BOTH, "polls_in_the_end"), ("left_running", "fell_out"),
+        "eager rebalances: nothing polls that should not, and every task of the newest set polls in the end",
+    ),
+    Claim(
+        "618.41", "shipped-cooperative", (*_BOTH, "polls_in_the_end"), ("left_running", "fell_out", "runs_through"),
+        "cooperative rebalances: the same, with tasks that run through",
+    ),
     Claim(
         "618.40", "A", _BOTH, ("woken_up_late",),
         "in full: fenced in the rebalance, a start that stalls before its producer and wakes late never polls",

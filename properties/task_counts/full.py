@@ -19,10 +19,11 @@ from fencepost.model.language import (
 )
 from fencepost.model.task_counts.asking import B, Shipped
 from fencepost.model.task_counts.attending import Attended, Unattended
-from fencepost.model.task_counts.core import Instance, Stage, Task
+from fencepost.model.task_counts.core import Instance, Stage, Task, Worker
 from fencepost.model.task_counts.cores import ACore, BCore, MCore, ShippedCore
 from fencepost.model.task_counts.full import Full
 from fencepost.model.task_counts.own_view import A, M
+from fencepost.model.task_counts.rebalancing import Cooperative, Rebalancing
 from fencepost.model.task_counts.topic import Position
 
 
@@ -219,3 +220,42 @@ class UnattendedPromises(ClusterPromises, of=Unattended):
 
 class AttendedPromises(ClusterPromises, of=Attended):
     """Shipped, and somebody does."""
+
+
+REBALANCING_STEPS = {a: s for a, s in ASKING_STEPS.items() if a != "assign_again"} | {
+    **dict.fromkeys(("stall", "expire", "resume", "come_back", "rejoin", "leave_running", "time_out", "hand_out"), ()),
+    "end_left": ("stop", "stop_early"),
+}
+
+
+class EagerPromises(ClusterPromises, of=Rebalancing):
+    """Shipped, with eager rebalances."""
+
+    @refinement(of=ShippedCore, actions=REBALANCING_STEPS)
+    def does_as_the_core(s):
+        """What the topic says is the core's state; who was given what is nothing to it."""
+        return of_the_core(s)
+
+    @witness(of="no_zombie")
+    def left_running(s):
+        """A task that its worker left behind can commit, and a newer set is there."""
+        return exists(
+            Instance,
+            lambda k: s.can_commit(k) & (s.worker[k] == None) & (s.of[k] < s.latest_set()),  # noqa: E711
+        )
+
+    @witness(of="polls_in_the_end")
+    def fell_out(s):
+        """A worker that is no member has a start under way."""
+        return exists(Instance, Worker, lambda k, w: (s.stage[k] == Stage.CHECKED) & (s.worker[k] == w) & ~s.member[w])
+
+
+class CooperativePromises(EagerPromises, of=Cooperative):
+    """Shipped, with cooperative rebalances."""
+
+    @witness(of="polls_in_the_end")
+    def runs_through(s):
+        """A task runs on while members rejoin."""
+        return exists(
+            Instance, Worker, lambda k, w: s.can_commit(k) & (s.worker[k] == w) & s.joined[w] & (s.of[k] == s.based)
+        )
