@@ -13,9 +13,8 @@ from typing import Any
 from fencepost.reference_impl.connect.broken import REGISTRY
 from fencepost.reference_impl.connect.events import Event
 from fencepost.reference_impl.connect.parts import Parts
-from fencepost.reference_impl.connect.permissions import task_transactional_id
-from fencepost.reference_impl.connect.producers import TransactionalProducer
 from fencepost.reference_impl.connect.script import Script, Thread
+from fencepost.reference_impl.connect.system import beside
 
 DISABLED = 2  # the worker without support in 618.33
 
@@ -200,8 +199,9 @@ def colliding_names(broken: bool) -> list[Event]:
     script = Script(Parts(), mode="B", workers=2)
     script.configure(0, 2)
     script.work()
-    name = task_transactional_id("connect-connector", "0" if broken else "zero", 1)
-    TransactionalProducer(script.system.env.brokers, name, ()).open()
+    config = {"mode": "B", "workers": 1, "group_id": "connect-connector", "names": ["0" if broken else "zero"]}
+    other = Script(Parts(), beside(script.system, config))
+    other.configure(0, 2)
     script.work()
     return script.told()
 

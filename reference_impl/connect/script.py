@@ -31,10 +31,10 @@ class Thread(NamedTuple):
 
 
 class Script:
-    """A driven cluster, and which of its threads are held up."""
+    """A driven cluster (one of these parts, or the one given), and which of its threads are held up."""
 
-    def __init__(self, parts: Parts, **config: Any) -> None:
-        self.system: System = build({"seed": 0, **config}, parts)
+    def __init__(self, parts: Parts, system: System | None = None, **config: Any) -> None:
+        self.system: System = system or build({"seed": 0, **config}, parts)
         self.workers: int = self.system.env.config.workers
         self.held: set[int] = set()
         self.events: list[Event] = []

@@ -11,7 +11,8 @@ from functools import cache
 import connect_symptoms as symptom
 import pytest
 from fencepost.reference_impl.connect.events import COLUMNS, KIND_NAMES, readable
-from fencepost.reference_impl.connect.generator import NODE_FAULTS, simulate, simulate_with_stats
+from fencepost.reference_impl.connect.generator import simulate, simulate_with_stats
+from fencepost.reference_impl.connect.outages import NODE_FAULTS
 
 MODES = ("A", "M", "B", "shipped")
 CALM = dict.fromkeys((*NODE_FAULTS, "failed", "lost", "round_failed", "slow_share"), 0.0)
