@@ -137,6 +137,8 @@ TASK_COUNTS = ProtocolEntry(
     "Task counts of a source connector: who may run, and who is fenced before.",
     CORES + FULL_VARIANTS,
     FULL_REASONS | REASONS,
+    examples={"smoke": 12},
+    implementations=tuple(("fencepost.reference_impl.connect:reference", mode) for mode in ("A", "M", "B", "shipped")),
     simulators=tuple(
         (mode, "fencepost.reference_impl.connect:simulate_with_stats", {"mode": mode, "events": 300, "quiet_end": True})
         for mode in ("A", "M", "B", "shipped")
