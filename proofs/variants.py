@@ -1,25 +1,16 @@
-"""Every engine on one variant; and on many, as many at a time as there are cores.
+"""Every engine on one variant; and on many, which do not need one another, so that each may be judged in a process of
+its own."""
 
-Variants do not need one another, so that each may be judged in a process of its own; the results come in the order of
-the catalogue whoever is done first.
-"""
-
-import multiprocessing
-import os
-import pickle
-import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from fencepost.proofs.engines import run_bounded, run_features, run_induction, run_progress
+from fencepost.proofs.jobs import Jobs
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
 
 DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
 """Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
-
-WORTH_A_PROCESS = 4
-"""Variants: for fewer, starting a process takes longer than it saves."""
 
 
 @dataclass
@@ -30,31 +21,21 @@ class Judged:
     open: list[str] = field(default_factory=list)
 
 
-def judge_all(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile) -> Iterator[Judged]:
-    """What each variant's engines say, in the order given."""
+def hand_in_all(
+    jobs: Jobs, entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile
+) -> list[Callable[[], Judged]]:
+    """What each variant's engines say, in the order given, when asked."""
     # Copies, without what was computed of them: terms are equal only within one process.
     bare = replace(entry, variants=(), claims=(), scenarios=())
-    jobs = [(bare, replace(variant), profile) for variant in variants]
-    workers = min(len(os.sched_getaffinity(0)), len(jobs))
-    if workers < 2 or not _travels(jobs):
-        yield from map(_judge, jobs)
-        return
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-        yield from pool.imap(_judge, jobs)
+    return [jobs.hand_in(_judge, bare, replace(v), profile, travels=_travels(v)) for v in variants]
 
 
-def _travels(jobs: Sequence[tuple[ProtocolEntry, Variant, Profile]]) -> bool:
+def _travels(variant: Variant) -> bool:
     """A protocol that was written into a running program cannot be imported by another process."""
-    try:
-        pickle.dumps(jobs)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    return all(job[1].properties.__module__ != "__main__" for job in jobs)
+    return variant.properties.__module__ != "__main__"
 
 
-def _judge(job: tuple[ProtocolEntry, Variant, Profile]) -> Judged:
-    entry, variant, profile = job
+def _judge(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
     return judge_main(entry, variant, profile) if variant.main else judge_other(entry, variant, profile)
 
 

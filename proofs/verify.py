@@ -4,7 +4,6 @@ Order: proofs first, then complete searches, then progress, the rejected variant
 recordings.  Each is a function that yields Results as they come, so that a reader sees the verdicts appear.
 """
 
-import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -12,13 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from fencepost.proofs.agreement import agree
+from fencepost.proofs.agreement import AgreementReport, agree
 from fencepost.proofs.conformance import conformance_of
 from fencepost.proofs.engines import contradictions, result
 from fencepost.proofs.generate import generate
+from fencepost.proofs.jobs import Jobs
 from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict
-from fencepost.proofs.variants import judge_all
+from fencepost.proofs.variants import Judged, hand_in_all
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.location import Location
@@ -50,27 +50,54 @@ Told = Callable[[str, Result], None]
 Found = Iterator[tuple[str, Result]]
 
 
-def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Told) -> Verification:
+@dataclass
+class Plan:
+    """The jobs of a protocol, handed in: of its ``main`` variants, of the ``others``, and of each implementation."""
+
+    main: list[Callable[[], Judged]]
+    others: list[Callable[[], Judged]]
+    implementations: list[tuple[str, Callable[[], AgreementReport]]]
+
+
+def number_of_jobs(entry: ProtocolEntry) -> int:
+    return len(entry.variants) + len(entry.implementations)
+
+
+def plan(jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int) -> Plan:
+    """Hands in what can be done meanwhile; histories take several processes of their own."""
+    main, others = ([v for v in entry.variants if v.main == is_main] for is_main in (True, False))
+    examples = entry.examples.get(profile, EXAMPLES[profile])
+    return Plan(
+        hand_in_all(jobs, entry, main, profile),
+        hand_in_all(jobs, entry, others, profile),
+        [(v, jobs.hand_in(_agree, name, entry.name, v, seed, examples)) for name, v in entry.implementations],
+    )
+
+
+def _agree(name: str, protocol: str, variant: str, seed: int, examples: int) -> AgreementReport:
+    return agree(name, protocol=protocol, variant=variant, seed=seed, max_examples=examples, verdict_only=True)
+
+
+def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Told, planned: Plan | None = None) -> Verification:
     """Runs every engine on a protocol; ``told`` gets each Result with the heading it belongs under, as soon as it is
-    there."""
+    there.  ``planned``: its jobs, if they have been handed in already."""
     made = Verification()
-    for heading, found in _everything(made, entry, profile, seed):
-        made.results.append(found)
-        told(heading, found)
+    with Jobs(0 if planned else number_of_jobs(entry)) as jobs:
+        planned = planned or plan(jobs, entry, profile, seed)
+        for heading, found in _everything(made, entry, profile, seed, planned):
+            made.results.append(found)
+            told(heading, found)
     return made
 
 
-def _everything(made: Verification, entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
-    main = [v for v in entry.variants if v.main]
-    others = [v for v in entry.variants if not v.main]
-    judged = judge_all(entry, [*main, *others], profile)
-    for of_variant in itertools.islice(judged, len(main)):
-        made.open += of_variant.open
-        yield from of_variant.results
+def _everything(made: Verification, entry: ProtocolEntry, profile: Profile, seed: int, planned: Plan) -> Found:
+    for of_variant in planned.main:
+        made.open += of_variant().open
+        yield from of_variant().results
     yield from _claims(made, entry)
-    for of_variant in judged:
-        yield from of_variant.results
-    yield from _implementation(entry, profile, seed)
+    for of_variant in planned.others:
+        yield from of_variant().results
+    yield from _implementation(entry, planned)
     yield from _histories(entry, profile, seed)
 
 
@@ -91,17 +118,14 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
         yield f"{entry.name}: claims of the documents", found
 
 
-def _implementation(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
-    for name, variant_name in entry.implementations:
-        variant = entry.variant(variant_name)
-        examples = entry.examples.get(profile, EXAMPLES[profile])
-        report = agree(
-            name, protocol=entry.name, variant=variant_name, seed=seed, max_examples=examples, verdict_only=True
-        )
+def _implementation(entry: ProtocolEntry, planned: Plan) -> Found:
+    for variant_name, reported in planned.implementations:
+        report = reported()
+        name = report.implementation
         evidence: dict[str, Any] = {"implementation": name, "examples": report.examples, "program": report.program}
         found = result(
             entry,
-            variant,
+            entry.variant(variant_name),
             "agrees_with_the_model",
             "agreement",
             "agreement",

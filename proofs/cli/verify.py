@@ -30,6 +30,8 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
 
     Exit code 0 if all verdicts are what the documents say (predicted violations included), 1 if not.
     """
+    from fencepost.proofs.jobs import Jobs
+    from fencepost.proofs.verify import number_of_jobs, plan
     from fencepost.proofs.verify import verify as run
 
     start = time.perf_counter()
@@ -38,14 +40,16 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
     results: list[Result] = []
     problems: list[str] = []
     left_open: list[str] = []
-    for entry in entries:
-        printer = _Printer()
-        with spinner(entry.name):
-            made = run(entry, profile, seed, printer)
-        printer.flush()
-        results += made.results
-        problems += made.problems
-        left_open += made.open
+    with Jobs(sum(map(number_of_jobs, entries))) as jobs:
+        planned = [plan(jobs, entry, profile, seed) for entry in entries]
+        for entry, handed_in in zip(entries, planned, strict=True):
+            printer = _Printer()
+            with spinner(entry.name):
+                made = run(entry, profile, seed, printer, handed_in)
+            printer.flush()
+            results += made.results
+            problems += made.problems
+            left_open += made.open
     _conclude(results, problems, left_open, time.perf_counter() - start)
     if json_file is not None:
         write_json(json_file, verify_document(seed, profile, results))
