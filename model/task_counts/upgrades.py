@@ -251,8 +251,8 @@ class MassUpgrade(Upgrades):
 
 
 class Strangers(Upgrades):
-    """Everybody has the feature on, but for what the faults bring in: a worker without it, or one who writes to the
-    topic and is no leader.  The guarantee is claimed all the same."""
+    """Everybody has the feature on, but for what the faults bring in: a worker without it, one who writes to the topic
+    and is no leader, or a task of another cluster whose id is the leader's.  The guarantee is claimed all the same."""
 
     def init(s):
         s.support = each(lambda w: Support.ENABLED)
@@ -282,3 +282,15 @@ class Strangers(Upgrades):
     def foreign_count(s, n: Count):
         s.counted = s.generation
         s.count = n
+
+    @fault(budget="shared_ids")
+    def takes_the_leaders_id(s, w: Worker):
+        """A task whose transactional id is that of the leader opens its producer: the leader's next write fails."""
+        require(s.owner == w)
+        s.owner = None
+
+    @action
+    def claim_again(s, w: Worker):
+        """A leader whose write failed opens its producer anew, and shuts out whoever had the id."""
+        require((s.leader == w) & (s.owner != w) & (s.round[w] == Round.NONE))
+        s.owner = w

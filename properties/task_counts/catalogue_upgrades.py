@@ -17,16 +17,18 @@ _BOUNDS: Bounds = {
 }
 _DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
-_STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0)
+_STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0, shared_ids=0)
 _WITNESSES = tuple(n for n, p in UpgradesProperties.properties.items() if p.role == "witness")
 _ZOMBIES = {"no_zombie": "violated", "covered": "violated"}
 _IN_VAIN = {"nobody_asks_in_vain": "violated"}
 
 
-def _strange(name: str, says: str, rule: str, bounds: Mapping[str, int]) -> Variant:
+def _strange(
+    name: str, says: str, rule: str, bounds: Mapping[str, int], expected: Mapping[str, str] = _ZOMBIES
+) -> Variant:
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
-        name, StrangersProperties, says, rule, None, _ZOMBIES, {"smoke": {**_STRANGERS, **bounds}},
+        name, StrangersProperties, says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
         (*_WITNESSES, "nobody_asks_in_vain"), depth=_UNCHECKED,
     )  # fmt: skip
 
@@ -119,6 +121,13 @@ UPGRADES = ProtocolEntry(
             "618.34",
             dict(_TWO_SETS, foreign_counts=1),
         ),
+        _strange(
+            "leader-id-shared",
+            "a task of another cluster has the leader's id: the leader claims the topic again, and no harm is done",
+            "618.49",
+            dict(_THREE_SETS, shared_ids=2),
+            {},
+        ),
     ),
     {
         "workers": "one that is further in the upgrade than the other, or two leaders; a third is like one of them",
@@ -127,6 +136,7 @@ UPGRADES = ProtocolEntry(
         "without_support": "one worker is enough to break it",
         "foreign_sets": "one record is enough",
         "foreign_counts": "one record is enough",
+        "shared_ids": "once before a round, and once between it and its count",
     },
     claims=(
         Claim(

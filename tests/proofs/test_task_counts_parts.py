@@ -78,7 +78,11 @@ ZOMBIES = [
 ]
 """Where zombies commit (618.P1), and after how many steps at the least."""
 
-SAFE_ALL_THE_SAME = [("endpoint-with-the-feature", (ZOMBIE, COVERED)), ("names-may-collide", (ZOMBIE, COVERED))]
+SAFE_ALL_THE_SAME = [
+    ("endpoint-with-the-feature", (ZOMBIE, COVERED)),
+    ("names-collide", (ZOMBIE, COVERED)),
+    ("leader-id-shared", (ZOMBIE, COVERED)),
+]
 """What costs progress, or a healthy task, and no safety."""
 
 PROVED = [
