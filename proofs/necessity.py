@@ -192,7 +192,7 @@ def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[
     found = explore(spec, asked, bound, stop_when_violated=True)
     if not found.violated:
         return None
-    name = min(found.violated, key=lambda n: (len(found.traces[n]), list(asked).index(n)))
+    name = min(found.violated, key=lambda n: (found.traces.steps(n), list(asked).index(n)))
     return name, found.traces[name]
 
 
