@@ -74,6 +74,8 @@ class Call:
                 return Spelled()
             case "run":
                 return Spelled(self._spared(), self._spared_of(), helper=f"{SETTLING}:run")
+            case "do":
+                return Spelled((self.operation, self.worker), helper=f"{SETTLING}:do")
             case "work":
                 named = {"worker": self.worker} if self.worker >= 0 else {}
                 return Spelled((), named, helper=f"{SETTLING}:work")
@@ -159,3 +161,25 @@ def simpler(program: Program) -> Iterator[Program]:
             )
             if moved != program.calls:
                 yield replace(program, calls=moved)
+
+
+_OPERATIONS = {
+    "start_round": "start_round", "fence": "fence", "check_round": "check_round", "write_count": "write_count",
+    "write_refused": "write_count", "check_before": "check_before", "open_producer": "open_producer",
+    "check_after": "check_after",
+}  # fmt: skip
+
+
+def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
+    """The call for a step of the full model with two workers; None for one that comes about by itself.
+
+    The model lets a worker lead where the group does: so the other one drops out first.
+    """
+    worker = parameters.get("w", -1)
+    if action == "reconfigure":
+        return Call("configure", worker, 0, value=parameters["n"] + 1)
+    if action == "elect":
+        return Call("expire", 1 - worker)
+    if action in _OPERATIONS:
+        return Call("do", worker, operation=_OPERATIONS[action])
+    return None

@@ -19,6 +19,8 @@ TRANSACTIONS = 2
 """So often each task that runs ends a transaction before it is said that all is well."""
 ROUNDS = 4
 FAILED = "FAILED"
+BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", "answer", "stop"})
+"""What a model of rounds and starts leaves out, or leaves to whoever comes first."""
 
 
 class Finished(NamedTuple):
@@ -54,6 +56,27 @@ def run(
         else:
             break
     return done
+
+
+def do(system: System, operation: str, worker: int) -> bool:
+    """That worker's next operation of this kind happens, whatever has to come before it in the group and between
+    workers; False if it does not come to that."""
+    patient = True
+    for _ in range(MOST):
+        waiting = system.threads()
+        wanted = next((t for t in waiting if t[1] == operation and t[2] == worker), None)
+        thread = wanted or next((t for t in waiting if t[1] in BETWEEN), None)
+        if thread is not None:
+            system.step(thread[0])
+            if wanted is not None:
+                return True
+            patient = True
+        elif patient:
+            system.advance(RETRY_MS)
+            patient = False
+        else:
+            break
+    return False
 
 
 def work(system: System, worker: int = -1, transactions: int = 1) -> int:
