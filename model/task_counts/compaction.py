@@ -239,7 +239,7 @@ class ConfigTopic(Protocol):
 
 
 class ReorderingTopic(ConfigTopic):
-    """C28: a compaction that does not keep the order."""
+    """A compaction that does not keep the order."""
 
     @fault(budget="reorderings")
     def move_to_the_end(s, p: Position):

@@ -85,6 +85,14 @@ SAFE_ALL_THE_SAME = [
 ]
 """What costs progress, or a healthy task, and no safety."""
 
+MUTANTS = {
+    "C18 followers write sets": "foreign-set",
+    "C19 deletion clears the count": "deletion-clears-memory",
+    "C21 a worker without support runs tasks": "one-worker-without-support",
+    "C28 compaction does not keep the order": "order-not-kept",
+}
+"""The mutants about who may run that a suite for this protocol has to kill, as far as they are variants here."""
+
 PROVED = [
     (DELETION, "deletion"),
     (DELETION, "tombstone-after-fencing"),
@@ -125,6 +133,13 @@ def test_every_verdict_is_pinned(found: Found) -> None:
     """No mutation goes unnamed here, and none survives."""
     named = {row[:3] for row in NECESSARY}
     assert {key for key in found if key[0] not in {row[0] for row in SHOWN}} == named
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_listed_mutants_are_killed(found: Found, name: str) -> None:
+    """Each breaks a promise."""
+    (verdict,) = [n for n in found.values() if n.variant == MUTANTS[name]]
+    assert (verdict.verdict, verdict.trace is not None) == ("shown", True)
 
 
 @pytest.mark.parametrize(("variant", "steps"), ZOMBIES)
