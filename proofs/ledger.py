@@ -14,7 +14,7 @@ from fencepost.proofs.induction import prove
 from fencepost.proofs.necessity import Necessity
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import ProtocolEntry, Variant, features_of
+from fencepost.properties.catalogue import Claim, ProtocolEntry, Variant, features_of
 
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 
@@ -75,10 +75,19 @@ def _proved(entry: ProtocolEntry) -> dict[str, str]:
             elif item.role == "progress" and variant.progress_bounds:
                 words[f"{variant.name} {_progress(variant, name)}"] = None
     for claim in entry.claims:
-        holds = all(proved.get((claim.variant, name), False) for name in claim.properties)
-        said = f"**proved** in {claim.variant}" if holds else f"not proved in {claim.variant}"
-        found.setdefault(claim.rule, {})[said] = None
+        found.setdefault(claim.rule, {})[f"{_claimed(entry, claim, proved)} in {claim.variant}"] = None
     return {rule: ", ".join(words) for rule, words in found.items()}
+
+
+def _claimed(entry: ProtocolEntry, claim: Claim, proved: dict[tuple[str, str], bool]) -> str:
+    variant = entry.variant(claim.variant)
+    if variant.proof:
+        holds = all(proved.get((claim.variant, name), False) for name in claim.properties)
+        return "**proved**" if holds else "not proved"
+    progress = [name for name in claim.properties if variant.asked[name].role == "progress"]
+    verdicts = {_explored(variant, name) for name in claim.properties if name not in progress}
+    verdicts |= {_progress(variant, name).split(" ")[0] for name in progress}
+    return "**holds-bounded**" if verdicts == {"**holds-bounded**"} else "violated"
 
 
 def _explored(variant: Variant, name: str) -> str:

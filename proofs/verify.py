@@ -102,18 +102,21 @@ def _everything(made: Verification, entry: ProtocolEntry, profile: Profile, seed
 
 
 def _claims(made: Verification, entry: ProtocolEntry) -> Found:
-    """What the documents claim, from the verdicts above: proved by induction, and reached by the explorer."""
+    """What the documents claim, from the verdicts above: proved by induction, and reached by the explorer; of a variant
+    that is not proved, explored and found to progress within its bounds."""
     for claim in entry.claims:
+        variant = entry.variant(claim.variant)
+        engines = ("induction",) if variant.proof else ("explore", "progress")
         mine = [r for r in made.results if r.variant == claim.variant]
-        proofs = [r for r in mine if r.property in claim.properties and r.engine == "induction"]
+        proofs = [r for r in mine if r.property in claim.properties and r.engine in engines]
         seen = [r for r in mine if r.property in claim.witnesses and r.engine == "explore"]
         needed = len(claim.properties) + len(claim.witnesses)
         verdicts = {r.verdict for r in (*proofs, *seen)} if len(proofs) + len(seen) == needed else {"unknown"}
         verdict: Verdict = "violated" if "violated" in verdicts else "unknown" if "unknown" in verdicts else "holds"
         evidence = {"rule": claim.rule, "properties": claim.properties, "witnesses": claim.witnesses}
         found = result(
-            entry, entry.variant(claim.variant), f"{claim.rule} {claim.says}", "always", "induction", verdict,
-            sum(r.seconds for r in proofs), None, evidence,
+            entry, variant, f"{claim.rule} {claim.says}", "always", engines[0], verdict,
+            sum(r.seconds for r in proofs), proofs[0].bound if proofs else None, evidence,
         )  # fmt: skip
         yield f"{entry.name}: claims of the documents", found
 

@@ -1,13 +1,18 @@
 """The full models of task counts: as coarse as the yardstick they say what it says, every step is one of their core's,
 races are reached and harmless, and every task polls in the end unless a stalled worker costs one."""
 
+from dataclasses import replace
+
 import pytest
 from fencepost.model.language.mutations import mutation
 from fencepost.proofs.explore import coverage, explore, unsaid
+from fencepost.proofs.ledger import _claimed
 from fencepost.proofs.necessity import first_broken
 from fencepost.proofs.progress import check_progress
+from fencepost.proofs.variants import judge_main
+from fencepost.proofs.verify import Verification, _claims
 from fencepost.properties.catalogue import bounds_of
-from fencepost.properties.task_counts.bounds import FULL, PROGRESS, STALLED, YARDSTICK
+from fencepost.properties.task_counts.bounds import FALLING_OUT, FULL, PROGRESS, STALLED, YARDSTICK
 from fencepost.properties.task_counts.catalogue import TASK_COUNTS
 from fencepost.properties.task_counts.catalogue_full import FULL_SCENARIOS
 
@@ -91,6 +96,35 @@ def test_nobody_has_to_stop_before_a_rebalance(name: str) -> None:
     for bound in (STALLED, EVERYTHING):
         found = explore(spec, asked, bound)
         assert found.violated == [] and found.complete
+
+
+@pytest.mark.parametrize("variant", ["shipped-eager", "shipped-cooperative"])
+def test_both_rebalance_protocols_work(variant: str) -> None:
+    """618.41 holds within bounds, by the explorer and by progress, and is said so in `verify` and in the ledger."""
+    entry = replace(TASK_COUNTS, claims=tuple(c for c in TASK_COUNTS.claims if c.variant == variant))
+    (claim,) = entry.claims
+    assert claim.rule == "618.41"
+    judged = judge_main(entry, entry.variant(variant), "smoke")
+    made = Verification(results=[found for _, found in judged.results])
+    ((_, told),) = _claims(made, entry)
+    assert (told.verdict, told.engine) == ("holds", "explore")
+    assert told.bound is not None
+    assert _claimed(entry, claim, {}) == "**holds-bounded**"
+    less = Verification(results=[r for r in made.results if r.property != "polls_in_the_end"])
+    assert [r.verdict for _, r in _claims(less, entry)] == ["unknown"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("variant", ["shipped-eager", "shipped-cooperative"])
+def test_a_worker_falls_out_between_two_sets(variant: str) -> None:
+    """With a stalled worker and two sets as well: promises, mapping and progress hold, and F fences O's task."""
+    form = TASK_COUNTS.variant(variant)
+    asked = {n: p for n, p in form.properties.properties.items() if p.role != "progress"}
+    found = explore(form.spec, asked, FALLING_OUT)
+    unseen = {name for name, verdict in found.verdicts.items() if verdict != "holds"}
+    assert unseen == {"left_running"}
+    progress = {"polls_in_the_end": form.asked["polls_in_the_end"]}
+    assert check_progress(explore(form.spec, progress, FALLING_OUT))["polls_in_the_end"].verdict == "holds"
 
 
 @pytest.mark.parametrize("known", FULL_SCENARIOS, ids=lambda known: known.name)
