@@ -105,7 +105,8 @@ class Users:
     def restart(self, what: tuple[int, int]) -> None:
         """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped."""
         connector, task = what
-        if self.system.status(connector, task)[0] != "FAILED":
+        # Another worker that lets go of the task may have written over what its owner said.
+        if self.system.status(connector, task)[0] not in ("FAILED", "UNASSIGNED"):
             return
         worker = self.some_worker()
         if task < 0:
