@@ -29,7 +29,7 @@ HOLDING = (Holding.GONE, Holding.GONE, Holding.STALLED, Holding.SLOW)
 OUTCOMES = ("ok", "ok", "failed", "lost")
 LITTLE = (
     "reconfigure", "run", "reconfigure and run", "work", "crash", "crash and return", "wait", "wait long", "compact",
-    "restart task",
+    "compact", "restart task",
 )  # fmt: skip
 WEIGHTS = {
     "late_start": 4, "late_leader": 3, "late_round_and_a_zombie": 2, "led_again_and_a_zombie": 1, "zombie": 3,
@@ -53,8 +53,9 @@ class Machine(Maneuvers):
     @initialize(chance=chances)
     def begin(self, chance: int) -> None:
         self.start(sizes(chance))
-        self.configure(0, 1 + chance % 3)
-        self.go()
+        for connector in range(self.size[1]):
+            self.configure(connector, 1 + chance % 3)
+            self.go()
 
     @rule(chance=chances)
     def go_on(self, chance: int) -> None:

@@ -218,6 +218,9 @@ class Maneuvers(Driver):
         for first, count in zip((True, False), story.counts[1 : 1 + story.sets], strict=False):
             if story.holding is Holding.SLOW:
                 self.go_but(late)
+                if self.size[1] > 1 and story.prompt:
+                    self.configure(self.connector(connector + 1), count, story.worker)
+                    self.go_but(late)
                 self.configure(connector, count, story.worker)
                 self.go_but(late)
             else:
