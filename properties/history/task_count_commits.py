@@ -110,11 +110,10 @@ def silent_when_over(view: TaskCountView) -> Rows:
 
 
 def newest_set_polls(view: TaskCountView) -> Rows:
-    """The newest set of each connector that is there at the end, against who polls there."""
-    numbers, ends = view.numbers_of(*_CONNECTOR), (Kind.connector_written, Kind.connector_tombstoned)
-    newest = _last_of_group(view, Kind.set_written)
-    kept = view.value("kind", _last_of_group(view, *ends)) == Kind.connector_written
-    newest = newest[kept & (newest != NONE)]
+    """The newest set of each connector that has one at the end, and was not deleted since, against who polls there."""
+    numbers, newest = view.numbers_of(*_CONNECTOR), _last_of_group(view, Kind.set_written)
+    known = _last_of_group(view, Kind.connector_written) != NONE
+    newest = newest[known & (newest > _last_of_group(view, Kind.connector_tombstoned))]
     polling = _polling(view)
     one, task = expanded(np.minimum(view.at("count", newest), 1 + len(polling)))
     rows = newest[one]

@@ -112,7 +112,7 @@ PARTS = {
                 max(CASE WHEN kind = 24 THEN step END) AS gone
               FROM events WHERE connector >= 0 GROUP BY history, connector) e
           ON e.history = s.history AND e.set_at = s.step
-      WHERE e.there IS NOT NULL AND e.there > coalesce(e.gone, -1)""",
+      WHERE e.there IS NOT NULL AND s.step > coalesce(e.gone, -1)""",
 }
 
 VIOLATIONS = {
