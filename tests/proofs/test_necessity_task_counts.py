@@ -6,14 +6,15 @@ forgets the count, is in test_scenarios_task_counts.py.
 """
 
 import pytest
-from fencepost.model.language.mutations import mutation
+from fencepost.model.language.mutations import mutation, mutations
 from fencepost.model.rules import RULES
 from fencepost.proofs.explore import explore
-from fencepost.proofs.necessity import first_broken
+from fencepost.proofs.necessity import first_broken, judge
 from fencepost.proofs.progress import check_progress
 from fencepost.properties.catalogue import Variant
 from fencepost.properties.task_counts.bounds import FULL, ONE_LEADER, PLAIN_LEADER, PROGRESS, STALLED
 from fencepost.properties.task_counts.catalogue import TASK_COUNTS
+from fencepost.properties.task_counts.catalogue_full import FULL_SURVIVORS
 
 ONE = dict(STALLED, workers=1, tasks=2)
 FAILING = dict(ONE, failures=1)
@@ -157,6 +158,23 @@ def test_liveness(name: str, rule: str, mutant: str) -> None:
     asked = {"polls_in_the_end": variant.asked["polls_in_the_end"]}
     verdicts = {check_progress(explore(spec, asked, bound))["polls_in_the_end"].verdict for bound in PROGRESS}
     assert "violated" in verdicts
+
+
+@pytest.mark.parametrize(("name", "rule"), [("A", "618.8"), ("M", "618.21")])
+def test_what_the_cores_lack_is_judged_in_full(name: str, rule: str) -> None:
+    """`necessity` finds each mutation of the rules that only the full model has to leave somebody waiting, or to keep
+    every promise."""
+    variant = TASK_COUNTS.variant(name)
+    assert variant.judged == (rule,)
+    found = {m.name: judge(variant, m, "smoke") for m in mutations(variant.properties.protocol.spec) if m.rule == rule}
+    assert found and {verdict.verdict for verdict in found.values()} == {"liveness"}
+
+
+@pytest.mark.parametrize(("rule", "mutant"), FULL_SURVIVORS)
+def test_survivors(rule: str, mutant: str) -> None:
+    """What is said to survive in the full models does, with former leaders, two tasks and three sets."""
+    for bound in (LEADERS, THREE, TWO):
+        assert broken(TASK_COUNTS.variant("shipped"), rule, mutant, bound) is None
 
 
 def test_every_mechanism_is_here() -> None:

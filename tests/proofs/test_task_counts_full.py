@@ -12,7 +12,7 @@ from fencepost.proofs.progress import check_progress
 from fencepost.proofs.variants import judge_main
 from fencepost.proofs.verify import Verification, _claims
 from fencepost.properties.catalogue import bounds_of
-from fencepost.properties.task_counts.bounds import FALLING_OUT, FULL, PROGRESS, STALLED, YARDSTICK
+from fencepost.properties.task_counts.bounds import FALLING_OUT, FULL, PROGRESS, REBALANCING, STALLED, YARDSTICK
 from fencepost.properties.task_counts.catalogue import TASK_COUNTS
 from fencepost.properties.task_counts.catalogue_full import FULL_SCENARIOS
 
@@ -96,6 +96,17 @@ def test_nobody_has_to_stop_before_a_rebalance(name: str) -> None:
     for bound in (STALLED, EVERYTHING):
         found = explore(spec, asked, bound)
         assert found.violated == [] and found.complete
+
+
+@pytest.mark.parametrize("name", ["shipped-eager", "shipped-cooperative"])
+def test_nobody_has_to_stop_before_rejoining(name: str) -> None:
+    """618.22, C29: the same where members rejoin with all their tasks running, revoked ones among them."""
+    variant = TASK_COUNTS.variant(name)
+    spec = mutation(variant.properties.protocol.spec, "618.22", "rejoin: guard 1 dropped").apply()
+    asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "refinement")}
+    found = explore(spec, asked, REBALANCING)
+    assert found.violated == [] and found.complete
+    assert found.distinct > explore(variant.spec, {}, REBALANCING).distinct
 
 
 @pytest.mark.parametrize("variant", ["shipped-eager", "shipped-cooperative"])
