@@ -37,7 +37,7 @@ class Run(Rates):
     events: int = 300
     broken: str = ""  # name of a broken implementation (broken.REGISTRY); empty: the correct one
     quiet_end: bool = False
-    settle_events: int = 3_000  # with `quiet_end`: at most so many more, until everything runs
+    settle_events: int = 6_000  # with `quiet_end`: at most so many more, until everything runs
     failed: float = 0.01  # per operation: does not happen
     lost: float = 0.01  # per operation: happens, and is taken for failed
     round_failed: float = 0.05  # per operation of a round: does not happen, or (half of them) is taken for failed

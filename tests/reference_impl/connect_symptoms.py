@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-STATES = ("task_running", "task_failed", "task_abandoned", "task_stopped")
+ENDS = ("task_failed", "task_abandoned", "task_stopped")
 
 
 def older_set_commits(events):
@@ -59,17 +59,19 @@ def counts_by_former_leaders(events):
 
 
 def tasks_not_running(events):
-    """618.P4: tasks of newest sets whose newest instance does not run, or that have none."""
-    sizes, newest, state = {}, {}, {}
+    """618.P4: tasks of newest sets that no instance runs."""
+    sizes, running = {}, {}
     for event in events:
-        key = (event.connector, event.task)
         if event.kind == "set_written":
             sizes[event.connector] = (event.set, event.count)
         elif event.kind == "connector_tombstoned":
             sizes.pop(event.connector, None)
-        elif event.kind == "task_starting":
-            newest[key] = event.instance
-        elif event.kind in STATES and event.instance == newest.get(key):
-            state[key] = (event.kind, event.set)
+        elif event.kind == "task_running":
+            running[event.instance] = (event.node, event.connector, event.task, event.set)
+        elif event.kind in ENDS:
+            running.pop(event.instance, None)
+        elif event.kind == "worker_stopped":
+            running = {instance: where for instance, where in running.items() if where[0] != event.node}
+    there = {where[1:] for where in running.values()}
     wanted = [(connector, task, place) for connector, (place, size) in sizes.items() for task in range(size)]
-    return [(c, task) for c, task, place in wanted if state.get((c, task)) != ("task_running", place)]
+    return [task[:2] for task in wanted if task not in there]

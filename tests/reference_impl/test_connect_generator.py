@@ -109,7 +109,7 @@ def test_everything_runs_in_the_end(mode):
         config = {"mode": mode, "quiet_end": True, "protocol": ("cooperative", "eager")[seed % 2]}
         events = [readable(row) for row in simulate(seed, config)]
         assert symptom.tasks_not_running(events) == []
-        assert len(events) < 300 + 3000
+        assert len(events) < 300 + 6000
 
 
 def test_faults_are_counted():
