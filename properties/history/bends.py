@@ -59,8 +59,8 @@ def bent_by(story: Told, plant: Plant) -> dict[str, np.ndarray]:
     for edit in plant.edits:
         row = _row(story, edit.event)
         if edit.what in ("put", "drop"):
-            for column in story.vocabulary.columns:
-                columns[column.name][row] = column.absent
+            for absent in story.vocabulary.columns:
+                columns[absent.name][row] = absent.absent
             for name, value in story.meaningless().items():
                 columns[name][row] = value
         if edit.other is not None:

@@ -120,7 +120,7 @@ class Lane:
             self._forget(instance)
 
     def _put(self, row: int, kind: int, **said: int) -> None:
-        values = _NOTHING | said | {"newest": self.newest}
+        values = {**_NOTHING, **said, "newest": self.newest}
         self.rows.append(row)
         self.kinds.append(kind)
         self.values.append(tuple(values[name] for name in NAMES))
