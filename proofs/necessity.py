@@ -16,11 +16,15 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.rules import RULES
 from fencepost.proofs.explore import explore
-from fencepost.proofs.houdini import Known, redundant
+from fencepost.proofs.houdini import Known, Redundancy, redundant
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.results import Trace
 from fencepost.proofs.words import say_trace
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of, features_of
+
+GLANCE = 200_000
+"""States: in the smoke profile, a mutation that breaks nothing among so many is tried by proof before the rest of them
+is explored, which takes longer.  The other profiles explore to the end first, as a second opinion."""
 
 Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "shown", "refuted"]
 
@@ -119,8 +123,15 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
             evidence, spent, spec, found["trace"],
         )  # fmt: skip
 
+    glance = GLANCE if profile == "smoke" and variant.proof else None
+    proof: Redundancy | None = None
     for bounds in explored.values():
-        broken = first_broken(spec, variant.kept, bounds)
+        broken, decided = _broken_within(spec, variant.kept, bounds, glance)
+        if not decided:
+            proof, glance = redundant(spec, _lemmas(variant), known=known), None
+            if proof.verdict == "holds":  # no exploration can find anything, of this feature or of the others
+                break
+            broken, _ = _broken_within(spec, variant.kept, bounds, None)
         if broken is not None:
             name, trace = broken
             told = list(say_trace(spec, trace))
@@ -133,7 +144,7 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
     if not variant.proof:
         return verdict("survives-bounded", "explore", _why_it_survives(spec, variant, explored))
     lemmas = _lemmas(variant)
-    proof = redundant(spec, lemmas, known=known)
+    proof = proof or redundant(spec, lemmas, known=known)
     if proof.verdict == "holds":
         kept = [n for n in proof.inductive.kept if lemmas[n].role == "lemma"]
         return verdict("redundant", "induction", [f"every promise is proved from: {', '.join(kept)}"], bound=None)
@@ -188,12 +199,19 @@ def _waits(variant: Variant) -> tuple[str, Trace] | None:
 
 def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int]) -> tuple[str, Trace] | None:
     """The promise that fails soonest within the bounds, with a shortest run to it."""
+    return _broken_within(spec, properties, bound, None)[0]
+
+
+def _broken_within(
+    spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], most: int | None
+) -> tuple[tuple[str, Trace] | None, bool]:
+    """The same among the first ``most`` states, and whether that decides it."""
     asked = {n: p for n, p in properties.items() if p.role == "promise"}
-    found = explore(spec, asked, bound, stop_when_violated=True)
+    found = explore(spec, asked, bound, stop_when_violated=True, max_states=most)
     if not found.violated:
-        return None
+        return None, found.complete
     name = min(found.violated, key=lambda n: (found.traces.steps(n), list(asked).index(n)))
-    return name, found.traces[name]
+    return (name, found.traces[name]), True
 
 
 def _stuck(spec: Spec, variant: Variant) -> tuple[str, Trace, dict[str, int]] | None:
