@@ -29,7 +29,6 @@ class Toy:
         self.events, self.running, self.stalled, self.log = [], {}, set(), []
         self.members, self.generation, self.started, self.instances = set(), 0, 0, 0
         self.epochs, self.topic_epoch, self.failed, self.dead = {}, 0, set(), set()
-        self.assignment = {}
         self.workers = [Worker(n) for n in range(config["workers"])]
         for worker in self.workers:
             self._join(worker.number)
@@ -55,7 +54,7 @@ class Toy:
         self.workers[leader].asked.append((connector, tasks))
         return True
 
-    def delete(self, worker, connector):
+    def delete(self, *_):
         return False
 
     stop_connector = restart_connector = delete
@@ -95,19 +94,12 @@ class Toy:
     def expire(self, worker):
         if worker in self.members:
             self.members.discard(worker)
-            self._rebalance()
+            self.generation += 1
 
-    def set_support(self, worker, value):
-        raise NotImplementedError
+    def advance(self, *_):
+        """Nothing here waits for time to pass, or is compacted."""
 
-    def write_foreign(self, kind, connector, count):
-        raise NotImplementedError
-
-    def compact(self):
-        pass
-
-    def advance(self, ms):
-        pass
+    set_support = write_foreign = compact = advance
 
     def status(self, connector, task):
         return ("FAILED" if (connector, task) in self.failed else "RUNNING", "")
@@ -158,9 +150,6 @@ class Toy:
 
     def _join(self, worker):
         self.members.add(worker)
-        self._rebalance()
-
-    def _rebalance(self):
         self.generation += 1
 
     def _newest(self, connector, upto):
@@ -239,8 +228,6 @@ class Toy:
         self.failed.discard(key)
         self.running = {n: t for n, t in self.running.items() if getattr(t, "instance", -1) != instance}
         self._show("task_stopped", node=worker.number, connector=key[0], task=key[1], instance=instance)
-
-    # Rounds and tasks
 
     def _round(self, connector, answer):
         leader = self._leader()
