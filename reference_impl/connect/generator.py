@@ -185,7 +185,8 @@ class FreeRun:
 
     def settle(self) -> None:
         """Faults are over: everybody comes back, and everything is given the time to run."""
-        self.quiet = self.users.quiet = True
+        self.quiet = True
+        self.users.end()
         self.slow.clear()
         self.outages.end()
         self.bustle, limit = len(self.rows), len(self.rows) + self.run.settle_events

@@ -94,6 +94,13 @@ class Users:
             self.sizes[connector] = size
         return accepted
 
+    def end(self) -> None:
+        """Nothing new is asked for; somebody looks at every task, until it runs."""
+        self.quiet = True
+        for connector, size in enumerate(self.sizes):
+            for task in range(size):
+                self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, (connector, task))
+
     def look(self, rows: list[Row]) -> None:
         """Somebody will restart the tasks that have failed since the last look, and Connectors whose round has."""
         for row in rows[self.seen :]:
@@ -103,15 +110,22 @@ class Users:
         self.seen = len(rows)
 
     def restart(self, what: tuple[int, int]) -> None:
-        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped."""
+        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped.
+
+        In A a start that was refused waits for a rebalance (618.14): in the end, an operator restarts some worker.
+        """
         connector, task = what
+        state, worker = self.system.status(connector, task)[0], self.some_worker()
         # Another worker that lets go of the task may have written over what its owner said.
-        if self.system.status(connector, task)[0] not in ("FAILED", "UNASSIGNED"):
+        if state not in ("FAILED", "UNASSIGNED"):
             return
-        worker = self.some_worker()
+        again_us = self.habits.restart_us
         if task < 0:
             accepted = self.system.restart_connector(worker, connector)
         else:
             accepted = self.system.restart_task(worker, connector, task)
-        again_us = self.habits.restart_us if accepted else self.habits.ask_again_us
+        if self.quiet and accepted and state == "UNASSIGNED" and self.system.env.config.mode == "A":
+            self.system.restart_worker(worker)
+            again_us *= 5
+        again_us = again_us if accepted else self.habits.ask_again_us
         self.kernel.after(self.kernel.spread(2 * again_us), self.restart, what)
