@@ -9,10 +9,10 @@ FULL = dict(
 )  # fmt: skip
 """An old task and a new one, on two workers, of whom one leads; or one task twice."""
 FEATURES: Mapping[str, Mapping[str, int]] = {
-    "former leaders and crashes": dict(instances=1, elections=3, stops=1, duplicates=0),
+    "former leaders and crashes": dict(instances=1, elections=2, stops=1, duplicates=0),
     "two tasks and a round that fails": dict(workers=1, tasks=2, failures=1, duplicates=0),
 }
-CI = dict(FULL, elections=2, stops=1)
+CI = dict(FULL, elections=3, stops=1)
 NIGHTLY = dict(FULL, tasks=2, elections=2, stops=1)
 PROGRESS = (
     dict(FULL, workers=1, tasks=2, failures=1, duplicates=0),

@@ -48,7 +48,7 @@ def _full(name: str, properties: Any, says: str, **more: Any) -> Variant:
 _ALONE: dict[str, Any] = dict(
     bounds={**_WIDE, "smoke": STALLED}, leaves_out=("one_task_twice",), progress_bounds=PROGRESS[:1],
 )  # fmt: skip
-"""One task twice is left to B and shipped, and to the wider profiles: what tells the forms apart has no part in it."""
+"""One task twice is left to what shipped, and to the wider profiles: what tells the forms apart has no part in it."""
 
 _SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start", "an_earlier_task_left", "wanted",
          "polls_in_the_end")  # fmt: skip
@@ -56,7 +56,7 @@ _SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start
 
 def _rebalancing(name: str, properties: Any, says: str) -> Variant:
     bounds: Bounds = {"smoke": REBALANCING, "nightly": FALLING_OUT}
-    progress = (REBALANCING, dict(REBALANCING, **REBALANCING_FEATURES["a worker that falls out"]))
+    progress = (dict(REBALANCING, **REBALANCING_FEATURES["a worker that falls out"]),)
     return _full(
         name, properties, says, bounds=bounds, features=REBALANCING_FEATURES, progress_bounds=progress,
         leaves_out=("woken_up_late", "one_task_twice"),
@@ -70,7 +70,7 @@ FULL_VARIANTS = (
         leaves_out=("a_zombie_shut_out", "woken_up_late", "two_of_one_set", "a_second_count"),
     ),
     _full("shipped", ShippedPromises, "each start asks for a round, and takes the answer for the check"),
-    _full("B", BPromises, "each start asks for a round, and reads to the end"),
+    _full("B", BPromises, "each start asks for a round, and reads to the end", **_ALONE),
     _full("A", APromises, "the leader fences in the rebalance, and hands out the offset that it has read to",
           **_ALONE | {"judged": ("618.8",), "progress_bounds": PROGRESS}),
     _full("M", MPromises, "the Connector's owner asks for rounds, and starts wait for the count",

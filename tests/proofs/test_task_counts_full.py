@@ -121,6 +121,9 @@ def test_both_rebalance_protocols_work(variant: str) -> None:
     assert (told.verdict, told.engine) == ("holds", "explore")
     assert told.bound is not None
     assert _claimed(entry, claim, {}) == "**holds-bounded**"
+    progress = {"polls_in_the_end": entry.variant(variant).asked["polls_in_the_end"]}
+    found = check_progress(explore(entry.variant(variant).spec, progress, REBALANCING))
+    assert found["polls_in_the_end"].verdict == "holds"
     less = Verification(results=[r for r in made.results if r.property != "polls_in_the_end"])
     assert [r.verdict for _, r in _claims(less, entry)] == ["unknown"]
 
