@@ -7,7 +7,6 @@ from hypothesis import target
 from hypothesis.stateful import RuleBasedStateMachine
 
 from ..driving import Made, Run, Session, read
-from .monitor import events_of
 from .plug import AT_WORK, Thread
 from .programs import Call, step_of, the_end
 from .seen import Seen
@@ -60,7 +59,7 @@ class Driver(RuleBasedStateMachine):
                 self.stalled.add(made.call.worker)
             case "resume" | "restart_worker" | "crash":
                 self.stalled.discard(made.call.worker)
-        for event in events_of(made):
+        for event in made.events:
             self.seen.note(event)
             kind, node = read(event, "kind"), read(event, "node", -1)
             if kind in BY_THE_LEADER and node >= 0:

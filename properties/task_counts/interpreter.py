@@ -11,7 +11,6 @@ from fencepost.model.language.types import ScalarType
 
 from ..agreement import UNKNOWN, Beyond, FalseConjunct, Row, Seen, State, Take
 from ..driving import Event, Made, Message, read
-from .monitor import events_of
 from .observations import COLUMNS
 
 CONNECTOR = 0
@@ -58,7 +57,7 @@ class TaskCountsInterpreter:
         """What was shown, each with what it says."""
         if absent := sorted(NEEDED - observed):
             raise Beyond(f"it does not show {', '.join(absent)}")
-        for event in events_of(made):
+        for event in made.events:
             kind = read(event, "kind")
             if read(event, "connector", -1) != CONNECTOR and kind not in OF_ALL:
                 continue

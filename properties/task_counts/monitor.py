@@ -32,7 +32,7 @@ class Monitor:
 
     def watch(self, made: Made, messages: Sequence[Message] = ()) -> None:
         """Take note of a call with its result and events; ``messages``: the threads that wait after it."""
-        for event in events_of(made):
+        for event in made.events:
             for broken in self._look(event):
                 self._judge(broken)
         if isinstance(made.result, Finished):
@@ -72,8 +72,3 @@ class Monitor:
 
 LED = frozenset({"618.2", "618.3", "618.5", "618.7", "618.19", "618.24", "618.26", "618.42"})
 """Rules that seem broken where somebody has no part in them."""
-
-
-def events_of(made: Made) -> list[Any]:
-    """Everything that a call showed."""
-    return [*(made.result.events if isinstance(made.result, Finished) else ()), *made.events]

@@ -5,7 +5,7 @@ Used by the machines and by the programs that they write, which is why it needs 
 would go on for ever, so they commit a transaction only where it is said so.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .plug import AT_WORK, System, Thread
 
@@ -24,12 +24,11 @@ BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", 
 
 
 class Finished(NamedTuple):
-    """What became of it.  ``at_work``: (connector, task) of those that poll; ``events``: everything that was shown;
-    ``quiet``: False if something went on and on."""
+    """What became of it.  ``at_work``: (connector, task) of those that poll; ``quiet``: False if something went on and
+    on."""
 
     quiet: bool
     at_work: frozenset[tuple[int, int]]
-    events: tuple[Any, ...]
 
 
 def run(
@@ -95,19 +94,18 @@ def finish(system: System, workers: int, connectors: int, tasks: int, rebalance:
     """No faults any more: stalled workers go on, everything happens that can, and what failed is started again.  Every
     task that runs ends some transactions.  ``tasks``: that a connector has at most; ``rebalance``: there is one more,
     which nobody asks for."""
-    events: list[Any] = []
     for worker in range(workers):
         system.resume(worker)
-    quiet = _rest(system, events)
+    quiet = _rest(system)
     if rebalance:
         for worker in range(workers):
             system.expire(worker)
-        quiet = quiet and _rest(system, events)
+        quiet = quiet and _rest(system)
     for _ in range(ROUNDS):
         if not quiet or not sum(_restarted(system, workers, c, tasks) for c in range(connectors)):
             break
-        quiet = _rest(system, events)
-    return Finished(quiet, frozenset(t[3:] for t in system.threads() if t[1] in AT_WORK), tuple(events))
+        quiet = _rest(system)
+    return Finished(quiet, frozenset(t[3:] for t in system.threads() if t[1] in AT_WORK))
 
 
 def _restarted(system: System, workers: int, connector: int, tasks: int) -> bool:
@@ -124,7 +122,7 @@ def _restarted(system: System, workers: int, connector: int, tasks: int) -> bool
     return bool(failed)
 
 
-def _rest(system: System, events: list[Any]) -> bool:
+def _rest(system: System) -> bool:
     """Until nothing happens but that tasks run; does that come?"""
     quiet = run(system) < MOST
     work(system)
@@ -133,5 +131,4 @@ def _rest(system: System, events: list[Any]) -> bool:
         quiet = quiet and run(system) < MOST
     work(system, transactions=TRANSACTIONS)
     quiet = quiet and run(system) < MOST
-    events += system.drain_events()
     return quiet
