@@ -9,7 +9,6 @@ from typing import Any
 from ..catalogue import Claim, Profile, Scenario, Variant
 from .bounds import (
     CI,
-    FALLING_OUT,
     FEATURES,
     FULL,
     GRAIN,
@@ -55,7 +54,7 @@ _SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start
 
 
 def _rebalancing(name: str, properties: Any, says: str) -> Variant:
-    bounds: Bounds = {"smoke": REBALANCING, "nightly": FALLING_OUT}
+    bounds: Bounds = {"smoke": REBALANCING, "nightly": dict(REBALANCING, stalls=1)}
     progress = (dict(REBALANCING, **REBALANCING_FEATURES["a worker that falls out"]),)
     return _full(
         name, properties, says, bounds=bounds, features=REBALANCING_FEATURES, progress_bounds=progress,
