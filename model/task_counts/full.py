@@ -6,8 +6,8 @@ and task is kept here for each instance, as in the core (`worker`, `task` and `o
 every rebalance, eager or cooperative, and every duplicate instance is some order of `assign` and `stop`.  A worker that
 stalls takes no step for as long as it likes; a crash is a stop of each of its tasks.
 
-What is built on it: `cluster.py` (faults with budgets, workers that tidy up), `asking.py` (B and shipped), `own_view.py`
-(A and M), `attending.py` (tasks that stay FAILED), `rebalancing.py` (the group, eager and cooperative).
+What is built on it: `cluster.py` (faults with budgets, workers that tidy up), `asking.py` (B and shipped),
+`own_view.py` (A and M), `attending.py` (tasks that stay FAILED), `rebalancing.py` (eager and cooperative).
 """
 
 from .starting import Starting
