@@ -7,6 +7,7 @@ A user asks any worker that is up; one that is refused asks another worker a lit
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fencepost.reference_impl.connect.cluster_state import ClusterConfigState
 from fencepost.reference_impl.connect.events import Kind
 from fencepost.reference_impl.connect.system import System
 from fencepost.reference_impl.simulation import Kernel
@@ -95,11 +96,24 @@ class Users:
         return accepted
 
     def end(self) -> None:
-        """Nothing new is asked for; somebody looks at every task, until it runs."""
+        """Nothing new is asked for. In A, starts after a round that failed wait for the next rebalance (618.14): an
+        operator restarts some worker, until every connector has had its round."""
         self.quiet = True
-        for connector, size in enumerate(self.sizes):
-            for task in range(size):
-                self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, (connector, task))
+        if self.system.env.config.mode == "A":
+            self.kernel.after(self.habits.restart_us, self.bring_a_rebalance)
+
+    def bring_a_rebalance(self, _: object) -> None:
+        """Restart a worker if some newest set lacks its round, and look again later."""
+        if self.lacks_a_round():
+            self.system.restart_worker(self.some_worker())
+            self.kernel.after(10 * self.habits.restart_us, self.bring_a_rebalance)
+
+    def lacks_a_round(self) -> bool:
+        """Whether the topic's end has no count record after the newest set of some connector."""
+        state = ClusterConfigState()
+        for offset, record in self.system.config_topic():
+            state.apply(record, offset)
+        return any(state.needs_fencing(name) for name in state.names())
 
     def look(self, rows: list[Row]) -> None:
         """Somebody will restart the tasks that have failed since the last look, and Connectors whose round has."""
@@ -110,22 +124,15 @@ class Users:
         self.seen = len(rows)
 
     def restart(self, what: tuple[int, int]) -> None:
-        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped.
-
-        In A a start that was refused waits for a rebalance (618.14): in the end, an operator restarts some worker.
-        """
+        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped."""
         connector, task = what
         state, worker = self.system.status(connector, task)[0], self.some_worker()
         # Another worker that lets go of the task may have written over what its owner said.
         if state not in ("FAILED", "UNASSIGNED"):
             return
-        again_us = self.habits.restart_us
         if task < 0:
             accepted = self.system.restart_connector(worker, connector)
         else:
             accepted = self.system.restart_task(worker, connector, task)
-        if self.quiet and accepted and state == "UNASSIGNED" and self.system.env.config.mode == "A":
-            self.system.restart_worker(worker)
-            again_us *= 5
-        again_us = again_us if accepted else self.habits.ask_again_us
+        again_us = self.habits.restart_us if accepted else self.habits.ask_again_us
         self.kernel.after(self.kernel.spread(2 * again_us), self.restart, what)
