@@ -5,6 +5,11 @@ found.promise, found.trace          # what broke, and a run from the initial sta
 
 It proves nothing.  It is for models that are too large to be searched exhaustively, and to see what random testing of
 an implementation can be expected to find.
+
+What aims are worth was measured on the KIP-618 yardstick (2 workers, 2 tasks, a topic of 4; five seeds; steps of the
+runs at the start included).  Of two mistakes whose shortest runs have 17 steps, plain walks found neither in 20,000
+steps with any seed.  ``near`` took 1,600 to 2,000 steps for the one, since a run of the sound model breaks it already,
+and 2,900 to 4,500 for the other; ``targets`` alone did not find that in 10,000.
 """
 
 import time
