@@ -44,11 +44,11 @@ def test_planted_violations_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_every_text_keeps_its_promises(tmp_path: Path, mode: str) -> None:
     """Under every fault, and in the end every task of the newest set polls; each history is followed by the core."""
-    report = simulated(tmp_path, 25, mode=mode, events=300, quiet_end=True, connectors=2)
+    report = simulated(tmp_path, 15, mode=mode, events=300, quiet_end=True, connectors=2)
     assert (report.violations, report.undecided) == ({}, {})
     assert set(report.unknown.values()) <= {f"mode {mode} does not promise it"}
     assert report.vacuous == ()
-    assert report.judged["conformance"] == 25
+    assert report.judged["conformance"] == 15
 
 
 NEAREST: dict[str, set[str]] = {
@@ -128,12 +128,12 @@ def test_every_broken_implementation_is_asked_for() -> None:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_what_is_harmless_breaks_nothing(tmp_path: Path, name: str) -> None:
     """618.22, and what only an interface shows: nothing is reported."""
-    assert of_broken(tmp_path, name, 25).violations == {}
+    assert of_broken(tmp_path, name, 15).violations == {}
 
 
 def test_outsiders_are_not_followed_but_judged(tmp_path: Path) -> None:
     """618.34: who is no leader writes counts, and a promise breaks; the core says why it does not follow."""
-    report = simulated(tmp_path, 25, mode="B", events=300, foreign_count=0.03)
+    report = simulated(tmp_path, 15, mode="B", events=300, foreign_count=0.03)
     assert {"writes_by_latest_claimant", "fenced_before_count", "counts_are_sizes"} <= set(report.violations)
     (reason,) = report.undecided["conformance"]
     assert reason == "somebody else writes to the config topic, which the model leaves out (618.34)"
