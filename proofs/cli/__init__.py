@@ -17,6 +17,7 @@ COMMANDS = {
     "necessity": "fencepost.proofs.cli.searches:necessity",
     "show": "fencepost.proofs.cli.telling:show",
     "list": "fencepost.proofs.cli.telling:list_protocols",
+    "wander": "fencepost.proofs.cli.wandering:wander",
     "agree": "fencepost.proofs.cli.agreement:agree",
     "generate": "fencepost.proofs.cli.histories:generate",
     "replay": "fencepost.proofs.cli.histories:replay",

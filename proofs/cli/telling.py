@@ -62,7 +62,7 @@ def show(
     else:
         from fencepost.proofs.words import say_trace
 
-        for line in say_trace(spec, trace, ghosts=True) if everything else _brief(spec, trace):
+        for line in say_trace(spec, trace, ghosts=True) if everything else brief(spec, trace):
             console.print(line, markup=False)
         for line in _why(asked, spec, bound, trace):
             console.print(line, markup=False)
@@ -124,7 +124,7 @@ def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trac
         yield from explain(asked, spec, bound, trace)
 
 
-def _brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
+def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
     """A step a line, its sentence when it is first seen, and a line of what it changed; of the variables that only
     properties read, what the last step did to them, since that is what was looked for."""
     from fencepost.proofs.words import differences, first_sentence

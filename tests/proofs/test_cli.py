@@ -7,7 +7,19 @@ from command_line import fencepost, read_json
 from fencepost.properties.catalogue import protocols
 from metadata_logs import real_logs
 
-COMMANDS = ("verify", "prove", "explore", "necessity", "show", "list", "agree", "generate", "replay", "record")
+COMMANDS = (
+    "verify",
+    "prove",
+    "explore",
+    "necessity",
+    "show",
+    "list",
+    "wander",
+    "agree",
+    "generate",
+    "replay",
+    "record",
+)
 
 
 @pytest.fixture(scope="module")
@@ -196,3 +208,14 @@ def test_record_then_replay(tmp_path: Path) -> None:
     unknown = read_json(tmp_path / "r.json")["unknown"]
     assert unknown["answers_disjoint"] == "the histories do not show answer_sent"
     assert "answers disjoint             unknown: the histories do not show answer_sent" in ran.out
+
+
+def test_wander_tells_a_run_and_says_when_it_found_none(tmp_path: Path) -> None:
+    """A mistake that plain walks meet comes with its run; that nothing broke is no verdict, and told so."""
+    name = "kip618-yardstick/any-writer"
+    found = fencepost("wander", name, "--aim", "plain", "--json", tmp_path / "w.json")
+    assert (found.code, "counts match broke" in found.out) == (0, True)
+    document = read_json(tmp_path / "w.json")
+    assert document["promise"] == "counts_match" and len(document["run"]) >= 6 and document["seed"] == 1
+    missed = fencepost("wander", name, "--aim", "plain", "--steps", 20)
+    assert missed.code == 0 and "one is known to" in missed.out

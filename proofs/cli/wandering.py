@@ -1,0 +1,63 @@
+"""``wander``: random walks through a model, aimed or plain."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, SEED, parse_bounds, the_one
+from fencepost.proofs.cli.output import bound_in_words, console, duration, spinner
+from fencepost.proofs.cli.telling import brief
+from fencepost.proofs.report import write_json
+from fencepost.proofs.words import name_in_words
+from fencepost.properties.catalogue import Profile, bounds_of
+
+AIM = click.option(
+    "--aim", "aims", multiple=True, type=click.Choice(("plain", "starts", "near", "weights", "targets")),
+    default=("near",), show_default=True, help="What guides the walks; may be repeated.  plain: nothing does.",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("name", metavar="PROTOCOL/VARIANT")
+@click.option("--steps", type=click.IntRange(1), default=10_000, show_default=True, help="To take, in all walks.")
+@AIM
+@SEED
+@BOUND
+@PROFILE
+@JSON
+def wander(
+    name: str, steps: int, aims: tuple[str, ...], seed: int, changes: tuple[str, ...], profile: Profile,
+    json_file: Path | None,
+) -> int:  # fmt: skip
+    """Walk at random through a model until a promise breaks.
+
+    It proves nothing, and is for models too large to be searched, and to see what random testing can be expected to
+    find.  Aimed walks set out from runs of the protocol as it should be.  Exit code 0 if what breaks, or that nothing
+    does, is what the documents say; a predicted violation that these walks miss is told, and is no failure.
+    Example: fencepost wander kip618-yardstick/fence-new-count
+    """
+    from fencepost.proofs.guided import AIMS
+    from fencepost.proofs.guided import wander as walk
+
+    entry, variant = the_one(name)
+    bound = bounds_of(variant, profile, parse_bounds(changes))
+    console.print(f"{entry.name}/{variant.name} within {bound_in_words(bound)}, seed {seed}", markup=False)
+    with spinner(f"{entry.name}/{variant.name}"):
+        found = walk(variant, bound, seed=seed, steps=steps, aims=[a for a in AIMS if a in aims])
+    about = f"{found.steps:,} steps in {found.examples:,} walks, {duration(found.seconds)}"
+    about += f"; {found.explored:,} states explored to set out from" if found.explored else ""
+    if found.promise is None or found.trace is None:
+        missed = any(verdict == "violated" for verdict in variant.expected.values())
+        console.print(f"No promise broke{', which says little: one is known to' if missed else ''}.  {about}")
+    else:
+        for line in brief(variant.spec, found.trace):
+            console.print(line, markup=False)
+        console.print(f"\n{name_in_words(found.promise)} broke.  {about}")
+    if json_file is not None:
+        document: dict[str, Any] = {
+            "variant": f"{entry.name}/{variant.name}", "seed": seed, "aims": found.aims, "bounds": found.bounds,
+            "promise": found.promise, "steps": found.steps, "examples": found.examples, "actions": dict(found.actions),
+            "run": [str(event) for event in found.trace.events] if found.trace else None,
+        }  # fmt: skip
+        write_json(json_file, document)
+    return 0 if found.promise is None or variant.expected.get(found.promise) == "violated" else 1
