@@ -113,9 +113,11 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
         needed = len(claim.properties) + len(claim.witnesses)
         verdicts = {r.verdict for r in (*proofs, *seen)} if len(proofs) + len(seen) == needed else {"unknown"}
         verdict: Verdict = "violated" if "violated" in verdicts else "unknown" if "unknown" in verdicts else "holds"
-        evidence = {"rule": claim.rule, "properties": claim.properties, "witnesses": claim.witnesses}
+        evidence: dict[str, Any] = {"rule": claim.rule, "properties": claim.properties, "witnesses": claim.witnesses}
+        if proofs and "distinct" in proofs[0].evidence:
+            evidence["distinct"] = proofs[0].evidence["distinct"]
         found = result(
-            entry, variant, f"{claim.rule} {claim.says}", "always", engines[0], verdict,
+            entry, variant, f"{claim.rule} {claim.says}", "always", proofs[0].engine if proofs else engines[0], verdict,
             sum(r.seconds for r in proofs), proofs[0].bound if proofs else None, evidence,
         )  # fmt: skip
         yield f"{entry.name}: claims of the documents", found
