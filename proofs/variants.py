@@ -63,7 +63,7 @@ def judge_other(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Jud
     """A mistake, or a rejected alternative: no proof is asked for."""
     heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
     results, _ = run_features(entry, variant, profile)
-    bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth(variant, profile))
+    bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth_of_other(results, variant, profile))
     # A bounded check that ends before the predicted violation has nothing to say about it.
     telling = [r for r in bounded if r.as_expected or r.verdict == "violated"]
     return Judged([(heading, result) for result in (*results, *telling, *run_progress(entry, variant))])
@@ -80,6 +80,14 @@ def _of_core(found: Result) -> Iterator[str]:
 
 def _depth(variant: Variant, profile: Profile) -> int:
     return variant.depth.get(profile, DEPTH[profile])
+
+
+def _depth_of_other(explored: Sequence[Result], variant: Variant, profile: Profile) -> int:
+    """One step more than the longest run that the search told: what a mistake leaves whole is not what it is about.  To
+    the full depth where nothing breaks, and in wider profiles."""
+    told = [r.evidence["steps"] for r in explored if r.verdict == "violated" and "steps" in r.evidence]
+    usual = _depth(variant, profile)
+    return min(usual, max(told) + 1) if told and profile == "smoke" else usual
 
 
 def _small(variant: Variant) -> str:

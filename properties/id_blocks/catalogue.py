@@ -76,6 +76,10 @@ REASONS = {
 }
 
 
+SHALLOW: Mapping[Profile, int] = {"smoke": 11, "ci": 16, "nightly": 20}
+"""Of bounded checks where each step more takes as long as all before: the complete search goes to the end anyway."""
+
+
 class IdempotentProperties(KraftProperties, of=Idempotent):
     """Kraft's properties of the idempotent RPC."""
 
@@ -125,7 +129,7 @@ ID_BLOCKS = ProtocolEntry(
     "Producer id blocks (KIP-730): no producer id is handed out twice in a cluster.",
     (
         Variant("zookeeper", ZookeeperProperties, "every broker takes its blocks from ZooKeeper", bounds=ZOOKEEPER, expected=_FOR_EVER, progress_bounds=PROGRESS["zookeeper"]),
-        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"]),
+        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"], depth=SHALLOW),
         Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER, progress_bounds=PROGRESS["kraft"], for_mutants=DefenceInDepth),
         Variant(
             "kraft-answer-first", KraftProperties, "the text's order taken literally: the answer before the commit", "730.7",
@@ -149,7 +153,7 @@ ID_BLOCKS = ProtocolEntry(
         ),
         Variant(
             "kraft-idempotent-per-request", IdempotentPerRequestProperties, "its repair: an answer remembered per request", "730.17",
-            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY,
+            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY, depth=SHALLOW,
         ),
         Variant(
             "by-broker-id", UncoordinatedProperties, "a range per broker id, which no log remembers", "730.17", None, _TWICE, _ALONE,
@@ -161,7 +165,7 @@ ID_BLOCKS = ProtocolEntry(
         Variant("by-broker-id-repaired", UncoordinatedRepairedProperties, "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE),
         Variant(
             "kraft-faulty-controller", FaultyControllerProperties, "a controller at fault, and the broker's check", "730.20",
-            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY,
+            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY, depth=SHALLOW,
         ),
         Variant(
             "kraft-faulty-controller-off-by-one", FaultyControllerProperties, "the same with the check off by one (KAFKA-20031)", "730.20",
