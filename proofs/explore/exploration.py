@@ -42,8 +42,9 @@ class Exploration:
 
     ``verdicts``: always and step properties hold, are violated, or unknown if the search was incomplete; a witness
     holds if it was found. ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``:
-    steps per action, and steps not taken since they left the bounds; ``instances``: steps per instance of an action.  ``deadlocks``: states that no action could
-    leave, bounds aside.  ``generated`` counts all steps and the start.
+    steps per action, and steps not taken since they left the bounds; ``instances``: steps per instance
+    of an action.  ``deadlocks``: states that no action could leave, bounds aside.  ``generated`` counts all
+    steps and the start.
     """
 
     kernels: Kernels

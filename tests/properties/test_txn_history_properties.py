@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 from fencepost.properties.history import transaction_reading, transactions
+from fencepost.properties.history.bends import bent_by
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.planted_transactions import PLANTS, example, planted
-from fencepost.properties.history.bends import bent_by
 from fencepost.properties.history.transaction_events import ABORT, COMMIT, TRANSACTIONS, Kind
 from fencepost.properties.history.transaction_story import Story
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from fencepost.properties.history import Manifest, transactions
-from fencepost.properties.history.planted_transactions import PLANTS, example
 from fencepost.properties.history.bends import bent_by
+from fencepost.properties.history.planted_transactions import PLANTS, example
 from fencepost.properties.history.transaction_events import TRANSACTIONS
 from fencepost.reference_impl.transactions import COLUMNS, KIND_NAMES
 
