@@ -48,7 +48,7 @@ def assert_is_a_run(variant: Variant, trace: Trace, promise: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["no-check-after", "fence-new-count"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 6))])
 def test_aimed_walks_reach_the_deep_mistakes(name: str, seed: int, sources: Starts) -> None:
     """Both are found within the budget, and the run that is told is hardly longer than a shortest."""
     variant = variant_of(name)
