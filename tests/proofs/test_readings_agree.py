@@ -37,7 +37,7 @@ ALWAYS = {
 }
 NEAR = 5_000  # states explored for the sample of those near the start; random walks see the others
 WALKS, STEPS = 8, 60
-FAR = 100_000  # states explored where many steps lead to the first record, for the runs to witnesses
+FAR = 100_000  # states explored where many steps lead to the first record, or poll, for the runs to witnesses
 
 
 @cache
@@ -46,7 +46,7 @@ def setting(name: str) -> tuple[Variant, dict[str, int], Plain, Ground, tuple[St
     bounds = small_bounds(variant)
     constants = {n: bounds[n] for n in variant.spec.constants}
     witnesses = {n: p for n, p in variant.properties.properties.items() if p.kind == "sometimes"}
-    far = "stragglers" in bounds
+    far = "stragglers" in bounds or "left_running" in bounds
     made = explore(variant.spec, witnesses if far else {}, bounds, max_states=FAR if far else NEAR)
     plain, rng = Plain(variant.spec, constants, bounds), random.Random(3)
     reachable = [*reachable_sample(made, 40, seed=3), *(s for _ in range(WALKS) for s in walk(plain, rng))]
