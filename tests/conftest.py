@@ -10,6 +10,7 @@ import pytest
 
 LONGEST = (
     "test_readme.py",
+    "test_readings_agree.py",
     "test_live_differential.py",
     "test_live_agreement.py",
     "test_cli_processes.py",
@@ -21,6 +22,7 @@ LONGEST = (
     "test_txn_replay.py",
     "test_agreement_task_counts.py",
     "test_agreement_transactions.py",
+    "test_task_counts_core.py",
     "test_guided.py",
     "test_txn_sql_twins.py",
     "test_live_coordinator.py",
