@@ -1,6 +1,6 @@
 """The model followed through live Kafka, of which nothing is seen but what clients send, are told and read.
 
-Every answer and every record that is read is one that the model allows (40 s a mode).
+Every answer and every record that is read is one that the model allows (20 s a mode).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 CLUSTERS = {"v2": "kafka_v2", "v1-verified": "kafka_verified", "v1": "kafka_v1"}
 PREDICTED = {"v2": set[str](), "v1-verified": {"txn.P3"}, "v1": {"txn.P3"}}
-"""What late copies break in 400 sequences; what 40 meet is chance, as is how soon markers are written."""
+"""What late copies break in 400 sequences; what 20 meet is chance, as is how soon markers are written."""
 NIGHTLY = 10
 
 
@@ -32,7 +32,7 @@ def followed(mode: str, kafka: KafkaCluster, sequences: int, seed: int = 0, **co
 @pytest.mark.parametrize("mode", CLUSTERS)
 def test_kafka_is_followed(mode: str, request: pytest.FixtureRequest) -> None:
     """Nothing that the model does not allow, and every step of it is among what happens."""
-    report = followed(mode, request.getfixturevalue(CLUSTERS[mode]), 40)
+    report = followed(mode, request.getfixturevalue(CLUSTERS[mode]), 20)
     assert {"initialize", "take_over", "end", "append", "mark", "complete"} <= set(report.coverage.actions)
 
 
