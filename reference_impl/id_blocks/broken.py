@@ -11,33 +11,18 @@ generator's config key `broken`. `breaks` says what its defect can show:
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.id_blocks import broken_broker as broker
 from fencepost.reference_impl.id_blocks import broken_controller as controller
 from fencepost.reference_impl.id_blocks.system import Parts, System, build
-
-
-class Breaks(Enum):
-    """The strongest thing that a defect can break."""
-
-    PROMISE = "promise"
-    CONFORMANCE = "conformance"
-    PROGRESS = "progress"
-    NOTHING = "nothing"
+from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A factory of broken clusters. `needs` is the config without which the defect cannot show."""
-
-    name: str
-    rule: str
-    breaks: Breaks
-    parts: Parts
-    needs: tuple[tuple[str, Any], ...] = ()
-    why: str = ""  # only where the verdict may surprise
+class Broken(Defect[Parts]):
+    """A factory of broken clusters."""
 
     def __call__(self, config: Mapping[str, Any]) -> System:
         return build(config, self.parts)
@@ -109,18 +94,6 @@ _BROKEN = (
     Broken("migrates_before_upgrade", "730.14", Breaks.PROMISE, Parts(migrates_early=True), BRIDGE),
 )  # fmt: skip
 
-REGISTRY: dict[str, Broken] = {broken.name: broken for broken in _BROKEN}
-
-
-def find(name: str) -> Broken:
-    """The broken implementation of that name. Raises KeyError with the known names."""
-    if name not in REGISTRY:
-        raise KeyError(f"no broken implementation is called {name!r}: known are {', '.join(sorted(REGISTRY))}")
-    return REGISTRY[name]
-
-
-def __getattr__(name: str) -> Broken:
-    """Reach every entry as `broken:<name>`, the way any implementation is named."""
-    if name in REGISTRY:
-        return REGISTRY[name]
-    raise AttributeError(f"module {__name__} has no broken implementation {name!r}: known are {sorted(REGISTRY)}")
+REGISTRY = Registry(_BROKEN)
+find = REGISTRY.find
+__getattr__ = partial(REGISTRY.attribute, __name__)

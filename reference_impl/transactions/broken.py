@@ -11,9 +11,10 @@ generator's config key `broken`. `breaks` says what its defect can show:
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from functools import partial
 from typing import Any
 
+from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
 from fencepost.reference_impl.transactions import broken_client as client
 from fencepost.reference_impl.transactions import broken_coordinator as coordinator
 from fencepost.reference_impl.transactions import broken_ending as ending
@@ -21,25 +22,9 @@ from fencepost.reference_impl.transactions import broken_partition as partition
 from fencepost.reference_impl.transactions.system import Parts, System, build
 
 
-class Breaks(Enum):
-    """The strongest thing that a defect can break."""
-
-    PROMISE = "promise"
-    CONFORMANCE = "conformance"
-    PROGRESS = "progress"
-    NOTHING = "nothing"
-
-
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A factory of broken clusters. `needs` is the config without which the defect cannot show."""
-
-    name: str
-    rule: str
-    breaks: Breaks
-    parts: Parts
-    needs: tuple[tuple[str, Any], ...] = ()
-    why: str = ""  # only where the verdict may surprise
+class Broken(Defect[Parts]):
+    """A factory of broken clusters."""
 
     def __call__(self, config: Mapping[str, Any]) -> System:
         return build({**dict(self.needs), **config}, self.parts)
@@ -153,18 +138,6 @@ _BROKEN = (
     Broken("fence_gives_up", "618.12", CONFORMANCE, Parts(admin=client.GivesUpFencing)),
 )  # fmt: skip
 
-REGISTRY: dict[str, Broken] = {broken.name: broken for broken in _BROKEN}
-
-
-def find(name: str) -> Broken:
-    """The broken implementation of that name. Raises KeyError with the known names."""
-    if name not in REGISTRY:
-        raise KeyError(f"no broken implementation is called {name!r}: known are {', '.join(sorted(REGISTRY))}")
-    return REGISTRY[name]
-
-
-def __getattr__(name: str) -> Broken:
-    """Reach every entry as `broken:<name>`, the way any implementation is named."""
-    if name in REGISTRY:
-        return REGISTRY[name]
-    raise AttributeError(f"module {__name__} has no broken implementation {name!r}: known are {sorted(REGISTRY)}")
+REGISTRY = Registry(_BROKEN)
+find = REGISTRY.find
+__getattr__ = partial(REGISTRY.attribute, __name__)
