@@ -51,6 +51,7 @@ class Plain:
         self._domains: dict[ScalarType, range | tuple[Any, ...]] = {}
         self._guards: dict[str, Callable[..., bool]] = {}
         self._steps: dict[str, Callable[..., State | None]] = {}
+        self._events: dict[str, tuple[Event, ...]] = {}
         for action in spec.actions.values():
             self._guards[action.name] = self._compile(self._guard_source(action))
             self._steps[action.name] = self._compile(self._step_source(action))
@@ -72,11 +73,14 @@ class Plain:
         after = self._steps[event.action](state, *event.parameters.values())
         return after if self.bounds is None or (after is not None and self.within(after)) else None
 
-    def events(self, action: str) -> Iterator[Event]:
+    def events(self, action: str) -> tuple[Event, ...]:
         """Every parameter choice of one action, under bounds."""
-        parameters = self.spec.actions[action].parameters
-        for values in itertools.product(*(self.domain(kind) for _, kind in parameters)):
-            yield Event(action, dict(zip((n for n, _ in parameters), values, strict=True)))
+        if action not in self._events:
+            parameters = self.spec.actions[action].parameters
+            choices = itertools.product(*(self.domain(kind) for _, kind in parameters))
+            names = [name for name, _ in parameters]
+            self._events[action] = tuple(Event(action, dict(zip(names, values, strict=True))) for values in choices)
+        return self._events[action]
 
     def successors(self, state: State) -> Iterator[tuple[Event, State | None]]:
         """Every enabled event with the state after it (None where it is cut)."""

@@ -7,6 +7,8 @@ any state is looked at.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import Any
 
 
 class Node:
@@ -234,13 +236,16 @@ def below(roots: Iterable[Node]) -> list[Node]:
     return order
 
 
-def evaluate(roots: Iterable[Node], values: Sequence[int]) -> list[int]:
-    """The values of the roots in one state, given by field index: what columns are held against."""
+def evaluate(roots: Iterable[Node], values: Sequence[Any]) -> list[Any]:
+    """The values of the roots in one state, given by field index: what columns are held against.
+
+    Many states at once: ``values`` are integer arrays of one length; so are the results, but for constants.
+    """
     roots = list(roots)
-    got: dict[int, int] = {}
+    got: dict[int, Any] = {}
     for node in below(roots):
         a = [got[x.number] for x in node.args]
-        match node.op:
+        match node.op:  # a truth value is 0 or 1, whether it is one or an array of them
             case "const":
                 result = node.data
             case "field":
@@ -250,18 +255,18 @@ def evaluate(roots: Iterable[Node], values: Sequence[int]) -> list[int]:
             case "sub":
                 result = a[0] - a[1]
             case "monus":
-                result = max(0, a[0] - a[1])
+                result = (a[0] - a[1]) * (a[0] > a[1])
             case "eq":
-                result = int(a[0] == a[1])
+                result = (a[0] == a[1]) * 1
             case "le":
-                result = int(a[0] <= a[1])
+                result = (a[0] <= a[1]) * 1
             case "not":
                 result = 1 - a[0]
             case "and":
-                result = int(all(a))
+                result = prod(a)
             case "or":
-                result = int(any(a))
+                result = 1 - prod(1 - x for x in a)
             case _:
-                result = a[1] if a[0] else a[2]
+                result = a[0] * a[1] + (1 - a[0]) * a[2]
         got[node.number] = result
     return [got[r.number] for r in roots]

@@ -119,12 +119,16 @@ class HerderBase:
     # What the view says
 
     def heard(self, parsed: Parsed, offset: int, known: bool) -> None:
-        """A record has been read, by whomever: connectors that come or go, and new sets, need a rebalance."""
+        """A record has been read, by whomever: connectors that come or go, and new sets, need a rebalance.
+
+        An owned Connector is started again also if it has just come: then it went before, and was created anew before
+        this worker let go of it (ConfigUpdateListener marks both, processConnectorConfigUpdates restarts what is owned).
+        """
         name, exists = parsed.connector, parsed.value is not None
         if parsed.kind == records.CONNECTOR:
             if known != exists:
                 self.wanted = offset + 1
-            elif known and name in self.owned_connectors:
+            if exists and name in self.owned_connectors:
                 self.submit(lambda request: self.restart_connector(name, request))
         elif parsed.kind == records.COMMIT and known:
             self.wanted = offset + 1

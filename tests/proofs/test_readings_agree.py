@@ -7,13 +7,14 @@ one in test_columns_against_plain.  States: reachable ones, their one-field neig
 
 import random
 from collections.abc import Iterator
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 from fencepost.model.language.types import MapType, SeqType
 from fencepost.proofs.explore import explore, reachable_sample
-from fencepost.proofs.ground import Ground, evaluate, ground
+from fencepost.proofs.ground import Ground, Node, evaluate, ground
 from fencepost.proofs.plain import Plain, freeze, zero_value
 from fencepost.proofs.results import State
 from fencepost.proofs.solver.concrete import Concrete, Step
@@ -41,23 +42,58 @@ ALWAYS = {
 }
 NEAR = 5_000  # states explored for the sample of those near the start; random walks see the others
 WALKS, STEPS = 8, 60
+SPENT = "spent"
+"""Instead of the state after a fault whose budget is used up, which only the explorer counts."""
 FAR = 100_000  # states explored where many steps lead to the first record, or poll, for the runs to witnesses
 
 
-@cache
-def setting(name: str) -> tuple[Variant, dict[str, int], Plain, Ground, tuple[State, ...]]:
-    _entry, variant = next(pair for pair, n in zip(EVERY, NAMES, strict=True) if n == name)
-    bounds = small_bounds(variant)
-    constants = {n: bounds[n] for n in variant.spec.constants}
+@dataclass(frozen=True)
+class Setting:
+    """A variant in small bounds, and the states that its readings are compared in, with what follows them."""
+
+    name: str
+    variant: Variant
+    bounds: dict[str, int]
+    plain: Plain
+    ground: Ground
+    states: tuple[State, ...]
+    successors: tuple[dict[str, State | None], ...]
+    """By state: each event that is enabled, and the state after it, None if it is cut; as the plain reading has it."""
+    columns: list[np.ndarray[Any, Any]]
+    """By field of the ground reading: its value in every state."""
+
+    @classmethod
+    def of(cls, name: str) -> "Setting":
+        _entry, variant = next(pair for pair, n in zip(EVERY, NAMES, strict=True) if n == name)
+        bounds = small_bounds(variant)
+        plain = Plain(variant.spec, {n: bounds[n] for n in variant.spec.constants}, bounds)
+        made, states = ground(variant.spec, variant.asked, bounds), samples(variant, bounds, plain)
+        encoded = [made.layout.encode(state) for state in states]
+        assert [made.decode(values) for values in encoded] == list(states)
+        successors = tuple({str(event): after for event, after in plain.successors(state)} for state in states)
+        return cls(name, variant, bounds, plain, made, states, successors, list(np.array(encoded).T))
+
+    def columns_of(self, nodes: list[Node]) -> list[list[int]]:
+        """The values of nodes of the ground reading in every state."""
+        return [np.broadcast_to(value, len(self.states)).tolist() for value in evaluate(nodes, self.columns)]
+
+
+@pytest.fixture(scope="module", params=TRIED)
+def setting(request: pytest.FixtureRequest) -> Setting:
+    """One protocol after the other, so that what is large is there once."""
+    return Setting.of(request.param)
+
+
+def samples(variant: Variant, bounds: dict[str, int], plain: Plain) -> tuple[State, ...]:
+    """States near the start and on random walks, and their neighbours, reachable or not."""
+    rng = random.Random(3)
     witnesses = {n: p for n, p in variant.properties.properties.items() if p.kind == "sometimes"}
     far = "stragglers" in bounds or "left_running" in bounds
     made = explore(variant.spec, witnesses if far else {}, bounds, max_states=FAR if far else NEAR)
-    plain, rng = Plain(variant.spec, constants, bounds), random.Random(3)
     reachable = [*reachable_sample(made, 40, seed=3), *(s for _ in range(WALKS) for s in walk(plain, rng))]
     reachable += [state for trace in made.traces.values() for state in trace.states]
     near = [n for state in reachable for n in neighbours(plain, state, rng)]
-    states = {freeze(s): s for s in (*reachable, *rng.sample(near, min(len(near), 500)))}
-    return variant, bounds, plain, ground(variant.spec, variant.asked, bounds), tuple(states.values())
+    return tuple({freeze(s): s for s in (*reachable, *rng.sample(near, min(len(near), 500)))}.values())
 
 
 def small_bounds(variant: Variant) -> dict[str, int]:
@@ -101,82 +137,76 @@ def neighbours(plain: Plain, state: State, rng: random.Random) -> Iterator[State
             yield {**state, name: new}
 
 
-def values_of(made: Ground, state: State) -> tuple[int, ...]:
-    return tuple(made.layout.encode(state))
-
-
-@pytest.mark.parametrize("name", TRIED)
-def test_plain_and_ground(name: str) -> None:
+def test_plain_and_ground(setting: Setting) -> None:
     """Every instance is enabled in the same states, leads to the same state, and is cut at the same bounds."""
-    _variant, _bounds, plain, made, states = setting(name)
-    for state in states:
-        values = values_of(made, state)
-        assert made.decode(values) == state
-        told = stepped(made, values)
-        successors = {str(event): after for event, after in plain.successors(state)}
-        assert sorted(told) == sorted(successors), state
-        for event, after in told.items():
-            assert after == "spent" or after == successors[event], (event, state)
-
-
-def stepped(made: Ground, values: tuple[int, ...]) -> dict[str, Any]:
-    """What the ground reading says of one state: each event that is enabled, and the state after it, None if it is cut,
-    or "spent" if its fault's budget is, which only the explorer counts."""
-    roots = [[i.guard, i.limit, i.enabled, i.fits, *(node for _, node in i.updates)] for i in made.instances]
-    results = iter(evaluate([node for nodes in roots for node in nodes], values))
-    found: dict[str, Any] = {}
+    made, states, columns = setting.ground, setting.states, setting.columns
+    told: list[dict[str, Any]] = [{} for _ in states]
     for instance in made.instances:
-        guard, limit, enabled, fits = (next(results) for _ in range(4))
-        changed = {index: next(results) for index, _ in instance.updates}
-        if guard and limit:
-            after = made.decode(tuple(changed.get(i, v) for i, v in enumerate(values))) if fits else None
-            found[str(instance.event)] = after if enabled or instance.budget is None or not fits else "spent"
-    return found
+        updates = [node for _, node in instance.updates]
+        guard, limit, enabled, fits, *changed = setting.columns_of(
+            [instance.guard, instance.limit, instance.enabled, instance.fits, *updates]
+        )
+        for number in range(len(states)):
+            if not (guard[number] and limit[number]):
+                continue
+            after: Any = None
+            if fits[number] and not enabled[number] and instance.budget is not None:
+                after = SPENT
+            elif fits[number]:
+                fields = [int(column[number]) for column in columns]
+                for (index, _), values in zip(instance.updates, changed, strict=True):
+                    fields[index] = values[number]
+                after = made.decode(tuple(fields))
+            told[number][str(instance.event)] = after
+    for state, found, successors in zip(states, told, setting.successors, strict=True):
+        assert sorted(found) == sorted(successors), state
+        for event, after in found.items():
+            assert after == SPENT or after == successors[event], (event, state)
 
 
-@pytest.mark.parametrize("name", TRIED)
-def test_properties_of_states_and_steps(name: str) -> None:
+def test_properties_of_states_and_steps(setting: Setting) -> None:
     """Every property has the same value in the plain and the ground reading, step properties on every step."""
-    variant, _bounds, plain, made, states = setting(name)
-    for state in states:
-        values = values_of(made, state)
-        for prop, node in (made.always | made.sometimes).items():
-            assert plain.holds(variant.asked[prop], state) == bool(evaluate([node], values)[0]), (prop, state)
-        for prop in made.steps:
-            for event, after in plain.successors(state):
-                instance = next(i for i in made.instances if str(i.event) == str(event))
-                if after is not None and evaluate([instance.enabled], values)[0]:
-                    told = bool(evaluate([made.after(prop, instance)], values)[0])
-                    assert plain.holds(variant.asked[prop], state, after) == told, (prop, event, state)
+    made, plain, asked = setting.ground, setting.plain, setting.variant.asked
+    for prop, node in (made.always | made.sometimes).items():
+        [told] = setting.columns_of([node])
+        for state, value in zip(setting.states, told, strict=True):
+            assert plain.holds(asked[prop], state) == bool(value), (prop, state)
+    for instance in made.instances:
+        event = str(instance.event)
+        enabled, *values = setting.columns_of([instance.enabled, *(made.after(prop, instance) for prop in made.steps)])
+        for number, (state, successors) in enumerate(zip(setting.states, setting.successors, strict=True)):
+            after = successors.get(event)
+            if after is not None and enabled[number]:
+                for prop, told in zip(made.steps, values, strict=True):
+                    assert plain.holds(asked[prop], state, after) == bool(told[number]), (prop, event, state)
 
 
-@pytest.mark.parametrize("name", TRIED)
-def test_plain_and_z3(name: str) -> None:
+def test_plain_and_z3(setting: Setting) -> None:
     """Z3 evaluates guards, successors and properties of single states as the plain reading does."""
-    variant, bounds, plain, _made, states = setting(name)
-    concrete = Concrete(variant.spec, bounds)
-    terms = [p.term for p in variant.asked.values() if p.kind in ("always", "sometimes")]
-    for state in random.Random(5).sample(states, 12):
+    plain = setting.plain
+    concrete = Concrete(setting.variant.spec, setting.bounds)
+    terms = [p.term for p in setting.variant.asked.values() if p.kind in ("always", "sometimes")]
+    for number in random.Random(5).sample(range(len(setting.states)), 12):
+        state, successors = setting.states[number], setting.successors[number]
         assert concrete.evaluate(terms, state) == [plain.holds(term, state) for term in terms], state
-        successors = {str(event): after for event, after in plain.successors(state)}
         for action in plain.spec.actions:
             for event in plain.events(action):
                 expected = Step(str(event) in successors, successors.get(str(event)))
                 assert concrete.step(state, event) == expected, (event, state)
 
 
-@pytest.mark.parametrize("name", TRIED)
-def test_every_conjunct_is_seen_both_ways(name: str) -> None:
+def test_every_conjunct_is_seen_both_ways(setting: Setting) -> None:
     """No guard conjunct was true, or false, in all states that the readings were compared on."""
-    _variant, _bounds, plain, _made, states = setting(name)
-    one_sided = []
+    plain, one_sided = setting.plain, []
     for action in plain.spec.actions.values():
+        events = list(plain.events(action.name))
         for number, guard in enumerate(action.guards):
-            seen = {
+            values = (
                 plain.holds(guard.condition, state, None, **event.parameters)
-                for state in states
-                for event in plain.events(action.name)
-            }
-            if len(seen) < 2:
+                for state in setting.states
+                for event in events
+            )
+            first = next(values)
+            if all(value == first for value in values):
                 one_sided.append(f"{action.name} {number}")
-    assert set(one_sided) == ALWAYS.get(name, set())
+    assert set(one_sided) == ALWAYS.get(setting.name, set())

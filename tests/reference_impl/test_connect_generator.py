@@ -112,6 +112,12 @@ def test_everything_runs_in_the_end(mode):
         assert len(events) < 300 + 6000
 
 
+def test_connector_created_anew_before_its_owner_let_go_gets_a_set():
+    """Seed 10: deleted and created again while its owner is away, which goes on owning it."""
+    config = {"mode": "A", "quiet_end": True, "connectors": 2}
+    assert len(simulate(10, config)) < 300 + 6000
+
+
 def test_faults_are_counted():
     """The counts agree with the events that faults leave behind."""
     for events, faults in histories("shipped"):
