@@ -159,8 +159,8 @@ def function(name: str, parameters: str, lines: Sequence[str]) -> str:
     return f"def {name}({parameters}):\n    {body}\n"
 
 
-def compile_source(source: str, name: str) -> object:
-    """The function ``name`` of an emitted source."""
+def compile_source(source: str, *names: str) -> list[Any]:
+    """The functions of these names of an emitted source."""
     space: dict[str, object] = dict(NAMES)
 
     def bind(found: re.Match[str]) -> str:
@@ -170,8 +170,8 @@ def compile_source(source: str, name: str) -> object:
 
     # A literal such as U8(3) would be made anew for every block.
     source = re.sub(r"\b(U8|I16|I32|I64|U64|B)\((-?\d+)\)", bind, source)
-    exec(compile(source, f"<emitted {name}>", "exec"), space)
-    return space[name]
+    exec(compile(source, f"<emitted {' '.join(names)}>", "exec"), space)
+    return [space[name] for name in names]
 
 
 def columns(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[Any]]]:
@@ -180,7 +180,8 @@ def columns(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[N
     writer = Writer(packing, [roots])
     names = [writer.value(r) if r.op != "const" else f"np.full(w0.size, {writer.value(r)})" for r in roots]
     source = function("columns", "words", [f"{w}, = words", *writer.lines, f"return [{', '.join(names)}]"])
-    return compile_source(source, "columns")  # type: ignore[return-value]
+    [made] = compile_source(source, "columns")
+    return made  # type: ignore[no-any-return]
 
 
 def conditions(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[np.bool_]]]:

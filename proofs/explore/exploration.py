@@ -4,6 +4,7 @@
 was cut by the bounds.
 """
 
+import multiprocessing
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -92,13 +93,20 @@ def explore(
     pack_fields(spec.name, lay_out(spec, bounds).fields)
     kernels = Kernels(ground(spec, properties, bounds))
     limit = memory_limit or memory.default_limit()
-    cores = threads or min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    cores = threads or _cores()
     result = Exploration(kernels, [], [])
     with _engine(engine)(kernels, cores, limit) as search:
         _run(search, result, start=start, max_states=max_states, progress=progress, until_violated=stop_when_violated)
     _conclude(result)
     result.seconds = time.perf_counter() - start
     return result
+
+
+def _cores() -> int:
+    """How many threads to take: one where other processes do such work too, as those of `jobs` do."""
+    if multiprocessing.parent_process() is not None:
+        return 1
+    return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def _engine(name: str) -> type[Search]:

@@ -39,8 +39,9 @@ class Kernels:
         self.judge = Judge(ground, self.packing)
         w = ", ".join(f"w{i}" for i in range(self.packing.words))
         self.source = "\n".join((emit_expand(ground, self.packing, w), emit_check(ground, self.packing, w)))
-        self.expand: Callable[[Words, Words, Rows | None, Tally], int] = compile_source(self.source, "expand")  # type: ignore[assignment]
-        self.check: Callable[[Words, Callable[[int, int], None]], None] = compile_source(self.source, "check")  # type: ignore[assignment]
+        self.expand: Callable[[Words, Words, Rows | None, Tally], int]
+        self.check: Callable[[Words, Callable[[int, int], None]], None]
+        self.expand, self.check = compile_source(self.source, "expand", "check")
 
     @property
     def instances(self) -> list[Instance]:

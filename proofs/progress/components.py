@@ -7,7 +7,7 @@ import networkx
 import numpy as np
 from fencepost.proofs.progress.reach import Arrows, Bools, Ints, distinct, reached
 
-FITS_NETWORKX = 200_000
+FITS_NETWORKX = 5_000
 
 
 def components(nodes: int, begin: Ints, end: Ints, inside: Bools) -> Ints:

@@ -121,8 +121,8 @@ class HerderBase:
     def heard(self, parsed: Parsed, offset: int, known: bool) -> None:
         """A record has been read, by whomever: connectors that come or go, and new sets, need a rebalance.
 
-        An owned Connector is started again also if it has just come: then it went before, and was created anew before
-        this worker let go of it (ConfigUpdateListener marks both, processConnectorConfigUpdates restarts what is owned).
+        An owned Connector is started again even if it has just come: it went before, and was created anew before
+        this worker let go of it. (DistributedHerder: ConfigUpdateListener, processConnectorConfigUpdates)
         """
         name, exists = parsed.connector, parsed.value is not None
         if parsed.kind == records.CONNECTOR:
