@@ -1,31 +1,41 @@
-"""The order of test files: the longest first, so that no worker begins one when all the others are done.
+"""Which worker takes which tests, and in what order.
 
-Workers take whole files (see addopts in pyproject.toml); left alone, pytest-xdist begins with those that have most
-tests, and the files that take minutes have few.
+A worker takes a whole file, so that what a file computes once is computed once; and one takes all that need live
+clusters, which then run once. The longest begin, so that none is begun when all the others are done.
 """
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+# Spark's JVM in tests lives for seconds, and compiles for the long run; what it does here is to plan and to hand on.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+LIVE = "tests/kafka"
 
 LONGEST = (
     "test_readme.py",
     "test_readings_agree.py",
-    "test_live_differential.py",
-    "test_live_agreement.py",
-    "test_cli_processes.py",
-    "test_necessity_id_blocks.py",
-    "test_live_clients.py",
-    "test_live_id_blocks.py",
-    "test_necessity_transactions.py",
-    "test_necessity_task_counts.py",
     "test_txn_replay.py",
-    "test_agreement_task_counts.py",
     "test_agreement_transactions.py",
-    "test_task_counts_core.py",
-    "test_guided.py",
+    "test_cli_processes.py",
+    "test_conformance_transactions.py",
+    "test_prompt.py",
+    "test_agreement_remote.py",
+    "test_task_count_history_replay.py",
+    "test_task_counts_full.py",
+    "test_replay_finds_defects.py",
+    "test_sql_twins.py",
+    "test_beside.py",
     "test_txn_sql_twins.py",
-    "test_live_coordinator.py",
+    "test_mock_promises.py",
+    "test_necessity_id_blocks.py",
+    "test_task_counts_core.py",
+    "test_task_count_sql_twins.py",
+    "test_simulated_at_scale.py",
+    "test_guided.py",
 )
 """As measured, longest first; a file that is not there any more, or not yet, does no harm."""
 
@@ -33,4 +43,17 @@ LONGEST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files keep their tests together and in order."""
     place = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(Path(item.path).name, len(LONGEST)))
+    live = Path(__file__).parents[1] / LIVE
+    items.sort(key=lambda item: (live not in item.path.parents, place.get(item.path.name, len(LONGEST))))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Whole files, but those of live clusters together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return LIVE if nodeid.startswith(LIVE) else str(super()._split_scope(nodeid))
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..agreement import Broken
 from ..driving import Event, Made, read
+from .codes import TIMED_OUT
 from .plug import Message
 from .programs import EXPIRY_MS
 from .settling import DELIVERIES
@@ -29,8 +30,9 @@ NOBODY: Pair = (-1, -1)
 
 @dataclass
 class Transaction:
-    """A client's transaction.  ``records``: to which partition; ``asked``: outcomes in its EndTxn requests; ``told``:
-    the outcome that its owner was told; ``fates``: the outcome of the marker that ended it, by partition."""
+    """A client's transaction.  ``records``: to which partition; ``in_doubt``: those of the failed that were given up
+    without an answer; ``asked``: outcomes in its EndTxn requests; ``told``: the outcome that its owner was told;
+    ``fates``: the outcome of the marker that ended it, by partition."""
 
     number: int
     client: int
@@ -39,6 +41,7 @@ class Transaction:
     records: dict[int, int] = field(default_factory=dict)
     acked: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
+    in_doubt: set[int] = field(default_factory=set)
     asked: set[int] = field(default_factory=set)
     told: int = -1
     visible: set[int] = field(default_factory=set)
@@ -239,6 +242,8 @@ class Facts:
     def _record_failed(self, event: Event) -> None:
         if (transaction := self.of_record.get(read(event, "record"))) is not None:
             transaction.failed.add(read(event, "record"))
+            if read(event, "error") == TIMED_OUT:
+                transaction.in_doubt.add(read(event, "record"))
 
     def _end_sent(self, event: Event) -> None:
         transaction = self.transactions.get(read(event, "txn"))

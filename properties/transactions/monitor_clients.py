@@ -45,11 +45,14 @@ class Clients:
             yield verdict("txn.20" if self.over[client] == 49 else "txn.1", words, event)
 
     def _txn_begun(self, event: Event) -> Iterator[Verdict]:
-        """With a record in doubt the epoch is bumped before the next transaction (KIP-360): else it may come late."""
+        """With a record in doubt the epoch is bumped before the next transaction (KIP-360): else it may come late.
+
+        One that was refused is not: Kafka's client goes on under its epoch if that happens while it commits.
+        """
         client, pair = read(event, "client"), _pair(event)
         before = self.before.get(client)
         data = self.facts.partitions
-        if before is not None and before.pair == pair and any(before.records[r] < data for r in before.failed):
+        if before is not None and before.pair == pair and any(before.records[r] < data for r in before.in_doubt):
             words = (
                 f"records of transaction {before.number} were given up, and the next one runs under {_named(pair)} too"
             )

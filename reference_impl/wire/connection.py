@@ -12,6 +12,7 @@ import socket
 import struct
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from importlib import import_module
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -118,8 +119,7 @@ class Connection:
         return struct.pack(">i", body.tell()) + body.getvalue()
 
     def _decode(self, kind: Any, payload: bytes) -> Any:
-        module = import_module(kind.__module__.rpartition(".")[0] + ".response")
-        response = MENDED.get(kind) or getattr(module, kind.__name__.replace("Request", "Response"))
+        response = _response_to(kind)
         header, offset = entity_reader(response.__header_schema__)(payload, 0)
         if header.correlation_id != self._correlation:
             raise ValueError(f"the answer is to request {header.correlation_id}, not to {self._correlation}")
@@ -133,6 +133,12 @@ class Connection:
                 raise ConnectionResetError("the broker closed the connection")
             parts += part
         return bytes(parts)
+
+
+@cache
+def _response_to(kind: Any) -> Any:
+    module = import_module(kind.__module__.rpartition(".")[0] + ".response")
+    return MENDED.get(kind) or getattr(module, kind.__name__.replace("Request", "Response"))
 
 
 def init_producer_id(connection: Connection) -> Given:

@@ -1,4 +1,4 @@
-"""Live clusters for tests, each started when first asked for, and shared by one worker's tests until the session ends.
+"""Live clusters for tests, each started when first asked for, and shared by all tests of this folder.
 
 Where Kafka cannot be had they skip with the reason, and fail under FENCEPOST_REQUIRE_KAFKA=1.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -30,35 +31,66 @@ def jars(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
-def kafka_v2(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+class Running:
+    """Clusters by name. An idle node costs some 3 % of a core, so they stop when a worker has no test left for them."""
+
+    def __init__(self) -> None:
+        self._clusters: dict[str, KafkaCluster] = {}
+        self._stops = ExitStack()
+
+    def get(self, name: str, make: Callable[[], KafkaCluster]) -> KafkaCluster:
+        """The cluster of that name, started if it does not run."""
+        if name not in self._clusters:
+            self._clusters[name] = self._stops.enter_context(make())
+        return self._clusters[name]
+
+    def stop(self) -> None:
+        """Stop all of them; safe to repeat."""
+        self._clusters.clear()
+        self._stops.close()
+
+
+RUNNING = Running()
+
+
+@pytest.hookimpl(trylast=True)  # what a test uses is let go before
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """After the last test of this folder, or before others come in between."""
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        RUNNING.stop()
+
+
+def pytest_sessionfinish() -> None:
+    """Also where the session was interrupted."""
+    RUNNING.stop()
+
+
+@pytest.fixture(scope="module")
+def kafka_v2(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
     """One node with transaction.version 2, Kafka's default."""
-    with KafkaCluster(jars, tmp_path_factory.mktemp("kafka-v2"), size=1) as cluster:
-        yield cluster
+    return RUNNING.get("v2", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-v2"), size=1))
 
 
-@pytest.fixture(scope="session")
-def kafka_v1(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+@pytest.fixture(scope="module")
+def kafka_v1(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
     """One node with transaction.version 0 and no verification: transactions as they were before KIP-890."""
-    folder = tmp_path_factory.mktemp("kafka-v1")
-    settings = {"transaction.partition.verification.enable": False}
-    with KafkaCluster(jars, folder, size=1, features={"transaction.version": 0}, settings=settings) as cluster:
-        yield cluster
+    version = {"features": {"transaction.version": 0}, "settings": {"transaction.partition.verification.enable": False}}
+    return RUNNING.get("v1", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-v1"), size=1, **version))
 
 
-@pytest.fixture(scope="session")
-def kafka_verified(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+@pytest.fixture(scope="module")
+def kafka_verified(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
     """One node with transaction.version 1 and verification: KIP-890, part 1."""
-    folder = tmp_path_factory.mktemp("kafka-verified")
-    with KafkaCluster(jars, folder, size=1, features={"transaction.version": 1}) as cluster:
-        yield cluster
+    features = {"transaction.version": 1}
+    return RUNNING.get(
+        "verified", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-verified"), size=1, features=features)
+    )
 
 
-@pytest.fixture(scope="session")
-def three_nodes(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+@pytest.fixture(scope="module")
+def three_nodes(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
     """Three nodes with transaction.version 2, three replicas of everything; a test leaves all of them running."""
-    with KafkaCluster(jars, tmp_path_factory.mktemp("three-nodes")) as cluster:
-        yield cluster
+    return RUNNING.get("three", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("three-nodes")))
 
 
 def _cache(base: Path) -> Path:
