@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).parent / "proofs"))  # what is imported below
 
 sys.path.append(str(Path(__file__).parent / "wire"))
 
-from command_line import process, read_json
+from command_line import Ran, process, read_json
 from metadata_logs import real_logs
 from mock_cluster import MockCluster
 from transaction_logs import REAL
@@ -23,7 +23,9 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
 COMMANDS = [line for line in SHELL if line.startswith("fencepost ")]
 EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "verdicts in" in text)
-SECONDS_PROMISED, CORES = 120, 2
+EXPLORATIONS = 25
+"""The work of `verify`, at most, in explorations of id-blocks/kraft (17 as measured): the two minutes promised for two
+cores, whatever else the machine does."""
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +88,20 @@ def untimed(line: str) -> str:
     return " ".join(re.sub(r"\b\d+(\.\d+)? (ms|s)\b", "N", line).split())
 
 
-def test_verify_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    """The main job as a newcomer runs it: exit code 0, two minutes of work for two cores at most, an excerpt that is
-    real."""
+def spent(*words: object) -> tuple[float, Ran]:
+    """CPU seconds of a command and all its processes; those of other tests don't count."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran = process("verify", "--json", tmp_path / "v.json")
+    ran = process(*words)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime  # other tests don't count
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ran
+
+
+def test_verify_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    """The main job as a newcomer runs it: exit code 0, no more work than promised, an excerpt that is real."""
+    took, ran = spent("verify", "--json", tmp_path / "v.json")
     assert ran.code == 0, ran.out + ran.err
     assert ran.err == ""
-    assert spent < SECONDS_PROMISED * CORES
+    assert took < EXPLORATIONS * spent("explore", "id-blocks/kraft")[0]
     printed = [untimed(line) for line in ran.out.splitlines()]
     shown = [untimed(line) for line in EXCERPT.splitlines() if line.strip() not in ("", "…")]
     assert [line for line in shown if line not in printed] == []

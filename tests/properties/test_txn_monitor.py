@@ -121,6 +121,15 @@ def test_late_record_excuses_no_zombie_that_commits():
     assert watched(told(COMMIT, pair=PAIR)).found.rule == "txn.P1"
 
 
+def test_record_in_doubt_needs_a_bump():
+    """What was given up unanswered may come late, into the next transaction; what was refused will not (txn.2)."""
+    failed = {"kind": "record_failed", "client": 0, "txn": 0, "partition": 0, "record": 0, "request": 1}
+    following = {**OPENED[2], "txn": 1}
+    assert broken_by(*OPENED, {**failed, "error": 7}, following, mode="v1") == "txn.2"
+    assert broken_by(*OPENED, {**failed, "error": 7}, {**following, **NEXT}, mode="v1") == ""
+    assert broken_by(*OPENED, {**failed, "error": 120}, following, mode="v1") == ""
+
+
 def test_one_fate():
     """Markers that end a transaction one way here and the other way there (P2)."""
     there = {**OPENED[3], "partition": 1, "record": 1, "request": 4}
