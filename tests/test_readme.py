@@ -108,3 +108,5 @@ def test_verify_prints_what_the_readme_shows(tmp_path: Path) -> None:
     results = read_json(tmp_path / "v.json")["results"]
     assert {r["verdict"] == r["expected"] for r in results} == {True}
     assert {r["engine"] for r in results} == {"induction", "bounded", "explore", "progress", "agreement", "replay"}
+    progressing = [r["evidence"] for r in results if r["engine"] == "progress" and r["verdict"] == "holds"]
+    assert progressing and all(evidence["waiting"] for evidence in progressing), "nothing waits, so nothing was shown"
