@@ -20,8 +20,6 @@ FEATURES: dict[str, Mapping[str, int]] = {
     "four sets": dict(instances=1, generations=4),
     "failing rounds": dict(failures=1),
 }
-FEWER = FEATURES | {"leaders, and one that comes back": dict(workers=2, instances=1, elections=2)}
-"""For the forms that differ from what shipped in how a task starts only."""
 WIDE: Bounds = {
     "smoke": CORE,
     "ci": dict(CORE, workers=2, elections=2),
@@ -29,6 +27,7 @@ WIDE: Bounds = {
 }
 PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
 FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
+"""For the forms that differ from what shipped in how a task starts only."""
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 10, "nightly": 14}
 NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 
@@ -68,11 +67,11 @@ CORES = (
     ),
     _core(
         "core-M", MLemmas, "the core of M: the Connector's owner asks for rounds, starts wait for the record",
-        judged=("618.44",), features=FEWER, progress_bounds=FEWER_STEPS,
+        judged=("618.44",), progress_bounds=FEWER_STEPS,
     ),
     _core(
         "core-B", BLemmas, "the core of B: each start asks for a round, and reads to the end",
-        judged=("618.2", "618.15", "618.16"), features=FEWER, progress_bounds=FEWER_STEPS,
+        judged=("618.2", "618.15", "618.16"), progress_bounds=FEWER_STEPS,
     ),
     _core(
         "core-shipped", ShippedLemmas, "the core of what shipped: the leader's answer stands for that read", depth=DEPTH,

@@ -2,8 +2,8 @@
 
 Single operations reach anything in time, but the mistakes of this protocol lie eighteen steps deep: so most steps are
 maneuvers of `maneuvers`, which bring a cluster to the brink of something, let somebody be late for it, and go on.
-Which of them, and with what, is drawn from one large number: the small numbers of many strategies repeat themselves,
-and so would the maneuvers (three to five times as many examples were needed).  What comes of it is not judged here:
+Which of them, and with what, is drawn from eight bytes: Hypothesis prefers small integers, which repeat themselves, and
+so would the maneuvers (of 79 clusters begun with an integer 22 were different).  What comes of it is not judged here:
 every call goes to a `Watcher`.  At the end of an example the faults are over.
 """
 
@@ -16,7 +16,7 @@ from hypothesis.stateful import initialize, rule
 
 from .maneuvers import Holding, Maneuvers, Story
 
-chances = st.integers(0, 2**64 - 1)
+chances = st.binary(min_size=8, max_size=8).map(lambda drawn: int.from_bytes(drawn, "big"))
 
 STARTING = ("open_producer", "check_after", "open_producer", "check_before", "ask", "poll", "commit")
 LEADING = ("check_round", "write_count", "fence", "start_round", "write_count", "answer", "write", "claim")

@@ -3,6 +3,8 @@ implementations with one thing wrong are found by what topics, coordinators and 
 nightly).
 """
 
+from statistics import median
+
 import pytest
 import task_counts_doubles
 from fencepost.model.language.mutations import settle
@@ -44,7 +46,7 @@ FOUND = {
     "no_check_before": "618.2",
     "no_count_when_nothing_to_fence": "618.2",
     "no_fencing": "618.7",
-    "no_round_check": "618.42",
+    "no_round_check": "618.P4",
     "oldest_count": "618.7",
     "order_inverted": "618.2",
     "partial_failure_ignored": "618.7",
@@ -223,13 +225,13 @@ def test_stopping_early_is_not_needed():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "most"), [("no_check_after", 20), ("fence_new_count", 25)])
-def test_deep_mutants_break_a_promise_soon(name, most):
-    """618.P1, P3 and P4 alone: plain random search missed these two in 240,000 steps."""
-    for seed in range(3):
-        report = driven(f"{BROKEN}:{name}", max_examples=3 * most, seed=seed, promises=PROMISES)
-        assert report.verdict == "violated"
-        assert report.examples <= most
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["no_check_after", "fence_new_count"])
+def test_deep_mutants_break_a_promise_soon(name):
+    """618.P1, P3 and P4 alone: plain random search missed these two in 240,000 steps (an example has about ten)."""
+    reports = [driven(f"{BROKEN}:{name}", max_examples=2 * EXAMPLES, seed=seed, promises=PROMISES) for seed in range(7)]
+    assert {report.verdict for report in reports} == {"violated"}
+    assert median(report.examples for report in reports) <= 20
 
 
 @pytest.mark.parametrize(
