@@ -8,6 +8,7 @@ import numpy as np
 from fencepost.proofs.progress.reach import Arrows, Bools, Ints, distinct, reached
 
 FITS_NETWORKX = 5_000
+"""Arrows. Beyond, it takes as long as the search itself: 10.3 s over all progress checks of `verify`, arrays 0.8 s."""
 
 
 def components(nodes: int, begin: Ints, end: Ints, inside: Bools) -> Ints:

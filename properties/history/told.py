@@ -1,11 +1,13 @@
 """Histories told event by event, without a simulation: the rows so far, and the columns that they make."""
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.vocabulary import Vocabulary
 
 
-class Told:
+class Told(ABC):
     """One history. Protocols derive from it and tell what happens in their own words."""
 
     vocabulary: Vocabulary
@@ -18,9 +20,9 @@ class Told:
         self.rows.append({"kind": kind, **values})
         return len(self.rows) - 1
 
+    @abstractmethod
     def meaningless(self) -> dict[str, int]:
         """An event that means nothing to any property."""
-        raise NotImplementedError
 
     def spare(self, count: int = 1) -> None:
         """Events that mean nothing to any property, to be overwritten."""
