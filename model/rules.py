@@ -80,6 +80,10 @@ txn.19 mechanism  A coordinator that takes over rebuilds from the log and sends 
 txn.20 mechanism  Only idle transactional ids expire.
 txn.21 mechanism  Offsets committed in a transaction stay pending until the marker reaches the group's partition.
 txn.22 mechanism  Admin.fenceProducers makes an unknown id known, and leaves it idle under a raised epoch.
+txn.23 mechanism  In v2 since KIP-1228 a marker's epoch must be newer than the partition's, or the same with nothing open; before, it only had to be not older.
+txn.24 mechanism  A marker carries the transaction version that it belongs to, and the partition checks its epoch by that version (KAFKA-19446).
+txn.25 mechanism  What a coordinator must know after a fail-over (previous id and epoch, a fence that failed, partitions, time-out) is in its log.
+txn.26 boundary   A partition that can't take its marker, or whose producer state expired, was snapshotted away or cleaned, ends some of the promises.
 618.P1 promise    Once a task of one generation polls, no producer of an earlier generation can commit.
 618.P3 promise    Every producer that may be alive is covered by the latest count record, or belongs to the newest set.
 618.P4 promise    After the last reconfiguration and fault, every task of the newest set polls in the end, given that failed tasks are restarted.

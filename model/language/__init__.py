@@ -3,13 +3,15 @@
 from .annotations import Bool, Constant, Enumeration, Ghost, Int, Map, Nat, Option, Seq, Set, Sort
 from .errors import ModelError
 from .properties import Properties, Property, leads_to, lemma, progress, promise, step, witness
-from .protocol import Action, Protocol, Spec, action, axiom, fault
+from .protocol import Action, Protocol, Spec, action, axiom, danger, fault
 from .refinements import refinement
+from .scope import excused, kafka_excludes, not_of_this, open_hole
 from .vocabulary import append, at, each, either, exists, forall, implies, latest, length, limit, require, rule, when
 
 __all__ = [
-    "Action", "Bool", "Constant", "Enumeration", "Ghost", "Int", "Map", "ModelError", "Nat", "Option", "Properties",
-    "Property", "Protocol", "Seq", "Set", "Sort", "Spec", "action", "append", "at", "axiom", "each", "either", "exists",
-    "fault", "forall", "implies", "latest", "leads_to", "lemma", "length", "limit", "progress", "promise", "refinement",
+    "Action", "Bool", "Constant", "Enumeration", "Ghost", "Int", "Map", "ModelError", "Nat", "Option",
+    "Properties", "Property", "Protocol", "Seq", "Set", "Sort", "Spec", "action", "append", "at", "axiom",
+    "danger", "each", "either", "excused", "exists", "fault", "forall", "implies", "kafka_excludes", "latest",
+    "leads_to", "lemma", "length", "limit", "not_of_this", "open_hole", "progress", "promise", "refinement",
     "require", "rule", "step", "when", "witness",
 ]  # fmt: skip

@@ -1,7 +1,9 @@
-"""Rule numbers cited in a protocol are checked against the ledger, so that a wrong one can't reach a report."""
+"""Rule numbers and dangers cited in a protocol are checked against their lists, so that no wrong one reaches
+a report."""
 
 import difflib
 
+from ..dangers import DANGERS
 from ..rules import RULES
 from .errors import mistake
 
@@ -14,3 +16,16 @@ def check_rule(number: str, where: tuple[str, int] | None = None) -> None:
             f"the nearest are {', '.join(near)}" if near else "see model/rules.py",
             where,
         )
+
+
+def check_dangers(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One name or several, each of which is in the list of dangers."""
+    found = (names,) if isinstance(names, str) else names
+    for name in found:
+        if name not in DANGERS:
+            near = difflib.get_close_matches(name, DANGERS, n=3, cutoff=0.5)
+            raise mistake(
+                f"{name!r} is no danger of the list",
+                f"the nearest are {', '.join(near)}" if near else "see model/dangers.py",
+            )
+    return found

@@ -2,15 +2,16 @@
 
 Annotations are state variables, ``@action`` methods are steps, ``init`` (optional) sets what does not start at zero,
 ``@axiom`` methods say what is known of the constants.  A subclass is a variant: it inherits all, overrides by name, and
-takes an action out with ``name = None``.
+takes an action out with ``name = None``.  ``@danger`` methods and ``outside`` say which dangers it has, and
+which it leaves out (`fencepost.model.dangers`).
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, overload
 
-from .citing import check_rule
+from .citing import check_dangers, check_rule
 from .errors import mistake
 from .lint import check_source
 from .members import check_names, members
@@ -18,7 +19,7 @@ from .methods import check_locals, condition, sorted_parameters
 from .proxies import StateProxy
 from .recording import Recorder, Update
 from .sources import attribute_line, line_of
-from .specs import Action, Spec
+from .specs import Action, Outside, Presence, Spec
 from .symbols import Symbol
 from .terms import Term, local, variables
 from .types import ScalarType, Type, described, scalar, type_of
@@ -35,6 +36,7 @@ class ActionMethod:
     budget: str | None
     rule: str | None
     dead: str | None = None
+    dangers: tuple[str, ...] = ()
 
     def __call__(self, s: Any, *parameters: Any) -> None:
         self.body(s, *parameters)
@@ -43,6 +45,14 @@ class ActionMethod:
 @dataclass(frozen=True)
 class AxiomMethod:
     body: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class DangerMethod:
+    """What ``@danger`` makes of a method: a condition in which that danger is present."""
+
+    body: Callable[..., Any]
+    danger: str
 
 
 Decorator = Callable[[Callable[..., Any]], Any]
@@ -54,24 +64,35 @@ def action(body: Callable[..., Any]) -> Any: ...
 
 
 @overload
-def action(*, fair: str = "", rule: str | None = None, dead: str | None = None) -> Decorator: ...
+def action(
+    *, fair: str = "", rule: str | None = None, dead: str | None = None, danger: str | tuple[str, ...] = ()
+) -> Decorator: ...
 
 
 def action(
-    body: Callable[..., Any] | None = None, *, fair: str = "", rule: str | None = None, dead: str | None = None
-) -> Any:
+    body: Callable[..., Any] | None = None, *, fair: str = "", rule: str | None = None, dead: str | None = None,
+    danger: str | tuple[str, ...] = (),
+) -> Any:  # fmt: skip
     """A step of the protocol.  ``fair="weak"``: taken in the end if it stays enabled; ``"strong"``: if it is enabled
-    again and again."""
+    again and again.  ``danger``: what of `fencepost.model.dangers` it is to take this step."""
     if fair not in FAIRNESS:
         raise mistake(f"fairness {fair!r} is unknown", 'use fair="weak", fair="strong" or leave it out')
+    dangers = check_dangers(danger)
     if body is None:
-        return lambda function: ActionMethod(function, fair, None, rule, dead)
-    return ActionMethod(body, fair, None, rule, dead)
+        return lambda function: ActionMethod(function, fair, None, rule, dead, dangers)
+    return ActionMethod(body, fair, None, rule, dead, dangers)
 
 
-def fault(*, budget: str) -> Decorator:
+def fault(*, budget: str, danger: str | tuple[str, ...] = ()) -> Decorator:
     """A step that nobody owes and that the environment may take ``budget`` (a bound's name) times in exploration."""
-    return lambda function: ActionMethod(function, "", budget, None)
+    dangers = check_dangers(danger)
+    return lambda function: ActionMethod(function, "", budget, None, None, dangers)
+
+
+def danger(name: str) -> Decorator:
+    """A condition on the state in which the danger of that name is present: ``@danger("several-partitions")``."""
+    check_dangers(name)
+    return lambda function: DangerMethod(function, name)
 
 
 def axiom(body: Callable[..., Any]) -> AxiomMethod:
@@ -90,7 +111,7 @@ class Protocol:
 
 def _trace(cls: type[Protocol]) -> Spec:
     types, constants, ghosts = _variables(cls)
-    found = members(cls, Protocol, (ActionMethod, AxiomMethod))
+    found = members(cls, Protocol, (ActionMethod, AxiomMethod, DangerMethod))
     check_names(cls, found, {*types, *constants})
     helpers = {n: m for n, m in found.items() if inspect.isfunction(m) and n != "init"}
     for method in found.values():
@@ -102,7 +123,9 @@ def _trace(cls: type[Protocol]) -> Spec:
     spec = Spec(cls.__name__, inspect.getdoc(cls) or "", types, ghosts, constants, (), (), {}, helpers)
     axioms = tuple(_axiom(spec, n, m) for n, m in found.items() if isinstance(m, AxiomMethod))
     actions = {n: _action(spec, n, m) for n, m in found.items() if isinstance(m, ActionMethod)}
-    return replace(spec, axioms=axioms, initial=_initial(spec, found.get("init")), actions=actions)
+    presences = {n: _presence(spec, n, m) for n, m in found.items() if isinstance(m, DangerMethod)}
+    spec = replace(spec, axioms=axioms, initial=_initial(spec, found.get("init")), actions=actions, presences=presences)
+    return replace(spec, outside=_outside(cls, spec.dangers))
 
 
 def _variables(cls: type[Protocol]) -> tuple[dict[str, Type], dict[str, ScalarType], frozenset[str]]:
@@ -155,6 +178,22 @@ def _axiom(spec: Spec, name: str, method: AxiomMethod) -> Term:
     return known
 
 
+def _presence(spec: Spec, name: str, method: DangerMethod) -> Presence:
+    known = condition(method.body(StateProxy(spec, None)), f"danger {name}", line_of(method.body))
+    return Presence(name, method.danger, known, inspect.getdoc(method.body) or "")
+
+
+def _outside(cls: type[Protocol], tagged: Sequence[str]) -> dict[str, Outside]:
+    """What the lineage says of dangers that it leaves out, the nearest class first.  A tag outweighs what a base said;
+    a class that tags a danger and leaves it out contradicts itself, unless it has it under a condition."""
+    found: dict[str, Outside] = {}
+    for base in reversed(cls.__mro__):
+        for item in vars(base).get("outside", ()):
+            for each in item if isinstance(item, tuple) else (item,):
+                found[each.danger] = each
+    return {name: each for name, each in found.items() if name not in tagged or each.standing == "excused"}
+
+
 def _action(spec: Spec, name: str, method: ActionMethod) -> Action:
     where = line_of(method.body)
     if method.rule is not None:
@@ -171,8 +210,8 @@ def _action(spec: Spec, name: str, method: ActionMethod) -> Action:
         check_locals(names, g.condition, where=g.line)
     return Action(
         name, parameters, tuple(recorder.guards), tuple(recorder.limits), tuple(recorder.updates),
-        method.fair, method.budget, method.rule, method.dead, inspect.getdoc(method.body) or "", where,
+        method.fair, method.budget, method.rule, method.dead, inspect.getdoc(method.body) or "", where, method.dangers,
     )  # fmt: skip
 
 
-__all__ = ["Action", "ActionMethod", "Protocol", "Spec", "action", "axiom", "fault"]
+__all__ = ["Action", "ActionMethod", "Protocol", "Spec", "action", "axiom", "danger", "fault"]

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from ..dangers import DANGERS
 from .recording import Guard, Update
 from .terms import Term
 from .types import ScalarType, Type
@@ -16,7 +17,7 @@ class Action:
     ``fair`` is weak, strong or empty; ``budget`` names, for a fault, the bound on how often it may happen in
     exploration; ``rule`` is the mechanism that the action as a whole is, if it is one; ``dead`` says why no reachable
     state enables it, for a defence that only another's mistake would call up (which is then proved, and else a vacuous
-    action is an error).
+    action is an error); ``dangers``: the names of those that taking this step is.
     """
 
     name: str
@@ -30,11 +31,47 @@ class Action:
     dead: str | None
     doc: str
     line: tuple[str, int]
+    dangers: tuple[str, ...] = ()
+
+
+Standing = Literal["excused", "not of this protocol", "excluded by Kafka", "open"]
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What a model says of a danger that it does not have, or has only under a condition (``excused``).  ``source``:
+    where Kafka excludes it, for that kind."""
+
+    danger: str
+    standing: Standing
+    why: str
+    source: str = ""
+
+    def __str__(self) -> str:
+        words = {
+            "excused": f"excused: {self.why}",
+            "not of this protocol": f"not of this protocol: {self.why}",
+            "excluded by Kafka": f"Kafka excludes it because {self.why}, {self.source}",
+            "open": f"open: {self.why}",
+        }
+        return words[self.standing]
+
+
+@dataclass(frozen=True)
+class Presence:
+    """A condition in which a danger is present.  ``term`` is TRUE-valued in the states that have it."""
+
+    name: str
+    danger: str
+    term: Term
+    doc: str
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A protocol after tracing.  ``types`` in order of declaration; ``ghosts`` may be read by properties only."""
+    """A protocol after tracing.  ``types`` in order of declaration; ``ghosts`` may be read by properties only.
+    ``presences``: conditions in which dangers are there, by name; ``outside``: by danger, those that the model leaves
+    out, each with its reason."""
 
     name: str
     doc: str
@@ -45,3 +82,11 @@ class Spec:
     initial: tuple[Update, ...]
     actions: dict[str, Action]
     helpers: Mapping[str, Callable[..., Any]] = field(repr=False, default_factory=dict)
+    presences: Mapping[str, Presence] = field(default_factory=dict)
+    outside: Mapping[str, Outside] = field(default_factory=dict)
+
+    @property
+    def dangers(self) -> tuple[str, ...]:
+        """The dangers that the model claims to have, by a tagged action or a condition, in the order of the list."""
+        tagged = {d for a in self.actions.values() for d in a.dangers} | {p.danger for p in self.presences.values()}
+        return tuple(name for name in DANGERS if name in tagged)

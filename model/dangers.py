@@ -1,0 +1,93 @@
+"""The dangers: all that can go wrong around an exactly-once protocol, as a closed list in the field's words.
+
+A model says which of them it has, in one of two ways.  An action or a fault that *is* one carries its name
+(``@fault(budget="fail_overs", danger="coordinator-fail-over")``); a danger that is a shape of the state rather than a
+step is a condition (``@danger("several-partitions")``), which holds where the danger is present.  What a model leaves
+out it says once, with the reason, in ``outside``.  Neither is a verdict: a danger counts as *in* only where an engine
+met it (see `fencepost.proofs.scope`).
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Danger:
+    """``name`` is how models cite it; ``source``: where Kafka, or what it runs on, does this."""
+
+    name: str
+    area: str
+    says: str
+    source: str
+
+
+def _closed(area: str, *rows: tuple[str, str, str]) -> list[Danger]:
+    return [Danger(name, area, says, source) for name, says, source in rows]
+
+
+_ALL = [
+    *_closed(
+        "the network",
+        ("late-copy", "A request or record arrives after what it belongs to is over.",
+         "TCP connections that die with a request in flight; NetworkClient resends on another (KAFKA-17754, KAFKA-14402)"),
+        ("duplicate", "A request or record arrives twice.", "Sender.java: a batch is sent again after a disconnect or time-out"),
+        ("loss", "A request, record or marker never arrives.", "NetworkClient.java: disconnects; expired batches"),
+        ("lost-answer", "The work is done and its answer lost, so that the sender asks again.",
+         "Sender.java, TransactionManager.java: retries of retriable errors and disconnects"),
+        ("reordering", "What went to several partitions or brokers arrives in another order.", "one connection for each broker"),
+    ),
+    *_closed(
+        "clients",
+        ("client-crash", "A producer, consumer or worker ends at any moment, with its memory.", "processes"),
+        ("zombie", "A client pauses, is taken for dead and goes on.", "garbage collection, SIGSTOP, virtual machines; KIP-98"),
+        ("mixed-clients", "Clients of different versions share an id, a group or a cluster.", "KIP-890, KIP-447: rolling upgrades of clients"),
+        ("several-ids", "Several transactional or producer ids share partitions and coordinators.", "ProducerStateManager.java: one entry for each id"),
+        ("several-groups", "Several consumer groups share what is modelled.", "OffsetMetadataManager.java"),
+        ("several-records", "A transaction has several records or batches in one partition.", "ProducerAppendInfo.java; KAFKA-14402"),
+        ("several-partitions", "A transaction spans several partitions.", "TransactionMetadata.topicPartitions"),
+        ("slow-reader", "A reader takes pieces, lags, and goes on from anywhere.", "Fetcher; UnifiedLog.read: at most max bytes a piece"),
+    ),
+    *_closed(
+        "coordinators and controllers",
+        ("coordinator-fail-over", "Another node takes over, and knows only what the log says.",
+         "TransactionStateManager.loadTransactionsForTxnTopicPartition; QuorumController.claim"),
+        ("overlapping-coordinators", "A deposed coordinator has not heard of its successor, and still answers.",
+         "TransactionStateManager.getAndMaybeAddTransactionState: a cache read, without a look at leadership"),
+        ("uncovered-log", "What was written to the log is acted on before it is replicated, and may be lost.",
+         "TransactionStateManager.loadTransactionMetadata reads past the high watermark"),
+        ("failed-append", "An append to the coordinator's log fails or times out, and may be there all the same.",
+         "TransactionStateManager.appendTransactionToLog"),
+        ("id-expiry", "A transactional id that is idle is forgotten.", "transactional.id.expiration.ms: 7 days"),
+        ("time-out", "A transaction, session or request runs out of time while its owner is alive.", "transaction.timeout.ms"),
+        ("end-of-epochs", "The epochs of a producer id run out, and it is rotated.", "TransactionMetadata: epoch 32766; KAFKA-19367, KAFKA-20090"),
+        ("transaction-version", "transaction.version is changed while transactions are open.", "TransactionVersion feature, KIP-890"),
+        ("clock-step", "A clock jumps, forwards or back.", "wall clocks in expiry and time-outs: Time.milliseconds"),
+    ),
+    *_closed(
+        "partitions and logs",
+        ("unreplicated-tail", "A leader change loses a tail that had no copy.", "unclean election, or acks below all; Partition.makeLeader"),
+        ("leader-restart", "A leader restarts from a snapshot, which keeps one batch for each producer.",
+         "ProducerStateManager.writeSnapshot; KAFKA-14034"),
+        ("partition-away", "A partition has no live leader when its marker is due.", "KAFKA-20734: KRaftMetadataCache.getPartitionLeaderEndpoint"),
+        ("producer-expiry", "A leader forgets the state of a producer that was idle.", "producer.id.expiration.ms: 1 day; each replica alone"),
+        ("sequence-wrap", "Sequence numbers of an epoch wrap at the largest integer.", "DefaultRecordBatch.incrementSequence"),
+        ("cleaning", "The log cleaner removes aborted records, then markers and tombstones.",
+         "CleanedTransactionMetadata, LogCleaner; delete.retention.ms; KAFKA-14055, KAFKA-13727"),
+        ("truncation", "A log is cut at its end by a new leader, or at its beginning by retention or DeleteRecords.",
+         "UnifiedLog.truncateTo, maybeIncrementLogStartOffset"),
+    ),
+    *_closed(
+        "Connect",
+        ("rebalance", "A rebalance goes on while tasks start, stop and are fenced.", "DistributedHerder, eager and incremental cooperative"),
+        ("leader-in-a-call", "The Connect leader changes in the middle of one call.", "DistributedHerder.writeToConfigTopicAsLeader"),
+        ("worker-without-support", "A worker of the cluster does not have exactly-once support, or not on.", "exactly.once.source.support"),
+        ("empty-set", "A connector is given no tasks.", "ConnectorTaskConfigs of size 0"),
+        ("one-task", "A connector has one task before and after, so that the shortcut skips fencing.", "DistributedHerder.fenceZombieSourceTasks: 618.5"),
+        ("several-tasks", "A connector has several tasks, so that rounds fence.", "Worker.fenceZombies: ids 0 to n - 1"),
+        ("several-connectors", "Several connectors share the leader, its thread and its producer.", "DistributedHerder: one tick thread"),
+        ("deletion", "A connector is deleted.", "DistributedHerder.deleteConnectorConfig"),
+        ("re-creation", "A connector of the same name is created again.", "KAFKA-14147"),
+        ("id-collision", "Two connectors, or two clusters, come to the same transactional id.", "Worker.taskTransactionalId: group-connector-number"),
+    ),
+]  # fmt: skip
+
+DANGERS: dict[str, Danger] = {danger.name: danger for danger in _ALL}
