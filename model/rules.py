@@ -3,10 +3,20 @@
 Kinds: *promise* (what it is all for), *mechanism* (something done: can be dropped, swapped, shifted), *claim* (to be
 proved or refuted), *interface* (a format, a code, a default: held by tests of the reference implementation), *boundary*
 (the guarantee ends here), *rejected* (an alternative: shown to fail).  The source is named by proposal; ``730.7`` is
-the seventh rule of KIP-730.
+the seventh rule of KIP-730.  A rule stands here whether or not there is a verdict on it yet: `fencepost list --rules`
+counts those that have one, and names the others.
 """
 
 from dataclasses import dataclass
+
+AREAS = {
+    "730": "KIP-730, producer id blocks",
+    "txn": "transactions and producer state",
+    "618": "KIP-618, exactly-once source connectors",
+    "447": "KIP-447, group-aware producers",
+    "src": "SourceTask.commit with offsets",
+}
+"""The sources, by the part of a number before the point."""
 
 
 @dataclass(frozen=True)
@@ -14,6 +24,10 @@ class Rule:
     number: str
     kind: str
     says: str
+
+    @property
+    def area(self) -> str:
+        return self.number.partition(".")[0]
 
 
 def _ledger(text: str) -> dict[str, Rule]:
@@ -85,6 +99,7 @@ txn.24 mechanism  A marker carries the transaction version that it belongs to, a
 txn.25 mechanism  What a coordinator must know after a fail-over (previous id and epoch, a fence that failed, partitions, time-out) is in its log.
 txn.26 boundary   A partition that can't take its marker, or whose producer state expired, was snapshotted away or cleaned, ends some of the promises.
 618.P1 promise    Once a task of one generation polls, no producer of an earlier generation can commit.
+618.P2 promise    Each source offset appears exactly once in what read_committed readers get, in step with the offsets a restart would resume from.
 618.P3 promise    Every producer that may be alive is covered by the latest count record, or belongs to the newest set.
 618.P4 promise    After the last reconfiguration and fault, every task of the newest set polls in the end, given that failed tasks are restarted.
 618.1  mechanism  A task count record in the config topic says how many task producers of a connector may be alive.
@@ -113,16 +128,65 @@ txn.26 boundary   A partition that can't take its marker, or whose producer stat
 618.24 mechanism  A worker that becomes leader opens a transactional producer, and only the latest leader can write.
 618.25 mechanism  Every record that the leader writes is a transaction of its own; shipped, every call is one.
 618.26 claim      Only the latest leader writes, so that a stalled former one cannot put a count after a newer set.
+618.27 mechanism  A task's records and their source offsets are committed in one transaction, or neither is.
+618.28 claim      A batch that a transformation drops whole commits nothing, SourceTask.commit is called all the same, and nothing is lost or doubled by that.
+618.29 interface  A separate offsets topic is used if offsets.storage.topic is set, or if the connector's producer writes to another cluster.
+618.30 mechanism  An empty separate offsets topic is filled from the global one in a transaction, or marked by a sentinel record where there is nothing to copy (M; never shipped).
+618.31 mechanism  Nothing is copied: a task sees both offsets topics merged, the separate one winning for each source partition (B).
+618.32 mechanism  Offsets are read to the end: up to the end offset that read_uncommitted shows, by a consumer in read_committed.
 618.33 boundary   One worker without support breaks the guarantee of the whole cluster.
 618.34 boundary   Whoever writes to the config topic and is not the valid leader breaks the guarantee.
 618.35 claim      No rolling upgrade (M); two of them, and the guarantee starts when the last worker has finished the second (B).
+618.36 boundary   A hard downgrade and then an upgrade, with a stale separate offsets topic, doubles records unless that topic is deleted first.
+618.37 interface  The permissions that each principal needs (worker producer, connector producer, consumer and admin), by operation and resource.
 618.38 rejected   A deletion that writes a tombstone for the count: after fencing it is safe and saves nothing, without fencing it is unsafe.
+618.39 rejected   All offsets are copied to the separate topic, where the proposal merges both topics on reading.
 618.40 claim      A worker that stalls before it opens its producer, and wakes when another runs its task, does no harm to safety (A, B).
 618.41 claim      Eager and cooperative rebalances both work.
 618.42 mechanism  The count record is written even if nothing needs fencing, with the size of the newest committed set.
 618.43 mechanism  After fencing the leader reads to the end, writes nothing if a newer set exists, and can't regain the right to write in between.
 618.44 mechanism  A task waits, and starts as soon as its worker has read a count after its set, without a rebalance (M).
+618.45 mechanism  Only the Connector's owner creates and fills the separate offsets topic; tasks wait for offsets or the sentinel (M).
 618.46 interface  The feature is off by default, and must be on at every worker; shipped, it is disabled, preparing or enabled.
 618.47 interface  Fencing acts as the connector's admin principal, writes to the config topic as the worker's producer principal.
+618.48 interface  Of a separate offsets topic only the name is configured; partitions and replication factor are the worker's.
 618.49 boundary   Ids of the form group-connector-number are not injective: connectors whose ids collide fence one another.
+447.P1 promise    No input is processed twice, or lost, in committed output, while clients are upgraded too.
+447.P2 promise    At any time one producer at most makes progress for an input partition.
+447.P3 promise    Once faults stop, InitProducerId and OffsetFetch are answered in bounded time.
+447.1  interface  initTransactions(groupAssignment) may be called again on one producer, after each assignment.
+447.2  mechanism  It returns only when every transaction that holds committed offsets of the assigned partitions is complete.
+447.3  mechanism  The transaction coordinator is found by group id, so that one coordinator sees the assignments of all members.
+447.4  interface  InitProducerId carries a transactional id, or a group id with generation and assigned partitions.
+447.5  mechanism  For a group, open transactions on the assigned partitions are aborted and their producers fenced before the answer.
+447.6  mechanism  The transaction log keys by group id and transactional id, and keeps generation and assigned partitions.
+447.7  interface  TxnOffsetCommit carries the generation.
+447.8  mechanism  The group coordinator knows producer id and generation for each partition, and refuses another producer of no later generation (85).
+447.9  mechanism  While transactional offset commits are pending, OffsetFetch is refused (86; for old clients COORDINATOR_LOAD_IN_PROGRESS), and asked again.
+447.10 claim      The wait is bounded by the transaction time-out of one minute.
+447.11 interface  consumer.group.aware.transaction is on by default: one producer a thread; brokers are upgraded first.
+447.12 claim      Clients of both kinds are safe in one group during an upgrade, given 447.8 and 447.9.
+447.15 rejected   The transaction coordinator remembers assignments too: a second copy, which may part from the group's.
+447.16 mechanism  Shipped instead: TxnOffsetCommit is checked by member id, generation and instance id; OffsetFetch has require_stable; ids are kept.
+447.17 mechanism  initTransactions completes before the new owner's start offsets are fetched.
+447.18 mechanism  The offsets of what was consumed are sent inside the transaction.
+447.19 mechanism  What the text leaves open: InitProducerId with an older generation, and with an equal one by another producer id.
+447.20 rejected   Clients probe the broker's version to choose.
+447.21 mechanism  New group protocol: a commit needs the group's member epoch; since KIP-1251 an older one, if every partition was assigned by then.
+447.22 interface  TxnOffsetCommit 6 names topics by id, and answers STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND (KIP-1319).
+src.P1 promise    The offset that a source task is told is durable, never ahead of what a restart resumes from, and never goes back.
+src.P2 promise    A restart skips no source record.
+src.P3 promise    Nothing stays tracked for ever.
+src.1  interface  commitRecord is called once for each record that reached Kafka, in no promised order across topics.
+src.2  mechanism  Submitted records queue by source partition in the order of the poll; acknowledgements come in any order.
+src.3  mechanism  What may be committed of a queue is its longest acknowledged prefix.
+src.4  mechanism  The committer writes those offsets to the offsets topic, and calls commit only when that succeeded.
+src.5  mechanism  commit(latestCommittedOffsets) has the latest committed offset of each source partition; all that were polled before are committed too.
+src.6  interface  The default calls commit(), which is not deprecated: existing tasks behave as before.
+src.7  interface  An exception from it is logged and ignored.
+src.8  claim      A watermark that is sent upstream from it is safe.
+src.9  interface  It speaks of this task's own offsets only.
+src.10 mechanism  A flush that failed merges its offsets back, and newer ones win.
+src.11 mechanism  A failure that is tolerated acknowledges; a record that is dropped for a retry does not.
+src.12 mechanism  The last commit waits for records in flight until a time-out, which is no success.
 """)
