@@ -6,6 +6,7 @@ Where Kafka cannot be had they skip with the reason, and fail under FENCEPOST_RE
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import os
 from collections.abc import Callable
@@ -20,15 +21,13 @@ from kafka_jars import POM
 @pytest.fixture(scope="session")
 def jars(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with Kafka's jars, fetched once a machine: it outlives the session, beside pytest's own folders."""
-    reason = reason_to_skip()
-    if reason is None:
-        try:
-            return _fetch(_cache(tmp_path_factory.getbasetemp()), tmp_path_factory.mktemp("archive"))
-        except ClusterError as error:
-            reason = str(error)
-    if os.environ.get("FENCEPOST_REQUIRE_KAFKA") == "1":
-        pytest.fail(f"FENCEPOST_REQUIRE_KAFKA=1, but {reason}")
-    pytest.skip(reason)
+    return _jars("", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def jars_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Such a folder for each release, fetched when it is first asked for; "" is the newest."""
+    return functools.cache(lambda release: _jars(release, tmp_path_factory))
 
 
 class Running:
@@ -93,15 +92,27 @@ def three_nodes(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCl
     return RUNNING.get("three", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("three-nodes")))
 
 
-def _cache(base: Path) -> Path:
-    """One folder for each state of the pom, next to the numbered folders of pytest's sessions."""
+def _jars(release: str, factory: pytest.TempPathFactory) -> Path:
+    reason = reason_to_skip()
+    if reason is None:
+        try:
+            return _fetch(_cache(factory.getbasetemp(), release), factory.mktemp("archive"), release)
+        except ClusterError as error:
+            reason = str(error)
+    if os.environ.get("FENCEPOST_REQUIRE_KAFKA") == "1":
+        pytest.fail(f"FENCEPOST_REQUIRE_KAFKA=1, but {reason}")
+    pytest.skip(reason)
+
+
+def _cache(base: Path, release: str) -> Path:
+    """One folder for each release and state of the pom, next to the numbered folders of pytest's sessions."""
     root = next((each for each in (base, *base.parents) if each.name.startswith("pytest-of-")), base)
-    return root / f"fencepost-kafka-{kafka_version()}-{hashlib.sha256(POM.read_bytes()).hexdigest()[:8]}"
+    return root / f"fencepost-kafka-{kafka_version(release)}-{hashlib.sha256(POM.read_bytes()).hexdigest()[:8]}"
 
 
-def _fetch(folder: Path, scratch: Path) -> Path:
+def _fetch(folder: Path, scratch: Path, release: str) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(folder.name + ".archiving").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two workers: one fetches and archives, the other waits for it
-        archive_classes(fetch_kafka(folder), scratch)
+        archive_classes(fetch_kafka(folder, release=release), scratch)
     return folder

@@ -22,11 +22,13 @@ Steps = Iterator[tuple[Any, Any]]  # (what was answered, what is expected), in t
 
 
 class Setting(NamedTuple):
-    """A one-node cluster to ask: its transaction.version, its settings, and the client that programs speak as."""
+    """A one-node cluster to ask: its transaction.version, its settings, and the client that programs speak as;
+    `release`: of Kafka, where it is not the newest."""
 
     level: int
     style: str
     settings: dict[str, object]
+    release: str = ""
 
 
 SETTINGS = {
@@ -50,6 +52,7 @@ SETTINGS = {
     ),
     "v1, verified": Setting(1, "v1", {}),
     "v1": Setting(0, "v1", {"transaction.partition.verification.enable": False}),
+    "4.0, v2": Setting(2, "v2", {}, release="4.0"),
 }
 
 
@@ -122,7 +125,7 @@ def corner(
 
 def bench(on: str, jars: Path, folder: Path) -> Bench:
     """The cluster for corners that are asked `on` it."""
-    level, style, settings = SETTINGS[on]
+    level, style, settings, _ = SETTINGS[on]
     cluster = KafkaCluster(jars, folder, size=1, features={"transaction.version": level}, settings=settings)
     return Bench(cluster, Gate(cluster.internal_address(1)), style)
 

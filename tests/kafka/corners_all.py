@@ -7,6 +7,7 @@ import corners_init
 import corners_last_epochs
 import corners_offsets
 import corners_partition
+import corners_releases
 import corners_restarts
 import corners_verification
 import corners_versions
@@ -16,5 +17,5 @@ __all__ = ["CORNERS", "FILES"]
 
 FILES = (
     corners_init, corners_last_epochs, corners_ending, corners_partition, corners_verification, corners_offsets,
-    corners_restarts, corners_versions,
+    corners_restarts, corners_versions, corners_releases,
 )  # fmt: skip

@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 from cluster import kafka_version
-from corner import CORNERS, CORRECTED, Corner
+from corner import CORNERS, CORRECTED, SETTINGS, Corner
 from corners_all import FILES
 
 FIRST, LAST = "<!-- corners -->", "<!-- end of corners -->"
@@ -19,9 +19,11 @@ FIRST, LAST = "<!-- corners -->", "<!-- end of corners -->"
 def corners_text() -> str:
     """The list, by file; each corner with what was said, answered, and follows."""
     corrected = sum(each.verdict == CORRECTED for each in CORNERS.values())
+    older = [each for each in CORNERS.values() if SETTINGS[each.on].release]
+    versions = ", ".join(sorted({kafka_version(SETTINGS[each.on].release) for each in older}))
     parts = [
-        f"{len(CORNERS)} corners asked of Apache Kafka {kafka_version()}: {len(CORNERS) - corrected} confirmed, "
-        f"{corrected} corrected."
+        f"{len(CORNERS)} corners, {len(CORNERS) - len(older)} asked of Apache Kafka {kafka_version()} and {len(older)} "
+        f"of {versions}: {len(CORNERS) - corrected} confirmed, {corrected} corrected."
     ]
     for file in FILES:
         parts.append(f"### {_heading(file.__doc__ or '')}")

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 POM = Path(__file__).with_name("pom.xml")
+RELEASES = {"4.0": "4.0.0"}  # older ones that some findings are about; the newest is the pom's
 ARCHIVE = "kafka.jsa"  # beside the jars: the classes that a node loads, in the form that a JVM maps into memory
 
 LOGGING = """\
@@ -32,12 +33,12 @@ def reason_to_skip() -> str | None:
     return f"{' and '.join(missing)} not found on PATH: Apache Kafka cannot be fetched and run" if missing else None
 
 
-def kafka_version() -> str:
-    """The version of Kafka that the pom names."""
-    return POM.read_text().partition("<kafka.version>")[2].partition("<")[0]
+def kafka_version(release: str = "") -> str:
+    """The version of a release of `RELEASES`; by default the one that the pom names."""
+    return RELEASES[release] if release else POM.read_text().partition("<kafka.version>")[2].partition("<")[0]
 
 
-def fetch_kafka(folder: Path, timeout_s: float = 300) -> Path:
+def fetch_kafka(folder: Path, timeout_s: float = 300, release: str = "") -> Path:
     """Copy Kafka's jars into `folder` unless they are there; from the local Maven cache if it has them all.
 
     Of several processes that ask for the same folder one copies, and the others wait for it.
@@ -46,7 +47,7 @@ def fetch_kafka(folder: Path, timeout_s: float = 300) -> Path:
     with folder.with_name(folder.name + ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "complete").exists():
-            _copy(folder, timeout_s)
+            _copy(folder, timeout_s, kafka_version(release))
             (folder / "complete").touch()
     return folder
 
@@ -63,8 +64,8 @@ def java(
     return ["java", *tuning, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}{os.sep}*", main, *arguments]
 
 
-def _copy(folder: Path, timeout_s: float) -> None:
-    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+def _copy(folder: Path, timeout_s: float, version: str) -> None:
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}", f"-Dkafka.version={version}"]
     copy = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(POM), *goal]
     for command in ([*copy, "-o"], copy):
         try:

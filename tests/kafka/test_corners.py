@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from corner import Bench, Corner, bench, hold
+from corner import SETTINGS, Bench, Corner, bench, hold
 from corners_all import CORNERS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
@@ -16,7 +16,7 @@ IN_ORDER = sorted(CORNERS.values(), key=lambda each: each.on)  # one cluster aft
 
 
 @pytest.fixture(scope="module")
-def at(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Bench]]:
+def at(jars_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Bench]]:
     """The cluster of a name; the one before is stopped, so that no two run at once."""
     running: dict[str, Bench] = {}
     with ExitStack() as stack:
@@ -25,7 +25,9 @@ def at(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
             if on not in running:
                 stack.close()
                 running.clear()
-                running[on] = stack.enter_context(bench(on, jars, tmp_path_factory.mktemp("corners")))
+                running[on] = stack.enter_context(
+                    bench(on, jars_of(SETTINGS[on].release), tmp_path_factory.mktemp("corners"))
+                )
             return running[on]
 
         yield give

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from asking import ABORT, COMMIT, PARTITIONS
@@ -83,34 +85,64 @@ def test_nothing_is_lost_or_doubled_when_coordinators_die(three_nodes: KafkaClus
     assert epoch == TRANSACTIONS
 
 
-def test_a_partition_without_leader_loses_its_marker(three_nodes: KafkaCluster) -> None:
+@pytest.mark.parametrize("first", [COMMIT, ABORT], ids=["commit", "abort"])
+def test_a_partition_without_leader_loses_its_marker(three_nodes: KafkaCluster, first: bool) -> None:
     """A defect of Kafka 4.3.1 (KAFKA-20734), against txn.10: what has no leader is taken for deleted, and completed.
 
-    The record of a commit that was acknowledged is not read when its partition comes back: it lies in an open
-    transaction, which the producer's next one joins, and whose abort aborts it. When this fails Kafka is mended, and
-    `KAFKA.md` has to say so.
+    When its partition comes back the record lies in an open transaction, which the producer's next one joins, and
+    whose end decides both: a commit that was acknowledged is aborted (txn.P4), and what its owner aborted is read as
+    committed (txn.P3). When this fails Kafka is mended, and `KAFKA.md` has to say so.
     """
-    seeker = RoutedAsker(three_nodes, "no-leader")
-    seeker.patiently(seeker.coordinator)
-    lonely = next(number for number in three_nodes.nodes if number != seeker.coordinator())
-    ask = RoutedAsker(three_nodes, "no-leader", replicas=(lonely,))
-    ask.prepare()
+    ask, lonely = _lonely(three_nodes, f"no-leader-{first}")
     assert ask.patiently(ask.init) == ("A", 0)
     assert ask.patiently(ask.produce, "A", 0, 0) == 0
     three_nodes.kill(lonely)
     three_nodes.wait_until_ready()
     ask.until(lambda: ask.patiently(ask.leader, 0) == -1)
-    assert ask.patiently(ask.end, "A", 0, COMMIT) == ("A", 1)
-    assert ask.patiently(ask.settled) == ("CompleteCommit", 1)  # and no marker can have been written
+    assert ask.patiently(ask.end, "A", 0, first) == ("A", 1)
+    assert ask.patiently(ask.settled) == (_complete(first), 1)  # and no marker can have been written
     three_nodes.start(lonely)
     three_nodes.wait_until_ready()
     assert ask.patiently(ask.log, 0, committed=True) == ([], 0, [])
     assert ask.patiently(ask.producers, 0) == [("A", 0, 0, 0)]
     assert ask.patiently(ask.produce, "A", 1, 0) == 1
-    assert ask.patiently(ask.end, "A", 1, ABORT) == ("A", 2)
+    assert ask.patiently(ask.end, "A", 1, not first) == ("A", 2)
     ask.until(lambda: ask.log(0, committed=True)[1] == 3)
-    assert ask.log(0, committed=True) == (["A/0/0", "A/1/0", "ABORT"], 3, [("A", 0)])
-    assert ask.read(0) == []
+    marker = "ABORT" if first == COMMIT else "COMMIT"
+    assert ask.log(0)[0] == ["A/0/0", "A/1/0", marker]
+    assert ask.read(0) == ([] if first == COMMIT else ["A/0/0", "A/1/0"])
+
+
+@pytest.mark.nightly
+def test_in_4_0_the_marker_waits_for_the_partition(jars_of: Callable[[str], Path], tmp_path: Path) -> None:
+    """txn.10 as Kafka 4.0 keeps it: a partition without a leader is parked, and gets its marker when it is back."""
+    with KafkaCluster(jars_of("4.0"), tmp_path) as cluster:
+        ask, lonely = _lonely(cluster, "parked")
+        assert ask.patiently(ask.init) == ("A", 0)
+        assert ask.patiently(ask.produce, "A", 0, 0) == 0
+        cluster.kill(lonely)
+        cluster.wait_until_ready()
+        ask.until(lambda: ask.patiently(ask.leader, 0) == -1)
+        assert ask.patiently(ask.end, "A", 0, COMMIT) == ("A", 1)
+        assert ask.patiently(ask.described)[0] == "PrepareCommit"
+        cluster.start(lonely)
+        cluster.wait_until_ready()
+        assert ask.patiently(ask.settled) == ("CompleteCommit", 1)
+        assert ask.patiently(ask.read, 0) == ["A/0/0"]
+
+
+def _lonely(cluster: KafkaCluster, name: str) -> tuple[RoutedAsker, int]:
+    """A topic whose one replica is on another node than the transaction's coordinator, and that node."""
+    seeker = RoutedAsker(cluster, name)
+    seeker.patiently(seeker.coordinator)
+    lonely = next(number for number in cluster.nodes if number != seeker.coordinator())
+    ask = RoutedAsker(cluster, name, replicas=(lonely,))
+    ask.prepare()
+    return ask, lonely
+
+
+def _complete(committed: bool) -> str:
+    return "CompleteCommit" if committed else "CompleteAbort"
 
 
 def _kill_during(ask: RoutedAsker, victim: int, producer: str, epoch: int, committed: bool) -> None:
