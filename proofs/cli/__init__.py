@@ -22,6 +22,7 @@ COMMANDS = {
     "generate": "fencepost.proofs.cli.histories:generate",
     "replay": "fencepost.proofs.cli.histories:replay",
     "record": "fencepost.proofs.cli.recording:record",
+    "findings": "fencepost.proofs.cli.findings:findings",
 }
 
 

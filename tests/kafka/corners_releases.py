@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode as E
 
 @corner(
     "fence-v2-in-4.0", on="4.0, v2", rules="txn.3 txn.9 txn.18",
-    says="Before KAFKA-19367 a fence takes one epoch and the abort that follows it another, and the fenced one gets 90.",
+    says="Before KAFKA-19367 a fence takes one epoch and the abort that follows another, and the fenced one gets 90.",
     answered="All of it: the fencing producer is given e + 3.",
 )  # fmt: skip
 def fence(ask: Asker, _: Bench) -> Steps:
@@ -46,8 +46,8 @@ def late_marker(ask: Asker, _: Bench) -> Steps:
 
 @corner(
     "last-end-in-4.0", on="4.0, v2", rules="txn.4 txn.25",
-    says="""Before KAFKA-20310 the log does not keep the next producer id: a rotation over a fail-over in Prepare ends at
-        the old id and the epoch that is no owner's.""",
+    says="""Before KAFKA-20310 the log does not keep the next producer id: a rotation over a fail-over in Prepare ends
+        at the old id and the epoch that is no owner's.""",
     answered="It does: the answer before the fail-over was (B, 0), and the coordinator goes on with (A, 32767).",
 )  # fmt: skip
 def rotation_over_a_fail_over(ask: Asker, at: Bench) -> Steps:

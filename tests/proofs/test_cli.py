@@ -19,6 +19,7 @@ COMMANDS = (
     "generate",
     "replay",
     "record",
+    "findings",
 )
 
 
