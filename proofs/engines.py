@@ -196,7 +196,7 @@ def contradictions(results: list[Result]) -> list[str]:
                 bad.property,
                 bad.kind,
             )
-            if same and good.kind in ("always", "step", "eventually") and _covers(good, bad):
+            if same and good.kind in ("always", "step", "eventually") and covers(good, bad):
                 found.append(
                     f"{good.protocol}/{good.variant} {good.property}: "
                     f"{good.engine} says it holds, {bad.engine} that it does not"
@@ -204,7 +204,7 @@ def contradictions(results: list[Result]) -> list[str]:
     return found
 
 
-def _covers(wide: Result, narrow: Result) -> bool:
+def covers(wide: Result, narrow: Result) -> bool:
     """Would this violation have been seen within the bounds of that search?"""
     if wide.bound is None:
         return True

@@ -4,12 +4,12 @@ Mechanisms and rejected alternatives are judged by `necessity`, promises and cla
 by tests of the reference implementation, which cite them.  Nothing here is a verdict of its own.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fencepost.model.rules import RULES, Rule
 from fencepost.proofs.explore import explore
+from fencepost.proofs.held import tests_of
 from fencepost.proofs.induction import prove
 from fencepost.proofs.necessity import Necessity
 from fencepost.proofs.progress import check_progress
@@ -104,10 +104,8 @@ def _progress(variant: Variant, name: str) -> str:
 
 
 def _tested(number: str, tests: Path | None) -> str:
-    """The tests of the implementation, and of real brokers, that cite the rule."""
+    """The files of the tests that are marked with the rule, and so fail when it is broken."""
     if tests is None:
         return "held by tests of the reference implementation"
-    cited = re.compile(rf"\b{re.escape(number)}\b")
-    files = sorted(p for folder in ("reference_impl", "kafka") for p in (tests / folder).glob("test_*.py"))
-    citing = [p.name for p in files if cited.search(p.read_text(encoding="utf-8"))]
-    return f"held by {', '.join(citing)}" if citing else "not tested"
+    files = dict.fromkeys(name.split("::")[0].rsplit("/")[-1] for name in tests_of(number, tests))
+    return f"held by {', '.join(files)}" if files else "not tested"

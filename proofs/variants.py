@@ -4,7 +4,7 @@ its own."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from fencepost.proofs.engines import run_bounded, run_features, run_induction, run_progress
+from fencepost.proofs.engines import covers, run_bounded, run_features, run_induction, run_progress
 from fencepost.proofs.jobs import Jobs
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
@@ -64,9 +64,15 @@ def judge_other(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Jud
     heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
     results, _ = run_features(entry, variant, profile)
     bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth_of_other(results, variant, profile))
-    # A bounded check that ends before the predicted violation has nothing to say about it.
-    telling = [r for r in bounded if r.as_expected or r.verdict == "violated"]
+    telling = [r for r in bounded if not _ends_before(r, results)]
     return Judged([(heading, result) for result in (*results, *telling, *run_progress(entry, variant))])
+
+
+def _ends_before(bounded: Result, explored: Sequence[Result]) -> bool:
+    """Does a bounded check end before the violation that the search found?  Then it has nothing to say about it.  One
+    that goes as deep, within the same bounds, and finds nothing contradicts the search, and that has to be seen."""
+    found = [r for r in explored if r.property == bounded.property and r.verdict == "violated"]
+    return bounded.verdict == "holds" and bool(found) and not covers(bounded, found[0])
 
 
 def _of_core(found: Result) -> Iterator[str]:

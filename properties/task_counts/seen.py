@@ -86,8 +86,8 @@ class Seen:
         self.newest: dict[Key, int] = {}  # epoch of a transactional id
         self.down: set[int] = set()
         self.outside = ""  # what nobody promises anything about has happened
-        support = config.get("support")
-        self.told(support if isinstance(support, Iterable) else ())
+        support = config.get("support", "enabled")
+        self.told([support] if isinstance(support, str) else support)
 
     def told(self, support: Iterable[Any]) -> None:
         """Some workers have this support."""

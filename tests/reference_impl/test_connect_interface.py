@@ -40,6 +40,7 @@ def test_the_task_count_record(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])
+@pytest.mark.rule("618.10")
 def test_rounds_are_asked_for_over_the_internal_endpoint(mode: str) -> None:
     """618.10: a follower asks the leader, signed with the session key from the config topic; its answer is 200."""
     script = cluster(mode, workers=2)
@@ -55,6 +56,7 @@ def test_rounds_are_asked_for_over_the_internal_endpoint(mode: str) -> None:
 @pytest.mark.parametrize(
     ("key", "status"), [("missing", 400), ("other", 403)], ids=["no session key", "another session key"]
 )
+@pytest.mark.rule("618.10")
 def test_requests_that_are_not_signed_as_they_must_be_are_refused(key: str, status: int) -> None:
     """618.10: an unsigned request is answered 400, one signed under another key 403; the task that asked is FAILED."""
     script = cluster("B", workers=2)
@@ -70,6 +72,7 @@ def test_requests_that_are_not_signed_as_they_must_be_are_refused(key: str, stat
 
 
 @pytest.mark.parametrize("mode", ["M", "B", "shipped"])
+@pytest.mark.rule("618.10")
 def test_the_endpoint_is_served_whatever_the_flag_says(mode: str) -> None:
     """618.10: a leader with the feature off serves rounds for workers that have it on."""
     script = cluster(mode, workers=2, support=["disabled", "enabled"])
@@ -102,6 +105,7 @@ def test_a_version_without_the_endpoint_answers_404() -> None:
     assert state == "FAILED" and trace.startswith("ConnectRestException: 404")
 
 
+@pytest.mark.rule("618.10")
 def test_a_request_to_a_worker_that_does_not_lead_is_forwarded() -> None:
     """618.10: whoever gets a request without leading hands it on to the leader, whose answer is the asker's."""
     script = cluster("shipped", workers=3)
@@ -125,6 +129,7 @@ def test_a_request_to_a_worker_that_does_not_lead_is_forwarded() -> None:
 
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])
+@pytest.mark.rule("618.11")
 def test_a_failed_round_is_the_trace_of_the_task(mode: str) -> None:
     """618.11: the leader answers 500; the asking task is FAILED, and its trace is the answer's."""
     script = cluster(mode, workers=2)
@@ -139,6 +144,7 @@ def test_a_failed_round_is_the_trace_of_the_task(mode: str) -> None:
     assert traces == {("FAILED", next(iter(traces))[1])} and "500" in next(iter(traces))[1]
 
 
+@pytest.mark.rule("618.11")
 def test_a_failed_round_is_the_trace_of_the_connector() -> None:
     """618.11 (M): the Connector is FAILED, with the answer as its trace; its tasks just do not start."""
     script = cluster("M", workers=1)
@@ -151,6 +157,7 @@ def test_a_failed_round_is_the_trace_of_the_connector() -> None:
     assert not script.kinds("task_failed")
 
 
+@pytest.mark.rule("618.13")
 def test_fencing_gives_a_result_for_each_id() -> None:
     """618.13: every id has a result of its own, with producer id and epoch, whatever becomes of the others."""
     script = cluster("shipped", workers=1)
@@ -165,6 +172,7 @@ def test_fencing_gives_a_result_for_each_id() -> None:
 
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])
+@pytest.mark.rule("618.17")
 def test_a_separate_offsets_topic_is_created(mode: str) -> None:
     """618.17: by the first task that starts; that it exists fails nobody after that, nor that it may not be created."""
     script = cluster(mode, workers=1, offsets_topic="mine")
@@ -180,6 +188,7 @@ def test_a_separate_offsets_topic_is_created(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])
+@pytest.mark.rule("618.17")
 def test_an_offsets_topic_that_cannot_be_created_fails_the_task(mode: str) -> None:
     """618.17: any other error does, in B before the task's producer is opened, as shipped when the store starts."""
     script = cluster(mode, workers=1, offsets_topic="mine")
@@ -191,6 +200,7 @@ def test_an_offsets_topic_that_cannot_be_created_fails_the_task(mode: str) -> No
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.rule("618.20")
 def test_only_then_it_polls(mode: str) -> None:
     """618.20: nothing is sent before the second check has passed; records and offsets go into one transaction."""
     script = cluster(mode, workers=1)
@@ -207,6 +217,7 @@ def test_only_then_it_polls(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.rule("618.20")
 def test_an_abandoned_start_is_no_failure(mode: str) -> None:
     """618.20: abandoned in the documents, with no action needed; FAILED as shipped, and the newer set's task all the
     same comes by itself."""
@@ -224,6 +235,7 @@ def test_an_abandoned_start_is_no_failure(mode: str) -> None:
 
 
 @pytest.mark.parametrize("ms", [0, 5_000, 20_000])
+@pytest.mark.rule("618.23")
 def test_the_graceful_timeout_is_configured(ms: int) -> None:
     """618.23: a task is waited for as long as task.shutdown.graceful.timeout.ms says, and no longer."""
     script = cluster("B", workers=1, graceful_shutdown_ms=ms)
@@ -297,6 +309,7 @@ def test_values_of_the_flag() -> None:
         system.set_support(0, "on")
 
 
+@pytest.mark.rule("618.47")
 def test_config_topic_writes_are_the_workers_producer() -> None:
     """618.47: without Write on its id for the worker's producer principal nobody becomes leader in deed; what the
     connector's admin may does not matter for that."""

@@ -90,6 +90,7 @@ def test_everybody_who_asks_in_time_shares_one_round(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ASKING)
+@pytest.mark.rule("618.11")
 def test_a_failed_round_fails_everybody_who_waits_for_it(mode: str) -> None:
     """The first id that cannot be fenced fails the round: 500 to all, FAILED tasks with the answer as their trace, and
     no record (618.7, 618.11, 618.15). A user's restart asks again."""
@@ -111,6 +112,7 @@ def test_a_failed_round_fails_everybody_who_waits_for_it(mode: str) -> None:
     assert [script.system.status(0, task) for task in (0, 1)] == [("RUNNING", "")] * 2
 
 
+@pytest.mark.rule("618.11")
 def test_a_failed_round_fails_the_connector() -> None:
     """M: the Connector is FAILED, and no task starts until it is restarted, which asks for another round (618.11,
     618.21)."""
@@ -168,6 +170,7 @@ def test_rounds_of_different_connectors_run_side_by_side(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ASKING)
+@pytest.mark.rule("618.47")
 def test_fencing_is_the_connectors_admin(mode: str) -> None:
     """Without Write on a task's id for the connector's admin principal a round fails with 53, and so do the tasks; with
     the permission given back a restart goes through (618.47)."""

@@ -201,6 +201,7 @@ def test_error_answer_starts_a_back_off_of_50_ms(cluster, kinds):
     assert kinds(system.drain_events()) == ["backoff_over", "request_sent", "id_refused"]
 
 
+@pytest.mark.rule("730.5")
 def test_back_off_ends_once(cluster, only):
     """730.5: a back-off that is over is forgotten: a time-out later does not end it again."""
     system = cluster()

@@ -87,6 +87,7 @@ def test_controller_owns_block_size(cluster):
     assert system.init_producer_id(0) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
 
 
+@pytest.mark.rule("730.4")
 def test_default_block_size_is_one_thousand(cluster, only):
     """730.4: a first block of the default size is 0 to 999."""
     from fencepost.reference_impl.id_blocks import reference
@@ -186,6 +187,7 @@ def test_records_that_go_backwards_are_refused(cluster):
         system.kraft[0].replay(ProducerIdsRecord(0, 0, 10))
 
 
+@pytest.mark.rule("730.9")
 def test_records_are_an_audit_log(cluster):
     """730.9: the committed records say which broker, in which epoch, got which block."""
     system = cluster()

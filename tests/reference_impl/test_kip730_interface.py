@@ -88,6 +88,7 @@ def test_exhaustion_is_an_unknown_server_error(cluster, only):
     assert refused(system, only) == [ErrorCode.UNKNOWN_SERVER_ERROR]
 
 
+@pytest.mark.rule("730.5")
 def test_missing_permission_is_31_and_retried_as_shipped(cluster, only):
     """730.5: without CLUSTER_ACTION the answer is CLUSTER_AUTHORIZATION_FAILED; shipped brokers just retry."""
     system = cluster()
@@ -100,6 +101,7 @@ def test_missing_permission_is_31_and_retried_as_shipped(cluster, only):
     assert system.init_producer_id(0) == (0, 0)
 
 
+@pytest.mark.rule("730.5")
 def test_missing_permission_terminates_the_broker_by_the_kip(cluster, kinds):
     """730.5: by the KIP's words CLUSTER_AUTHORIZATION_FAILED is fatal: the broker stops."""
     system = cluster(authorization_error="fatal")
@@ -114,6 +116,7 @@ def test_missing_permission_terminates_the_broker_by_the_kip(cluster, kinds):
 
 
 @pytest.mark.parametrize("setting", ["retried", "fatal"])
+@pytest.mark.rule("730.5")
 def test_every_other_error_is_retried(cluster, setting):
     """730.5: a stale epoch never terminates a broker, whatever is done about 31."""
     system = cluster(authorization_error=setting)
@@ -128,6 +131,7 @@ def test_every_error_code_says_what_it_means():
     assert all(code.meaning for code in ErrorCode)
 
 
+@pytest.mark.rule("730.6")
 def test_rpc_is_throttled(cluster, only):
     """730.6: beyond its quota a broker is told to stay silent, and its channel holds requests back for so long."""
     system = cluster(quota_per_second=2, prefetch=0)
@@ -161,6 +165,7 @@ def test_quota_refills_with_time():
         ("bridge", "3.4-IV0", True), ("kraft", "2.8-IV1", True),
     ],
 )  # fmt: skip
+@pytest.mark.rule("730.21")
 def test_version_decides_whether_the_rpc_is_used(cluster, mode, version, uses_rpc):
     """730.21: in ZooKeeper mode the RPC is used from 3.0-IV0 on; in KRaft always."""
     system = cluster(mode=mode, inter_broker_protocol=version)

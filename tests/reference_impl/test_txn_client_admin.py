@@ -30,6 +30,7 @@ def answer(script, admin, error, producer_id=-1, epoch=-1):
     return message.body.data
 
 
+@pytest.mark.rule("618.13", "txn.22")
 def test_every_id_has_its_own_result(script):
     """618.13: a result per id, with the producer id and the epoch of each; ids nobody had are created (txn.22)."""
     script.start(0)
@@ -76,6 +77,7 @@ def test_errors_that_pass_are_retried(script, error):
 
 
 @pytest.mark.parametrize("error", [-1, 31, 42, 47, 50, 53, 90])
+@pytest.mark.rule("618.13")
 def test_other_errors_fail_their_id_and_the_whole(script, error):
     """618.13: `all` fails if any failed; the other ids have their own results."""
     admin = admin_of(script)

@@ -242,6 +242,7 @@ def test_permissions():
     assert bench.init(txn_id=-1)[0] == E.CLUSTER_AUTHORIZATION_FAILED
 
 
+@pytest.mark.rule("txn.22")
 def test_fencing_an_unknown_id_creates_it_idle():
     """txn.22: a request without a pair from an admin leaves an Empty id; the next instance gets a higher epoch."""
     bench = Bench()
