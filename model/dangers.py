@@ -5,6 +5,21 @@ A model says which of them it has, in one of two ways.  An action or a fault tha
 step is a condition (``@danger("several-partitions")``), which holds where the danger is present.  What a model leaves
 out it says once, with the reason, in ``outside``.  Neither is a verdict: a danger counts as *in* only where an engine
 met it (see `fencepost.proofs.scope`).
+
+To account for a model, go through the list and say of each danger one of four things:
+
+1. a step of the model is it: tag the ``@action`` or ``@fault``.  The step by itself must be the danger, in every state
+   that enables it: an answer that is delivered is not *late-copy* merely because it may be late;
+2. a shape of the state is it: a ``@danger(name)`` method with a docstring, whose condition holds only in states that
+   have it.  It says that the danger bites (a record on its way after its transaction has ended), not only that there is
+   room for it (two partitions within the bounds); a helper of the model may be used, and ghosts may be read;
+3. the model has it under a condition alone: ``excused(condition, name)`` beside the tag;
+4. it is left out: ``outside = (not_of_this(why, …), kafka_excludes(why, source, …), open_hole(why, …))``.  What Kafka
+   can do and the model can't is open, also if another model has it: the reason then names that model.
+
+``outside`` is inherited, a variant's own line replaces its base's for that danger, and a tag outweighs both.  An action
+that a variant overrides has no tag of its base: write the tag again.  `fencepost.proofs.scope.unaccounted` names what
+is still missing, and ``fencepost dangers PROTOCOL/VARIANT`` shows what each engine met.
 """
 
 from dataclasses import dataclass

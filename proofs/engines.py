@@ -13,6 +13,7 @@ from fencepost.proofs.induction import Obligation, prove
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.refinements import explain
 from fencepost.proofs.results import Result, Trace, Verdict
+from fencepost.proofs.scope import Scope, scope_of_bounded, scope_of_proof, scope_of_search
 from fencepost.proofs.solver.solving import RLIMIT
 from fencepost.proofs.words import say_trace
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of
@@ -32,6 +33,11 @@ def result(
         entry.name, variant.name, name, kind, engine, verdict, expected,
         None if bound is None else dict(bound), round(seconds, 4), facts | (evidence or {}),
     )  # fmt: skip
+
+
+def _within(scope: Scope, results: list[Result]) -> list[Result]:
+    fields = scope.fields
+    return [replace(r, **fields) for r in results]
 
 
 def _with(properties: Mapping[str, Property], *kinds: str) -> dict[str, Property]:
@@ -63,7 +69,7 @@ def run_induction(
     found.append(
         result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
     )
-    return found
+    return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found)
 
 
 def run_explore(
@@ -73,7 +79,8 @@ def run_explore(
     """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself."""
     asked = _with(variant.asked, "always", "step", "sometimes")
     made = explore(variant.spec, asked, bound, progress=told, engine=engine)
-    return [_explored(entry, variant, item, bound, made) for item in asked.values()], made
+    found = [_explored(entry, variant, item, bound, made) for item in asked.values()]
+    return _within(scope_of_search(variant.spec, [made]), found), made
 
 
 def _explored(
@@ -99,7 +106,8 @@ def run_features(
     asked = _with(variant.asked, "always", "step", "sometimes")
     bounds = features_of(variant, profile)
     explored = {feature: explore(variant.spec, asked, bound) for feature, bound in bounds.items()}
-    return [_together(entry, variant, item, bounds, explored) for item in asked.values()], explored
+    found = [_together(entry, variant, item, bounds, explored) for item in asked.values()]
+    return _within(scope_of_search(variant.spec, list(explored.values())), found), explored
 
 
 def _together(
@@ -127,8 +135,11 @@ def _together(
     return replace(found, seconds=seconds, evidence=found.evidence | more)
 
 
-def run_bounded(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int) -> list[Result]:
-    """The promises and steps to a depth, by Z3 from the initial state; nothing at depth 0."""
+def run_bounded(
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int, explored: Exploration | None = None
+) -> list[Result]:
+    """The promises and steps to a depth, by Z3 from the initial state; nothing at depth 0.  ``explored``: the same
+    bounds, searched to the end, which tells how deep the dangers lie."""
     if not depth:
         return []
     asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step", "refinement")}
@@ -140,7 +151,8 @@ def run_bounded(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]
         evidence = {} if finding.trace is None else _told(variant, finding.trace, item, bound)
         limits = dict(bound) | {"depth": finding.depth}
         spent = made.seconds / len(asked)
-        found.append(result(entry, variant, name, item.kind, "bounded", finding.verdict, spent, limits, evidence))
+        made_of_it = result(entry, variant, name, item.kind, "bounded", finding.verdict, spent, limits, evidence)
+        found += _within(scope_of_bounded(variant.spec, explored, finding.depth), [made_of_it])
     return found
 
 
@@ -148,16 +160,18 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
     """The progress properties on the whole graph within their own bounds; the worst verdict of all bounds counts."""
     asked = _with(variant.asked, "eventually")
     found: dict[str, Result] = {}
+    graphs: list[Exploration] = []
     for bound in variant.progress_bounds:
         start = time.perf_counter()
-        for name, item in check_progress(explore(variant.spec, asked, bound)).items():
+        graphs.append(explore(variant.spec, asked, bound))
+        for name, item in check_progress(graphs[-1]).items():
             told = None if item.trace is None else _told(variant, item.trace, asked[name], bound)
             evidence = {"waiting": item.waiting} if told is None else told
             spent = time.perf_counter() - start
             new = result(entry, variant, name, "eventually", "progress", item.verdict, spent, bound, evidence)
             if name not in found or found[name].verdict == "holds":
                 found[name] = new
-    return list(found.values())
+    return _within(scope_of_search(variant.spec, graphs, "progress"), list(found.values()))
 
 
 def _told(variant: Variant, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:

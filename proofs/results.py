@@ -38,7 +38,8 @@ class Trace:
 @dataclass(frozen=True)
 class Result:
     """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to
-    reports."""
+    reports.  ``scope``: the dangers that the engine met, ``out``: those that it did not, ``excused``: those that it met
+    only under a condition, with that (see `fencepost.proofs.scope`)."""
 
     protocol: str
     variant: str
@@ -50,6 +51,9 @@ class Result:
     bound: dict[str, int] | None
     seconds: float
     evidence: dict[str, Any] = field(default_factory=dict)
+    scope: tuple[str, ...] = ()
+    out: tuple[str, ...] = ()
+    excused: dict[str, str] = field(default_factory=dict)
 
     @builtins.property  # the field of that name hides it from the type checker
     def as_expected(self) -> bool:

@@ -44,7 +44,7 @@ def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judg
     heading = f"{entry.name}/{variant.name}: {variant.says}"
     proofs = run_induction(entry, variant) if variant.proof else []
     results, explored = run_features(entry, variant, profile)
-    bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth(variant, profile))
+    bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth(variant, profile), explored[""])
     found = [*proofs, *results, *bounded, *run_progress(entry, variant)]
     made = Judged([(heading, result) for result in found])
     spared = {name for name, action in variant.spec.actions.items() if action.dead}
@@ -62,8 +62,9 @@ def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judg
 def judge_other(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
     """A mistake, or a rejected alternative: no proof is asked for."""
     heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
-    results, _ = run_features(entry, variant, profile)
-    bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth_of_other(results, variant, profile))
+    results, explored = run_features(entry, variant, profile)
+    depth = _depth_of_other(results, variant, profile)
+    bounded = run_bounded(entry, variant, bounds_of(variant, profile), depth, explored[""])
     telling = [r for r in bounded if not _ends_before(r, results)]
     return Judged([(heading, result) for result in (*results, *telling, *run_progress(entry, variant))])
 

@@ -18,6 +18,7 @@ from fencepost.proofs.generate import generate
 from fencepost.proofs.jobs import Jobs
 from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict
+from fencepost.proofs.scope import shared
 from fencepost.proofs.variants import Judged, hand_in_all
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
 from fencepost.properties.history import Manifest
@@ -120,7 +121,7 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
             entry, variant, f"{claim.rule} {claim.says}", "always", proofs[0].engine if proofs else engines[0], verdict,
             sum(r.seconds for r in proofs), proofs[0].bound if proofs else None, evidence,
         )  # fmt: skip
-        yield f"{entry.name}: claims of the documents", found
+        yield f"{entry.name}: claims of the documents", replace(found, **shared(proofs))
 
 
 def _implementation(entry: ProtocolEntry, planned: Plan) -> Found:

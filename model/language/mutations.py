@@ -35,7 +35,8 @@ def _choice(node: Term, rule: str | None, name: str | None) -> Term:
 
 
 def map_terms(spec: Spec, change: Callable[[Term], Term]) -> Spec:
-    """The protocol with ``change`` applied to every node of every guard, limit, update and initial value."""
+    """The protocol with ``change`` applied to every node of every guard, limit, update, initial value and condition of
+    a danger."""
 
     def update(u: Update) -> Update:
         return replace(u, value=rewrite(u.value, change), keys=tuple(rewrite(k, change) for k in u.keys))
@@ -47,8 +48,9 @@ def map_terms(spec: Spec, change: Callable[[Term], Term]) -> Spec:
         return replace(a, guards=kept, limits=limits, updates=tuple(map(update, a.updates)))
 
     return replace(
-        spec, initial=tuple(map(update, spec.initial)), actions={n: whole(a) for n, a in spec.actions.items()}
-    )
+        spec, initial=tuple(map(update, spec.initial)), actions={n: whole(a) for n, a in spec.actions.items()},
+        presences={n: replace(p, term=rewrite(p.term, change)) for n, p in spec.presences.items()},
+    )  # fmt: skip
 
 
 def settle(spec: Spec, rule: str | None = None, name: str | None = None) -> Spec:

@@ -16,6 +16,7 @@ from fencepost.model.language.protocol import Spec
 from fencepost.proofs.explore import memory
 from fencepost.proofs.explore.kernels import Kernels
 from fencepost.proofs.explore.packing import Words, pack_fields
+from fencepost.proofs.explore.presences import Presences
 from fencepost.proofs.explore.search import Found, OutOfMemory, Search
 from fencepost.proofs.explore.traces import Traces, trace_step, trace_to
 from fencepost.proofs.ground import Bounds, evaluate, ground
@@ -45,7 +46,8 @@ class Exploration:
     holds if it was found. ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``:
     steps per action, and steps not taken since they left the bounds; ``instances``: steps per instance
     of an action.  ``deadlocks``: states that no action could leave, bounds aside.  ``generated`` counts all
-    steps and the start.
+    steps and the start.  ``first``: the fewest steps of a run that ends with that action, ``met``: of one to a state
+    in which a danger is present, by the name of the condition (`Spec.presences`).
     """
 
     kernels: Kernels
@@ -59,6 +61,8 @@ class Exploration:
     taken: dict[str, int] = field(default_factory=dict)
     cut: dict[str, int] = field(default_factory=dict)
     instances: list[int] = field(default_factory=list)
+    first: dict[str, int] = field(default_factory=dict)
+    met: dict[str, int] = field(default_factory=dict)
     deadlocks: int = 0
     complete: bool = True
     stopped: str | None = None
@@ -129,8 +133,10 @@ def _run(
     until_violated: bool,
 ) -> None:
     result.states = search.levels
+    presences = Presences(result.kernels)
     settle_initial(result)
     settle_found(result, search.check())
+    presences.look(search.levels[-1], 0, result.met)
     while sizes := [len(level[0]) for level in search.levels]:
         predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes)
         result.stopped = _reason(search, result, predicted, max_states, until_violated)
@@ -145,14 +151,23 @@ def _run(
         except OutOfMemory:
             result.stopped = f"memory: level {len(sizes)} does not fit into {search.memory_limit >> 20} MB"
             break
+        _note_first(result, search.tally.taken)
         settle_found(result, found)
         settle_found(result, search.check())
+        presences.look(search.levels[-1], len(search.levels) - 1, result.met)
     if not len(search.levels[-1][0]):
         search.levels.pop()
     result.levels = [len(level[0]) for level in search.levels]
     result.distinct, result.generated, result.deadlocks = search.distinct, search.generated, search.tally.stuck
     result.complete = result.stopped is None
     count_actions(result, search.tally.taken, search.tally.cut)
+
+
+def _note_first(result: Exploration, taken: list[int]) -> None:
+    """Which actions were taken for the first time in the level that was just searched."""
+    for instance, steps in zip(result.kernels.instances, taken, strict=True):
+        if steps:
+            result.first.setdefault(instance.action, len(result.states) - 1)
 
 
 def _reason(

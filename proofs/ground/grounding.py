@@ -56,7 +56,7 @@ class Ground:
     """``always``, ``sometimes``: conditions over fields.  ``steps``: over fields and, as fields from ``len(fields)``
     on, their values after the step; ``initially``: what such a property says of the initial state, whose field values
     are ``initial``.  ``refinements``: the steps of the core one by one, for those of the ``steps`` that are such;
-    ``lowering``: makes nodes of further terms."""
+    ``presences``: the conditions in which dangers are there; ``lowering``: makes nodes of further terms."""
 
     spec: Spec
     bounds: dict[str, int]
@@ -69,6 +69,7 @@ class Ground:
     steps: dict[str, Node] = field(default_factory=dict)
     initially: dict[str, Node] = field(default_factory=dict)
     refinements: dict[str, GroundRefinement] = field(default_factory=dict)
+    presences: dict[str, Node] = field(default_factory=dict)
     progress: list[Promise] = field(default_factory=list)
     lowering: Lowering | None = field(default=None, repr=False)
     _after: dict[tuple[str, str], Node] = field(default_factory=dict, repr=False)
@@ -120,6 +121,7 @@ def ground(spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> Gr
         made.instances.extend(_instances(lowering, action))
     for prop in properties.values():
         _property(made, lowering, prop)
+    made.presences = {name: lowering.lower(presence.term, {}) for name, presence in spec.presences.items()}
     return made
 
 

@@ -18,7 +18,8 @@ VERDICTS = {"holds", "violated", "unknown"}
 KINDS = {"always", "step", "sometimes", "eventually", "history", "agreement"}
 ENGINES = {"induction", "bounded", "explore", "progress", "agreement", "replay"}
 KEYS = (
-    "protocol", "variant", "property", "kind", "engine", "verdict", "expected", "bound", "seconds", "evidence",
+    "protocol", "variant", "property", "kind", "engine", "verdict", "expected", "bound", "seconds", "evidence", "scope",
+    "out", "excused",
 )  # fmt: skip
 
 
