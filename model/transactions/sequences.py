@@ -4,7 +4,8 @@ One producer and one partition.  A batch is known to the partition by epoch and 
 the network: it may arrive at any time, any number of times, or never, and so may the answer that it was written.  The
 producer takes answers in order, and has no more batches under way than the partition remembers.
 
-Markers are written before the producer goes on; that they may be late is not of this model (txn.16).
+Markers are written before the producer goes on; that they may be late is not of this model (txn.16).  Nor does the
+partition forget anything but the oldest of what it remembers: `forgetting.py` has leaders that do.
 """
 
 from ..language import (
@@ -18,10 +19,14 @@ from ..language import (
     Sort,
     action,
     axiom,
+    danger,
     each,
     either,
+    excused,
+    exists,
     fault,
     forall,
+    not_of_this,
     require,
     rule,
     when,
@@ -47,6 +52,33 @@ class Turn(Nat, upto="transactions"):
 class Sequences(Protocol):
     """The producer numbers what it sends; the partition takes the next number, and knows the last ones again."""
 
+    outside = (
+        excused(
+            "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote; the "
+            "variants of forgetful leaders take that away", "leader-restart", "unreplicated-tail", "truncation",
+        ),
+        excused(
+            "the leader forgets no producer; the variants of forgetful leaders take that away", "producer-expiry",
+        ),
+        excused(
+            "no copy of a batch arrives when its number comes round again, 2^31 numbers later; the variant wrapped "
+            "takes that away", "sequence-wrap",
+        ),
+        not_of_this(
+            "one instance of a producer, under an id that it shares with nobody; who may use an id is for the "
+            "coordinator to say", "client-crash", "zombie", "mixed-clients", "several-ids", "id-expiry", "time-out",
+            "end-of-epochs", "coordinator-fail-over", "overlapping-coordinators", "uncovered-log", "failed-append",
+            "transaction-version", "partition-away",
+        ),
+        not_of_this(
+            "sequence numbers are counted in each partition, of one producer's batches there", "reordering",
+            "several-groups", "several-partitions",
+        ),
+        not_of_this("no record is read, and none removed; the cleaner keeps the last batch of every producer",
+                    "slow-reader", "cleaning"),
+        not_of_this("nothing here looks at a clock; the expiry of a producer may come at any time", "clock-step"),
+    )  # fmt: skip
+
     window: Constant[Nat]  # how many batches the partition remembers
     most: Constant[Nat]  # how many batches the producer has under way
 
@@ -61,12 +93,27 @@ class Sequences(Protocol):
 
     known: Epoch  # the partition: latest epoch
     expected: Number  # the next number in it
+    written: Set[Send]  # what is in its log
 
     turn: Ghost[Turn]  # the transaction that the producer is in
     turn_of: Ghost[Map[Send, Turn]]
-    written: Ghost[Set[Send]]
     written_twice: Ghost[Bool]
     strayed: Ghost[Bool]  # a batch was written in another transaction than its own
+
+    @danger("late-copy")
+    def answered_and_still_arriving(s):
+        """A batch was answered, and copies of it may still come."""
+        return exists(Send, Epoch, lambda a, e: s.told[a] & s.can_arrive(a, e))
+
+    @danger("loss")
+    def never_arrived(s):
+        """A batch was sent and is not in the log, while a later one is."""
+        return exists(Send, Send, Epoch, lambda a, b, e: s.sent[a, e] & ~s.written[a] & s.sent[b, e] & s.written[b])
+
+    @danger("several-records")
+    def several_of_one_transaction(s):
+        """Two batches of one transaction are in the log."""
+        return exists(Send, Send, lambda a, b: (a != b) & s.written[a] & s.written[b] & (s.turn_of[a] == s.turn_of[b]))
 
     @axiom
     def remembers_one_at_least(s):
@@ -92,9 +139,9 @@ class Sequences(Protocol):
     def write(s, a: Send, e: Epoch):
         """A batch arrives and is the next one, or the first of a new epoch: it is written and answered."""
         n = s.number[a, e]
-        require(s.sent[a, e])
-        require(s.known <= e, rule="txn.12")
-        require(n == when(e == s.known, s.expected, 0), rule="txn.13")
+        require(s.can_arrive(a, e))
+        require(s.takes_epoch(e), rule="txn.12")
+        require(s.comes_next(n, e), rule="txn.13")
         s.written_twice = s.written_twice | s.written[a]
         s.strayed = s.strayed | (s.turn_of[a] != s.turn)
         s.written[a] = True
@@ -102,11 +149,20 @@ class Sequences(Protocol):
         s.known = e
         s.expected = n + 1
 
-    @action(fair="weak", rule="txn.14")
+    def can_arrive(s, a, e):
+        return s.sent[a, e]
+
+    def takes_epoch(s, e):
+        return s.known <= e
+
+    def comes_next(s, n, e):
+        return n == when(e == s.known, s.expected, 0)
+
+    @action(fair="weak", rule="txn.14", danger="duplicate")
     def know_again(s, a: Send, e: Epoch):
         """A batch arrives whose number was written not long ago: it is answered and not written."""
         n = s.number[a, e]
-        require(s.sent[a, e])
+        require(s.can_arrive(a, e))
         require(e == s.known, rule="txn.14")
         require((n < s.expected) & s.is_remembered(n), rule="txn.14")
         s.answered[a, e] = True
@@ -122,7 +178,7 @@ class Sequences(Protocol):
         s.told[a] = True
         s.settled = settled + 1
 
-    @fault(budget="losses")
+    @fault(budget="losses", danger="lost-answer")
     def lose_answer(s, a: Send, e: Epoch):
         """An answer does not reach the producer."""
         require(s.answered[a, e])
@@ -147,9 +203,19 @@ class Sequences(Protocol):
     def number_anew(s, a: Send):
         """The oldest batch under way is refused as out of order: without a transaction the producer raises its epoch
         by itself, and sends all that is under way again under new numbers."""
-        epoch, settled, n = s.epoch, s.settled, s.number[a, s.epoch]
-        require(s.sent[a, epoch] & (n == settled) & (n < s.next) & (epoch == s.known))
-        require((s.expected < n) | ((n < s.expected) & ~s.is_remembered(n)))
+        require(s.is_oldest_and_refused(a))
+        s.send_anew()
+
+    def is_oldest_and_refused(s, a):
+        n = s.number[a, s.epoch]
+        return s.sent[a, s.epoch] & (n == s.settled) & (n < s.next) & s.is_refused(n)
+
+    def is_refused(s, n):
+        """This number of the present epoch is out of order."""
+        return (s.epoch == s.known) & ((s.expected < n) | ((n < s.expected) & ~s.is_remembered(n)))
+
+    def send_anew(s):
+        epoch, settled = s.epoch, s.settled
         again = each(lambda b, e: when(e == epoch + 1, s.is_under_way(b), s.sent[b, e]))
         left = s.next - settled
         s.sent = again
@@ -235,3 +301,20 @@ class BeyondTheWindow(Sequences):
         """The oldest batch under way is refused as out of order, though it was written: it is sent under a new
         number."""
         Sequences.number_anew(s, a)
+
+
+class Wrapping(Sequences):
+    """Numbers that begin again after the last one, and a copy that is a whole round late."""
+
+    round: Constant[Nat]  # how many numbers there are; shipped: 2^31
+
+    @axiom
+    def a_round_is_longer_than_the_window(s):
+        return s.window < s.round
+
+    def comes_next(s, n, e):
+        return s.is_the_same(n, when(e == s.known, s.expected, 0))
+
+    def is_the_same(s, n, m):
+        """Are these one number, counted in this round or in the one before?"""
+        return (n == m) | (n + s.round == m) | (m + s.round == n)

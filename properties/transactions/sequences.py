@@ -24,6 +24,7 @@ from fencepost.model.transactions.sequences import (
     Sequences,
     SequencesV1,
     SequencesV2,
+    Wrapping,
 )
 
 
@@ -159,3 +160,7 @@ class ClearedByAbortProperties(Promises, of=ClearedByAbort):
 
 class BeyondTheWindowProperties(Promises, of=BeyondTheWindow):
     """The promises, of a producer with too many batches under way."""
+
+
+class WrappingProperties(Promises, of=Wrapping):
+    """The promises, of numbers that begin again."""

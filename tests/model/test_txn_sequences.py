@@ -66,3 +66,66 @@ def test_the_window_is_a_list_of_the_last_batches(name: str) -> None:
                 partition.start(after["epoch"])
     assert seen.keys() == {"write", "know_again", "older epoch", "out of order"}
     assert min(seen.values()) > 20
+
+
+class Forgetful(Partition):
+    """The same behind a leader that may restart, lose what is not replicated, and forget its producer."""
+
+    def __init__(self, window: int) -> None:
+        super().__init__(window)
+        self.blank = False
+        self.replica: tuple[int, int, bool] = (0, -1, False)
+
+    def verdict(self, epoch: int, number: int) -> str:
+        return "write" if self.blank else super().verdict(epoch, number)
+
+    def write(self, epoch: int, number: int) -> None:
+        if self.blank:
+            self.start(epoch)
+        super().write(epoch, number)
+        self.blank = False
+
+    def replicate(self) -> None:
+        self.replica = (self.epoch, self.last, self.blank)
+
+    def restart(self, first: int) -> None:
+        for number in [n for n in self.batches if n < first]:
+            self.batches.remove(number)
+
+    def lose_tail(self) -> None:
+        epoch, last, self.blank = self.replica
+        self.start(epoch)
+        self.last = last
+        if last >= 0:
+            self.batches.append(last)
+
+    def expire(self) -> None:
+        self.blank = True
+        self.replica = (*self.replica[:2], True)
+
+
+@pytest.mark.parametrize("name", ["forgetful-giving-up", "forgetful-one-under-way", "restarted", "expired-too-soon"])
+def test_what_a_forgetful_leader_knows_is_a_shorter_list(name: str) -> None:
+    """The same with restarts, lost tails and expiry."""
+    variant = ENTRY.variant(name)
+    one = name == "forgetful-one-under-way"
+    bounds = {**BOUNDS, "epochs": 3, "most": 1 if one else 2, "restarts": 3, "fail_overs": 3, "expiries": 2}
+    plain = Plain(variant.spec, {n: bounds[n] for n in variant.spec.constants}, bounds)
+    seen: Counter[str] = Counter()
+    for run in walks(variant, bounds, seed=2, runs=120, steps=40):
+        partition = Forgetful(bounds["window"])
+        for before, event, _ in run:
+            for batch in before["sent"].keys() - before["died"].keys():
+                told = partition.verdict(batch[1], before["number"].get(batch, 0))
+                assert in_the_model(plain, before, batch) == ([told] if told in ("write", "know_again") else [])
+                seen[told] += 1
+            seen[event.action] += 1
+            if event.action == "write":
+                batch = (event.parameters["a"], event.parameters["e"])
+                partition.write(batch[1], before["number"].get(batch, 0))
+            elif event.action == "restart":
+                partition.restart(event.parameters["n"])
+            elif event.action in ("replicate", "lose_tail", "expire"):
+                getattr(partition, event.action)()
+    faults = ("restart", "lose_tail", "expire")
+    assert min(seen[what] for what in (*faults, "write", "know_again", "older epoch", "out of order")) > 10

@@ -16,6 +16,8 @@ RUNS = {
         ["abort_nothing", "begin", "abort", "replicate", "replicate", "replicate", "fetch", "take", "take"],
     ),
     "Redpanda-5026": ("told_is_written", ["send", "write", "abort", "send", "know_again", "take_answer"]),
+    "KAFKA-14034": ("written_once", ["send", "send", "write", "write", "restart", "number_anew", "write"]),
+    "librdkafka-4953": ("written_once", ["send", "write", "number_anew", "write"]),
     "KAFKA-9346": ("not_before_it_is_decided", ["commit_in_transaction", "fetch"]),
 }
 """The promise that the bug breaks, and how, but for the order of what is independent."""
