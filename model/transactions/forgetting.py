@@ -26,11 +26,11 @@ class Forgetful(Sequences):
     """Answers wait for replication (acks=all); a producer is forgotten only when nothing of it is on its way."""
 
     outside = (
-        excused(
+        *excused(
             "no unclean election: what was answered is in the log of every later leader; the variant unclean takes "
             "that away", "unreplicated-tail", "truncation",
         ),
-        excused(
+        *excused(
             "a producer is forgotten when the last copy of its batches is gone; the variant expired takes that away",
             "producer-expiry",
         ),

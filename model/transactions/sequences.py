@@ -53,30 +53,30 @@ class Sequences(Protocol):
     """The producer numbers what it sends; the partition takes the next number, and knows the last ones again."""
 
     outside = (
-        excused(
+        *excused(
             "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote; the "
             "variants of forgetful leaders take that away", "leader-restart", "unreplicated-tail", "truncation",
         ),
-        excused(
+        *excused(
             "the leader forgets no producer; the variants of forgetful leaders take that away", "producer-expiry",
         ),
-        excused(
+        *excused(
             "no copy of a batch arrives when its number comes round again, 2^31 numbers later; the variant wrapped "
             "takes that away", "sequence-wrap",
         ),
-        not_of_this(
+        *not_of_this(
             "one instance of a producer, under an id that it shares with nobody; who may use an id is for the "
             "coordinator to say", "client-crash", "zombie", "mixed-clients", "several-ids", "id-expiry", "time-out",
             "end-of-epochs", "coordinator-fail-over", "overlapping-coordinators", "uncovered-log", "failed-append",
             "transaction-version", "partition-away",
         ),
-        not_of_this(
+        *not_of_this(
             "sequence numbers are counted in each partition, of one producer's batches there", "reordering",
             "several-groups", "several-partitions",
         ),
-        not_of_this("no record is read, and none removed; the cleaner keeps the last batch of every producer",
+        *not_of_this("no record is read, and none removed; the cleaner keeps the last batch of every producer",
                     "slow-reader", "cleaning"),
-        not_of_this("nothing here looks at a clock; the expiry of a producer may come at any time", "clock-step"),
+        *not_of_this("nothing here looks at a clock; the expiry of a producer may come at any time", "clock-step"),
     )  # fmt: skip
 
     window: Constant[Nat]  # how many batches the partition remembers

@@ -7,7 +7,6 @@ comes next; and a producer that gives up sends nothing under two numbers, so tha
 from fencepost.model.language import exists, forall, implies, lemma, when, witness
 from fencepost.model.transactions.forgetting import (
     AnsweredEarly,
-    Epoch,
     Forgetful,
     ForgetfulV2,
     ForgottenTooSoon,
@@ -15,8 +14,8 @@ from fencepost.model.transactions.forgetting import (
     OneUnderWay,
     Renumbering,
     RenumberingAnyway,
-    Send,
 )
+from fencepost.model.transactions.sequences import Epoch, Send
 
 from .sequences import Promises
 
