@@ -2,7 +2,7 @@
 
 from .annotations import Bool, Constant, Enumeration, Ghost, Int, Map, Nat, Option, Seq, Set, Sort
 from .errors import ModelError
-from .properties import Properties, Property, leads_to, lemma, progress, promise, step, witness
+from .properties import Properties, Property, leads_to, lemma, progress, promise, service, step, witness
 from .protocol import Action, Protocol, Spec, action, axiom, danger, fault
 from .refinements import refinement
 from .scope import excused, kafka_excludes, not_of_this, open_hole
@@ -13,5 +13,5 @@ __all__ = [
     "Properties", "Property", "Protocol", "Seq", "Set", "Sort", "Spec", "action", "append", "at", "axiom",
     "danger", "each", "either", "excused", "exists", "fault", "forall", "implies", "kafka_excludes", "latest",
     "leads_to", "lemma", "length", "limit", "not_of_this", "open_hole", "progress", "promise", "refinement",
-    "require", "rule", "step", "when", "witness",
+    "require", "rule", "service", "step", "when", "witness",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ sentences, then one expression.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .citing import check_rule
@@ -33,7 +33,8 @@ KINDS = {
 class Property:
     """``role`` is promise, lemma, step, refinement, witness or progress.  A step's term reads primed variables; a
     refinement's terms are of every step and of the initial state; progress has two terms (from, to) and parameters;
-    ``of`` names the property that a witness shows to bite."""
+    ``of`` names the property that a witness shows to bite.  ``serves``: a progress property that says that work gets
+    done; ``ceasing``: actions that stop in the end."""
 
     name: str
     role: str
@@ -42,6 +43,8 @@ class Property:
     parameters: tuple[tuple[str, ScalarType], ...]
     of: str | None
     doc: str
+    serves: bool = field(default=False, kw_only=True)
+    ceasing: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -63,6 +66,8 @@ class PropertyMethod:
     role: str
     rule: str | None = None
     of: str | None = None
+    serves: bool = field(default=False, kw_only=True)
+    ceasing: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.body(*arguments)
@@ -96,6 +101,17 @@ def progress(*, rule: str) -> Decorator:
     """The method returns leads_to(from, to): whenever the first holds, the second holds then or later, under
     fairness."""
     return lambda body: PropertyMethod(body, "progress", rule)
+
+
+def service(*, rule: str, ceasing: tuple[str, ...] = ()) -> Decorator:
+    """Progress that says that work gets done: what is asked for comes.  Without it a rule that stops all work would
+    count as redundant, since where nothing happens no promise fails.
+
+    ``ceasing``: actions that stop in the end, as faults do: they are not owed, and no endless behaviour goes on taking
+    them.  A transaction that always ends by time-out is resolved and served no one, and whatever waits until late
+    copies have stopped coming is served.
+    """
+    return lambda body: PropertyMethod(body, "progress", rule, serves=True, ceasing=ceasing)
 
 
 def leads_to(first: Any, then: Any) -> tuple[Any, Any]:
@@ -166,4 +182,10 @@ def _property(owner: Spec, name: str, method: PropertyMethod) -> Property:
     else:
         terms = (condition(result, f"property {name}", where),)
     check_locals({n for n, _ in parameters}, *terms, where=where)
-    return Property(name, method.role, method.rule, terms, parameters, method.of, doc)
+    unknown = [name for name in method.ceasing if name not in owner.actions]
+    if unknown:
+        there = ", ".join(owner.actions) or "no actions"
+        raise mistake(f"{owner.name} has no action {unknown[0]!r}, which {name} leaves out", f"it has {there}", where)
+    return Property(
+        name, method.role, method.rule, terms, parameters, method.of, doc, serves=method.serves, ceasing=method.ceasing
+    )

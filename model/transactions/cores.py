@@ -67,10 +67,11 @@ class Asking(Core):
         s.asked[t, p] = True
         s.cleared[t, p] = False
 
-    @action(fair="weak")
+    @action(fair="strong")
     def append(s, t: Txn, p: Partition):
         """The coordinator said yes, and no marker came since the question (KAFKA-14884); or the producer has something
-        open here already, so that nobody needs to be asked."""
+        open here already, so that nobody needs to be asked.  Each answer is followed by an attempt to append: a leader
+        does not ask for ever instead."""
         mine = either("txn.15", s.asked[t, p], any_question=exists(Txn, lambda u: s.asked[u, p]))
         joins = s.something_open(p) & s.record_in_time(t)
         require(joins | s.cleared[t, p], rule="txn.15")
@@ -102,7 +103,7 @@ class V2Core(Asking):
         s.add(t, p)
         s.cleared[t, p] = True
 
-    @action(fair="weak")
+    @action(fair="strong")
     def append(s, t: Txn, p: Partition):
         """What is open here is no older transaction (KAFKA-18575)."""
         older = exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] < s.number[t]))

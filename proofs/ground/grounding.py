@@ -43,12 +43,14 @@ class Instance:
 
 @dataclass(frozen=True)
 class Promise:
-    """A progress property for one choice of its parameters: where ``first`` holds, ``then`` must come to hold."""
+    """A progress property for one choice of its parameters: where ``first`` holds, ``then`` must come to hold.
+    ``ceasing``: actions that stop in the end."""
 
     name: str
     parameters: dict[str, Any]
     first: Node
     then: Node
+    ceasing: tuple[str, ...] = ()
 
 
 @dataclass
@@ -203,6 +205,7 @@ def _property(made: Ground, lowering: Lowering, prop: Property) -> None:
             kinds = [(name, v, kind) for v, (name, kind) in zip(values, prop.parameters, strict=True)]
             names = {name: lowering.literal(v, kind) for name, v, kind in kinds}
             first, then = (lowering.lower(t, names) for t in prop.terms)
-            made.progress.append(Promise(prop.name, {name: plain(v, kind) for name, v, kind in kinds}, first, then))
+            chosen = {name: plain(v, kind) for name, v, kind in kinds}
+            made.progress.append(Promise(prop.name, chosen, first, then, prop.ceasing))
     else:
         made.always[prop.name] = lowering.lower(prop.term, {})

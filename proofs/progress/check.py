@@ -15,10 +15,10 @@ from fencepost.proofs.explore import Exploration, Graph, graph, sets
 from fencepost.proofs.explore.emit import conditions
 from fencepost.proofs.explore.graph import blocks
 from fencepost.proofs.explore.traces import state_at
-from fencepost.proofs.ground import Promise
-from fencepost.proofs.progress.fairness import Duties, duties, fair_components, resting
+from fencepost.proofs.ground import Instance, Promise
+from fencepost.proofs.progress.fairness import Duties, duties, fair_components, resting, without
 from fencepost.proofs.progress.lasso import cycle, waiting, way_to
-from fencepost.proofs.progress.reach import Arrows, Bools
+from fencepost.proofs.progress.reach import Arrows, Bools, Ints
 from fencepost.proofs.results import Event, Trace, Verdict
 
 
@@ -52,14 +52,27 @@ def check_progress(exploration: Exploration, *, max_steps: int = 40_000_000) -> 
     return {name: checker.decide([p for p in promises if p.name == name]) for name in names}
 
 
+class _Endless:
+    """What may go on for ever in a graph, where some actions stop in the end: ``steps`` are the numbers, in the whole
+    graph, of those that are left."""
+
+    def __init__(self, whole: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -> None:
+        self.graph, self.steps = without(whole, instances, ceasing)
+        self.owed: Duties = duties(self.graph, instances)
+        self.resting = resting(self.graph, self.owed)
+        self.forward = Arrows(whole.states, self.graph.source, self.graph.target)
+
+    def cycle(self, component: Ints, end: int) -> list[int]:
+        found = cycle(self.graph, self.forward, self.owed, component, end)
+        return [int(self.steps[number]) for number in found]
+
+
 class _Checker:
     """What all properties of one exploration share."""
 
     def __init__(self, exploration: Exploration, made: Graph) -> None:
         self.exploration, self.graph = exploration, made
-        kernels = exploration.kernels
-        self.owed: Duties = duties(made, kernels.instances)
-        self.resting = resting(made, self.owed)
+        self.endless: dict[tuple[str, ...], _Endless] = {}
         self.forward = Arrows(made.states, made.source, made.target)
         self.backward = Arrows(made.states, made.target, made.source)
         self.firsts = np.concatenate(([0], np.cumsum(exploration.levels)))
@@ -88,19 +101,23 @@ class _Checker:
 
     def _counterexample(self, promise: Promise) -> tuple[Trace | None, int]:
         first, then = self._columns(promise)
+        if promise.ceasing not in self.endless:
+            instances = self.exploration.kernels.instances
+            self.endless[promise.ceasing] = _Endless(self.graph, instances, promise.ceasing)
+        endless = self.endless[promise.ceasing]
         distance = waiting(self.graph, self.forward, first, then)
         inside = distance >= 0
-        component = fair_components(self.graph, self.owed, inside)
-        ends = ((component >= 0) | self.resting) & inside
+        component = fair_components(endless.graph, endless.owed, inside)
+        ends = ((component >= 0) | endless.resting) & inside
         if not ends.any():
             return None, int(inside.sum())
         candidates = ends.nonzero()[0]
         # Nearest first; staying is shorter than a cycle; then the smallest number.
-        end = int(candidates[np.lexsort((candidates, ~self.resting[candidates], distance[candidates]))[0]])
+        end = int(candidates[np.lexsort((candidates, ~endless.resting[candidates], distance[candidates]))[0]])
         steps = way_to(self.graph, self.backward, distance, first, end)
         loop = len(steps)
-        if not self.resting[end]:
-            steps = steps + cycle(self.graph, self.forward, self.owed, component, end)
+        if not endless.resting[end]:
+            steps = steps + endless.cycle(component, end)
         return self._trace(steps, loop), int(inside.sum())
 
     def _columns(self, promise: Promise) -> tuple[Bools, Bools]:

@@ -6,7 +6,7 @@ makes one unfair, and look again).  Allowed means by the protocol: where only a 
 and not taken, so that a bound never makes a livelock.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from fencepost.proofs.explore import Graph
@@ -39,6 +39,18 @@ def duties(graph: Graph, instances: list[Instance]) -> Duties:
     state = np.concatenate((graph.source[steps], graph.stopped_state))
     instance = np.concatenate((graph.instance[steps], graph.stopped_instance))
     return Duties(weak, strong, state, instance, np.concatenate((steps, np.full(graph.stopped_state.size, -1))))
+
+
+def without(graph: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -> tuple[Graph, Ints]:
+    """The graph without the steps of actions that stop in the end, and the numbers of those that are left."""
+    left = np.array([i.action not in ceasing for i in instances], np.bool_)
+    steps = left[graph.instance].nonzero()[0]
+    stopped = left[graph.stopped_instance]
+    rest = replace(
+        graph, source=graph.source[steps], target=graph.target[steps], instance=graph.instance[steps],
+        stopped_state=graph.stopped_state[stopped], stopped_instance=graph.stopped_instance[stopped],
+    )  # fmt: skip
+    return rest, steps
 
 
 def resting(graph: Graph, owed: Duties) -> Bools:

@@ -9,9 +9,10 @@ from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Part
 from fencepost.model.transactions.cores import V2Core
 
 from .promises import Promises
+from .serving import Serving
 
 
-class Common(Promises):
+class Common(Promises, Serving):
     """Lemmas that hold of every core."""
 
     @lemma

@@ -187,6 +187,17 @@ def bad(s):
         "return leads_to(from, to)",
     ),
     (
+        "a service without an action that is not there",
+        properties('''
+@service(rule="730.P3", ceasing=("no_such_action",))  # <-
+def bad(s):
+    """Bad."""
+    return leads_to(s.on, s.off)
+'''),
+        "Example has no action 'no_such_action', which bad leaves out",
+        "it has no actions",
+    ),
+    (
         "progress with a parameter without a sort",
         properties('''
 @progress(rule="730.P3")  # <-

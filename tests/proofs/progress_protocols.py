@@ -14,6 +14,7 @@ from fencepost.model.language import (
     limit,
     progress,
     require,
+    service,
 )  # fmt: skip
 
 
@@ -136,6 +137,18 @@ class SwitchProperties(Properties, of=Switch):
     def finished(s):
         """The work is finished in the end."""
         return leads_to(~s.done, s.done)
+
+
+class ServedSwitch(SwitchProperties, of=Switch):
+    @service(rule="730.P3", ceasing=("flip",))
+    def served(s):
+        """Work that could be finished is, once the switch is left alone."""
+        return leads_to(~s.done & ~s.up, s.done)
+
+    @service(rule="730.P3", ceasing=("flip",))
+    def served_or_up(s):
+        """It is, unless the switch is left up."""
+        return leads_to(~s.done & ~s.up, s.done | s.up)
 
 
 class CounterProperties(Properties, of=Counter):

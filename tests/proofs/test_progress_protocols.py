@@ -16,6 +16,7 @@ from progress_protocols import (
     DeadCounter,
     IdleSwitch,
     LimitedCounter,
+    ServedSwitch,
     StrongSwitch,
     Switch,
     SwitchProperties,
@@ -50,6 +51,18 @@ def check_lasso(
             taken = event in trace.events[trace.loop :]
             assert taken or not (action.fair == "weak" and all(allowed))
             assert taken or not (action.fair == "strong" and any(allowed))
+
+
+def test_what_stops_in_the_end_is_neither_owed_nor_repeated() -> None:
+    """Flipping for ever is no excuse any more, and being flipped back is none either: the switch may be left up."""
+    asked = {n: p for n, p in ServedSwitch.properties.items() if p.serves}
+    results = check_progress(explore(Switch.spec, asked, {}))
+    assert {n: r.verdict for n, r in results.items()} == {"served": "violated", "served_or_up": "holds"}
+    trace = results["served"].trace
+    assert trace is not None
+    assert ([e.action for e in trace.events], trace.loop) == (["flip"], 1)
+    owed = decide(Switch, {"finished": SwitchProperties.properties["finished"]})
+    assert owed.trace is not None and len(owed.trace) == 2, "without that, only flipping for ever is left"
 
 
 def test_weak_fairness_leaves_a_cycle() -> None:
