@@ -5,7 +5,7 @@ matters to safety (618.22), and both are steps that `stop` allows at any time; p
 """
 
 from ..language import action, exists, fault, require
-from .core import Instance, Stage, Task, Worker
+from .core import Count, Instance, Stage, Task, Worker
 from .rounds import Rounds
 from .starting import Starting
 
@@ -18,7 +18,7 @@ class Cluster(Starting):
         Rounds.elect(s, w)
 
     @fault(budget="sets")
-    def reconfigure(s, w: Worker, n: Task):
+    def reconfigure(s, w: Worker, n: Count):
         Rounds.reconfigure(s, w, n)
 
     @action(fair="weak")

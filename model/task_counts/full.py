@@ -1,10 +1,10 @@
 """The full model at the yardstick's granularity: what all forms of the proposal share, with nothing switched on.
 
-Actions and variables are the yardstick's (`kip618_yardstick.py`), with two differences: what it keeps for each worker
+Actions and variables are the yardstick's (`kip618_yardstick.py`), with three differences: what it keeps for each worker
 and task is kept here for each instance, as in the core (`worker`, `task` and `of` say whose, which, and of which set;
-`live` is the set of those whose producer nobody has fenced), and there is the ghost `polled`.  Assignment is free:
-every rebalance, eager or cooperative, and every duplicate instance is some order of `assign` and `stop`.  A worker that
-stalls takes no step for as long as it likes; a crash is a stop of each of its tasks.
+`live` is the set of those whose producer nobody has fenced); a set may be empty; and there is the ghost `polled`.
+Assignment is free: every rebalance, eager or cooperative, and every duplicate instance is some order of `assign` and
+`stop`.  A worker that stalls takes no step for as long as it likes; a crash is a stop of each of its tasks.
 
 What is built on it: `cluster.py` (faults with budgets, workers that tidy up), `asking.py` (B and shipped),
 `own_view.py` (A and M), `attending.py` (tasks that stay FAILED), `rebalancing.py` (eager and cooperative).

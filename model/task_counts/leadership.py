@@ -4,7 +4,7 @@ Epochs on the config topic are reduced to who holds the newest, `owner`.
 """
 
 from ..language import Bool, Map, Option, action, append, either, length, require
-from .core import Round, Task, Worker
+from .core import Count, Round, Worker
 from .topic import Topic
 
 
@@ -36,9 +36,9 @@ class Leadership(Topic):
         s.fail_those_who_asked(w, True)
 
     @action
-    def reconfigure(s, w: Worker, n: Task):
-        """The leader publishes a new set of n + 1 task configurations, for itself or for a follower that asked it
-        to."""
+    def reconfigure(s, w: Worker, n: Count):
+        """The leader publishes a new set of n task configurations, perhaps of none, for itself or for a follower that
+        asked it to."""
         require(s.thread_is_free(w) & s.is_awake(w))
         require(either("618.34", s.leads[w] & s.may_write(w), anybody=s.thread_is_free(w)))
         s.read[w] = length(s.log) + 1

@@ -16,7 +16,7 @@ from ..language import (
     when,
 )  # fmt: skip
 from .cluster import Cluster
-from .core import Instance, Round, Stage, Task, Worker
+from .core import Count, Instance, Round, Stage, Task, Worker
 from .rounds import Rounds
 from .topic import Position
 
@@ -105,7 +105,7 @@ class M(OwnView):
     failed: Bool  # the Connector is FAILED
 
     @fault(budget="sets")
-    def reconfigure(s, w: Worker, n: Task):
+    def reconfigure(s, w: Worker, n: Count):
         """A new configuration starts the Connector again."""
         OwnView.reconfigure(s, w, n)
         s.failed = False

@@ -11,6 +11,7 @@ from ..language import (
     Set,
     action,
     each,
+    either,
     exists,
     fault,
     forall,
@@ -33,6 +34,7 @@ class Rebalancing(Shipped):
     leader: Option[Worker]  # of the group
     given: Set[Task, Worker]  # in the newest assignment
     based: Position  # the set that this assignment is of
+    heir: Set[Worker]  # who gets in the next rebalance what this one revoked
     stalled: Set[Worker]
 
     assign_again = None
@@ -132,12 +134,19 @@ class Rebalancing(Shipped):
         require(s.due & s.member[v] & s.member[u] & s.is_awake(v))
         require(forall(Worker, lambda w: implies(s.member[w], s.joined[w] & (s.latest_set(s.read[w]) <= newest))))
         require(implies(exists(Worker, lambda w: (s.leader == w) & s.member[w]), s.leader == v))
+        require(s.goes_on_with(u))
         moves = exists(Task, lambda i: s.has_to_move(i, u))
         s.given = each(lambda i, w: (w == u) & ~s.has_to_move(i, u) & (i < s.size_of(newest)))
         s.based = newest
         s.leader = v
         s.joined = each(lambda w: False)
         s.due = moves
+        s.heir = each(lambda w: moves & (w == u))
+
+    def goes_on_with(s, u):
+        """What was revoked for a worker goes to it, if it still is a member: assignments come to rest."""
+        steady = forall(Worker, lambda w: implies(s.heir[w] & s.member[w], w == u))
+        return either("618.41", steady, another_one_each_time=True)
 
     def has_to_move(s, i, u):
         """It is given away at once: nobody has it any more."""

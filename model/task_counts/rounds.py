@@ -31,18 +31,23 @@ class Rounds(Leadership):
         left = s.to_fence(s.size(newest))
         s.read[w] = length(s.log)
         s.fencing[w] = newest
-        s.round[w] = when(left == 0, Round.CHECKED, Round.FENCING)
+        s.round[w] = when(s.needs_no_fencing(s.size(newest)), Round.CHECKED, Round.FENCING)
         s.left[w] = left
 
-    def to_fence(s, new):
-        """As many ids as the latest count says; none for a first set, or where one task takes the place of one."""
+    def needs_no_fencing(s, new):
+        """No count record yet; or one task takes the place of one, and shuts it out."""
         old = s.count()
-        spared = either(
-            "618.5", (old == 0) | ((old == 1) & (new == 1)),
-            the_new_is_one=(old == 0) | (new == 1), the_old_is_one=old <= 1, they_are_equal=(old == 0) | (old == new),
+        return (s.latest_count() == 0) | either(
+            "618.5", (old == 1) & (new == 1),
+            the_new_is_one=new == 1, the_old_is_one=old == 1, they_are_equal=old == new,
+            at_most_one_each=(old <= 1) & (new <= 1),
         )  # fmt: skip
+
+    def to_fence(s, new):
+        """As many ids as the latest count says, if any needs fencing."""
+        old = s.count()
         ids = either("618.6", old, as_many_as_the_new_set=new, one_less=old - 1)
-        return when(spared, 0, either("618.7", ids, none_at_all=0))
+        return when(s.needs_no_fencing(new), 0, either("618.7", ids, none_at_all=0))
 
     @action(fair="weak")
     def fence(s, w: Worker):
@@ -81,7 +86,7 @@ class Rounds(Leadership):
         new = s.size(s.fencing[w])
         count = either("618.42", new, of_the_set_before=when(old == 0, new, old))
         s.read[w] = length(s.log) + 1
-        append(s.log, s.tasks + count - 1)
+        append(s.log, s.tasks + 1 + count)
         s.round[w] = Round.NONE
         s.fencing[w] = 0
 

@@ -22,9 +22,9 @@ from ..language import (
 from .core import Worker
 
 
-class Record(Nat, upto="2 * tasks - 1"):
-    """A record of the config topic: r < tasks is a committed set of r + 1 task configurations (618.3), else a count of
-    r - tasks + 1 tasks (618.1)."""
+class Record(Nat, upto="2 * tasks + 1"):
+    """A record of the config topic: r up to tasks is a committed set of r task configurations (618.3), else a count of
+    r - tasks - 1 tasks (618.1)."""
 
 
 class Position(Nat, upto="log"):
@@ -43,22 +43,22 @@ class Topic(Protocol):
         return s.tasks >= 1
 
     def latest_set(s, upto=None):
-        return latest(s.log, lambda r: r < s.tasks, upto)
+        return latest(s.log, lambda r: r <= s.tasks, upto)
 
     def latest_count(s, upto=None):
-        return latest(s.log, lambda r: r >= s.tasks, upto)
+        return latest(s.log, lambda r: r > s.tasks, upto)
 
     def size(s, position):
         """How many tasks the set or count at that position speaks of."""
         record = at(s.log, position)
-        return when(record < s.tasks, record, record - s.tasks) + 1
+        return when(record <= s.tasks, record, record - s.tasks - 1)
 
     def size_of(s, position):
         """The same, and 0 where there is no record."""
         return when(position == 0, 0, s.size(position))
 
     def count(s):
-        """What the latest count says; 0: there is none."""
+        """What the latest count says; 0 also where there is none."""
         return s.size_of(s.latest_count())
 
     def is_pending(s):
@@ -66,7 +66,7 @@ class Topic(Protocol):
         return s.latest_count() < s.latest_set()
 
     def is_count(s, position):
-        return (position <= length(s.log)) & (at(s.log, position) >= s.tasks)
+        return (position <= length(s.log)) & (at(s.log, position) > s.tasks)
 
     def covers(s, own, upto):
         """Among the first records there is a count that stands after this set and before the next one."""

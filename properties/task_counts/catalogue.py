@@ -33,7 +33,7 @@ NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 
 REASONS = {
     "workers": "a former leader and the one after it; a third repeats the second",
-    "instances": "one that is late and one that it meets; a third repeats the second",
+    "instances": "one that is late and one that it meets; three are two old tasks, of which a round fences each, and a new one",
     "tasks": "sets may shrink, grow and be empty; with one task, fencing would be skipped always",
     "generations": "one that runs, one whose round is late, one that it meets; a fourth shows what a wrong count left out",
     "elections": "one leader and the one after it; a third election gives the topic back to the first",

@@ -12,11 +12,14 @@ from .bounds import (
     FEATURES,
     FULL,
     GRAIN,
+    GRAIN_FEATURES,
+    IN_FULL,
     NIGHTLY,
     NOT_BOUNDED,
     PROGRESS,
     REBALANCING,
     REBALANCING_FEATURES,
+    REBALANCING_PROGRESS,
     STALLED,
     YARDSTICK,
 )
@@ -54,29 +57,49 @@ _SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start
 
 
 def _rebalancing(name: str, properties: Any, says: str) -> Variant:
-    bounds: Bounds = {"smoke": REBALANCING, "nightly": dict(REBALANCING, stalls=1)}
-    progress = (dict(REBALANCING, **REBALANCING_FEATURES["a worker that falls out"]),)
+    bounds: Bounds = {
+        "smoke": REBALANCING,
+        "ci": dict(REBALANCING, failures=1),
+        "nightly": dict(REBALANCING, stops=1),
+    }
     return _full(
-        name, properties, says, bounds=bounds, features=REBALANCING_FEATURES, progress_bounds=progress,
+        name, properties, says, bounds=bounds, features=REBALANCING_FEATURES, progress_bounds=REBALANCING_PROGRESS,
         leaves_out=("woken_up_late", "one_task_twice"),
     )  # fmt: skip
 
 
 FULL_VARIANTS = (
     _full(
-        "grain", GrainPromises, "what all forms share, step for step the yardstick's", features={}, progress_bounds=(),
+        "grain", GrainPromises, "what all forms share, step for step the yardstick's", features=GRAIN_FEATURES,
+        progress_bounds=(),
         bounds={"smoke": GRAIN, "ci": dict(YARDSTICK, tasks=1), "nightly": YARDSTICK},
-        leaves_out=("a_zombie_shut_out", "woken_up_late", "two_of_one_set", "a_second_count"),
     ),
-    _full("shipped", ShippedPromises, "each start asks for a round, and takes the answer for the check"),
-    _full("B", BPromises, "each start asks for a round, and reads to the end", **_ALONE),
+    _full("shipped", ShippedPromises, "each start asks for a round, and takes the answer for the check",
+          features=FEATURES | IN_FULL["shipped"]),
+    _full("B", BPromises, "each start asks for a round, and reads to the end",
+          **_ALONE | {"features": FEATURES | IN_FULL["B"]}),
     _full("A", APromises, "the leader fences in the rebalance, and hands out the offset that it has read to",
-          **_ALONE | {"judged": ("618.8",), "progress_bounds": PROGRESS}),
+          **_ALONE | {"judged": ("618.8",), "progress_bounds": PROGRESS, "features": FEATURES | IN_FULL["A"]}),
     _full("M", MPromises, "the Connector's owner asks for rounds, and starts wait for the count",
           **_ALONE | {"judged": ("618.21",)}),
     _rebalancing("shipped-eager", EagerPromises, "shipped, and before a rebalance everything stops"),
     _rebalancing(
         "shipped-cooperative", CooperativePromises, "shipped, and a rebalance stops only what is superseded or moves"
+    ),
+    Variant(
+        "shipped-cooperative-unsteady", CooperativePromises,
+        "cooperative rebalances, and what is revoked for one worker is then given to another, again and again",
+        "618.41", ("618.41", "another_one_each_time"), {"polls_in_the_end": "violated"},
+        {"smoke": dict(REBALANCING, instances=2)},
+        (*_BOTH, "one_of_each", *_SEEN[:-1], "left_running", "fell_out", "runs_through"), REBALANCING_PROGRESS[1:],
+        depth=NOT_BOUNDED,
+    ),
+    Variant(
+        "A-shortcut-as-worded", APromises,
+        "A's words for the shortcut: a connector that is given no tasks at all, and then two", "618.5",
+        ("618.5", "at_most_one_each"), dict.fromkeys(_BOTH, "violated"),
+        {"smoke": dict(STALLED, workers=1, tasks=2, log=6, generations=6, sets=3)},
+        ("one_of_each", *_SEEN), depth=NOT_BOUNDED,
     ),
     Variant(
         "shipped-two-holders", ShippedPromises,
@@ -101,6 +124,10 @@ def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
 
 
 FULL_SCENARIOS = (
+    Scenario(
+        "A-1-to-0", "a connector is given no tasks, nobody is fenced, and its last task commits beside two new ones",
+        "A-shortcut-as-worded", "A",
+    ),
     _scenario(
         "H4", "a full second round goes by unseen, since a count stands after the newest set again",
         "core-count-stands-after", "core-shipped",

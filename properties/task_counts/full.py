@@ -5,7 +5,6 @@
 
 from fencepost.model.language import (
     Properties,
-    at,
     each,
     exists,
     forall,
@@ -135,9 +134,7 @@ class GrainPromises(FullPromises, of=Full):
 
         def matches(p):
             newest = s.latest_set(p)
-            return implies(
-                (p <= length(s.log)) & (at(s.log, p) >= s.tasks), (newest > 0) & (s.size(newest) == s.size(p))
-            )
+            return implies(s.is_count(p), (newest > 0) & (s.size(newest) == s.size(p)))
 
         return forall(Position, matches)
 
@@ -152,7 +149,7 @@ class GrainPromises(FullPromises, of=Full):
         return exists(
             Position,
             Position,
-            lambda j, k: (j < k) & (k <= length(s.log)) & (at(s.log, j) >= s.tasks) & (at(s.log, k) >= s.tasks),
+            lambda j, k: (j < k) & s.is_count(j) & s.is_count(k),
         )
 
     @refinement(

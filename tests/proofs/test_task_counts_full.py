@@ -11,8 +11,16 @@ from fencepost.proofs.necessity import first_broken
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.variants import judge_main
 from fencepost.proofs.verify import Verification, _claims
-from fencepost.properties.catalogue import bounds_of
-from fencepost.properties.task_counts.bounds import FALLING_OUT, FULL, PROGRESS, REBALANCING, STALLED, YARDSTICK
+from fencepost.properties.catalogue import bounds_of, features_of
+from fencepost.properties.task_counts.bounds import (
+    FALLING_OUT,
+    FULL,
+    PROGRESS,
+    REBALANCING,
+    STALLED,
+    THREE_INSTANCES,
+    YARDSTICK,
+)
 from fencepost.properties.task_counts.catalogue import TASK_COUNTS
 from fencepost.properties.task_counts.catalogue_full import FULL_SCENARIOS
 
@@ -126,6 +134,44 @@ def test_both_rebalance_protocols_work(variant: str) -> None:
     assert found["polls_in_the_end"].verdict == "holds"
     less = Verification(results=[r for r in made.results if r.property != "polls_in_the_end"])
     assert [r.verdict for _, r in _claims(less, entry)] == ["unknown"]
+
+
+@pytest.mark.parametrize("name", ["grain", "shipped", "B", "A", "shipped-eager", "shipped-cooperative"])
+def test_rounds_fence(name: str) -> None:
+    """Within the bounds of every run a round fences, fails, meets a task with a late request, and is checked; with two
+    workers, one of them fences in a round what the other has."""
+    variant = TASK_COUNTS.variant(name)
+    explored = features_of(variant, "smoke")
+    taken = {a for bound in explored.values() for a, times in explore(variant.spec, {}, bound).taken.items() if times}
+    assert {"fence", "fence_late", "check_round", "fence_fails", "stop"} <= taken
+    assert any(bound["workers"] > 1 and bound["tasks"] > 1 for bound in explored.values()) or name == "grain"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["shipped", "B", "M"])
+def test_two_old_tasks_and_a_new_one(name: str) -> None:
+    """618.40 with three instances on two workers, whose old tasks a round fences."""
+    variant = TASK_COUNTS.variant(name)
+    asked = {n: p for n, p in variant.properties.properties.items() if n in ("no_zombie", "all_covered", "one_of_each")}
+    found = explore(variant.spec, asked, THREE_INSTANCES)
+    assert found.violated == [] and found.complete and found.taken["fence"]
+
+
+def test_a_connector_without_tasks() -> None:
+    """A's words spare the round where a set has no task and the count says one; the next set's tasks then poll beside
+    the one that nobody fenced."""
+    variant = TASK_COUNTS.variant("A-shortcut-as-worded")
+    found = explore(variant.spec, variant.asked, bounds_of(variant, "smoke"))
+    assert {name: len(found.traces[name]) for name in found.violated} == {"all_covered": 12, "no_zombie": 20}
+
+
+def test_assignments_have_to_come_to_rest() -> None:
+    """Where each rebalance gives to another worker what the one before revoked, a task of the newest set never
+    polls."""
+    variant = TASK_COUNTS.variant("shipped-cooperative-unsteady")
+    (bound,) = variant.progress_bounds
+    found = check_progress(explore(variant.spec, variant.asked, bound))["polls_in_the_end"]
+    assert found.verdict == "violated"
 
 
 @pytest.mark.nightly
