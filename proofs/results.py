@@ -4,7 +4,8 @@ import builtins
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Verdict = Literal["holds", "violated", "unknown"]
+Verdict = Literal["holds", "violated", "unknown", "vacuous"]
+"""``vacuous``: it holds, and nothing that could have gone wrong within the bounds would have broken it."""
 
 State = dict[str, Any]
 """One state by variable name.  Numbers and members of sorts and enumerations are int, Bool is bool, an Option is None

@@ -2,12 +2,13 @@
 
 ``settle(spec)`` is the protocol as the rules say it; ``mutations(spec)`` lists every way to get one rule wrong: each
 guard dropped, each marked update dropped, each comparison and sum under a rule shifted by one, each action that is a
-mechanism taken out, and each alternative written down with ``either``.  Bounds are never mutated, since a bound is no
-rule.
+mechanism taken out, and each alternative written down with ``either``.  ``mutated(spec, names)`` has several of them at
+once.  Bounds are never mutated, since a bound is no rule.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from ..rules import RULES
 from .errors import mistake
@@ -19,43 +20,49 @@ from .types import NAT, NumberType
 
 @dataclass(frozen=True)
 class Mutation:
-    """One rule got wrong: ``apply`` gives the settled protocol with this mistake.  ``name`` is unique within the
-    protocol."""
+    """One rule got wrong: ``apply()`` gives the settled protocol with this mistake.  ``name`` is unique within the
+    protocol; ``change`` makes the mistake in a protocol that is not settled; ``written``: is it an alternative that the
+    protocol itself names with ``either``?"""
 
     rule: str
     name: str
-    apply: Callable[[], Spec]
+    spec: Spec = field(repr=False)
+    change: Callable[[Spec], Spec] = field(repr=False)
+    written: bool = False
 
-
-def _choice(node: Term, rule: str | None, name: str | None) -> Term:
-    if node.op != "choice":
-        return node
-    number, names = node.data
-    return node.args[1 + names.index(name)] if number == rule and name in names else node.args[0]
+    def apply(self) -> Spec:
+        return settle(self.change(self.spec))
 
 
 def map_terms(spec: Spec, change: Callable[[Term], Term]) -> Spec:
     """The protocol with ``change`` applied to every node of every guard, limit, update, initial value and condition of
     a danger."""
+    return _map_roots(spec, lambda root: rewrite(root, change))
 
+
+def _map_roots(spec: Spec, changed: Callable[[Term], Term]) -> Spec:
     def update(u: Update) -> Update:
-        return replace(u, value=rewrite(u.value, change), keys=tuple(rewrite(k, change) for k in u.keys))
+        return replace(u, value=changed(u.value), keys=tuple(map(changed, u.keys)))
 
     def whole(a: Action) -> Action:
-        guards = tuple(replace(g, condition=rewrite(g.condition, change)) for g in a.guards)
+        guards = tuple(replace(g, condition=changed(g.condition)) for g in a.guards)
         kept = tuple(g for g in guards if g.condition is not TRUE)
-        limits = tuple(rewrite(t, change) for t in a.limits)
-        return replace(a, guards=kept, limits=limits, updates=tuple(map(update, a.updates)))
+        return replace(a, guards=kept, limits=tuple(map(changed, a.limits)), updates=tuple(map(update, a.updates)))
 
     return replace(
         spec, initial=tuple(map(update, spec.initial)), actions={n: whole(a) for n, a in spec.actions.items()},
-        presences={n: replace(p, term=rewrite(p.term, change)) for n, p in spec.presences.items()},
+        presences={n: replace(p, term=changed(p.term)) for n, p in spec.presences.items()},
     )  # fmt: skip
 
 
 def settle(spec: Spec, rule: str | None = None, name: str | None = None) -> Spec:
     """Every ``either`` decided for what its rule says; those of ``rule`` that offer ``name``, for that alternative."""
-    return map_terms(spec, lambda node: _choice(node, rule, name))
+    return _map_roots(spec if rule is None or name is None else _instead(rule, name)(spec), _settled)
+
+
+@functools.cache  # mutants differ from their protocol in a term or two
+def _settled(root: Term) -> Term:
+    return rewrite(root, lambda node: node.args[0] if node.op == "choice" else node)
 
 
 def mutations(spec: Spec) -> list[Mutation]:
@@ -70,7 +77,27 @@ def mutations(spec: Spec) -> list[Mutation]:
 
 def mutation(spec: Spec, rule: str, name: str) -> Mutation:
     """The mutation of that name; ModelError naming those there are if there is none."""
-    every = mutations(spec)
+    return _chosen(spec, mutations(spec), rule, name)
+
+
+def mutated(spec: Spec, names: Iterable[tuple[str, str]], known: list[Mutation] | None = None) -> Spec:
+    """The settled protocol with several mistakes, each by its rule and its name in ``spec``; ModelError if there is no
+    such mistake, or if one leaves nothing for another to change.  ``known``: the mutations of ``spec``, if they have
+    been listed already."""
+    every = mutations(spec) if known is None else known
+    chosen = {(m.rule, m.name): m for m in (_chosen(spec, every, rule, name) for rule, name in names)}
+    made = spec
+    # Guards and updates are found as they stand in the protocol, so what rewrites terms comes last.
+    for _, one in sorted(chosen.items(), key=lambda item: (item[1].written, item[0])):
+        after = one.change(made)
+        if (after.initial, after.actions) == (made.initial, made.actions):
+            instead = "leave out either, or the one that takes away what this one changes"
+            raise mistake(f"{one.rule} {one.name} changes nothing in {spec.name} beside the other mutations", instead)
+        made = after
+    return settle(made)
+
+
+def _chosen(spec: Spec, every: list[Mutation], rule: str, name: str) -> Mutation:
     for candidate in every:
         if (candidate.rule, candidate.name) == (rule, name):
             return candidate
@@ -86,21 +113,29 @@ def _alternatives(spec: Spec) -> Iterator[Mutation]:
             if node.op == "choice":
                 number, names = node.data
                 for name in names:
-                    yield Mutation(number, name, lambda r=number, n=name: settle(spec, r, n))  # type: ignore[misc]
+                    yield Mutation(number, name, spec, _instead(number, name), written=True)
+
+
+def _instead(rule: str, name: str) -> Callable[[Spec], Spec]:
+    """Every place in which the rule offers an alternative of that name says it."""
+
+    def choose(node: Term) -> Term:
+        if node.op != "choice":
+            return node
+        number, names = node.data
+        return node.args[1 + names.index(name)] if number == rule and name in names else node
+
+    return lambda spec: map_terms(spec, choose)
 
 
 def _dropped_actions(spec: Spec) -> Iterator[Mutation]:
     for a in spec.actions.values():
         if a.rule is not None:
-            rest = {n: b for n, b in spec.actions.items() if n != a.name}
-            yield Mutation(a.rule, f"{a.name}: never", lambda rest=rest: settle(replace(spec, actions=rest)))  # type: ignore[misc]
+            yield Mutation(a.rule, f"{a.name}: never", spec, _without(a.name))
 
 
-def _changed(spec: Spec, actions: dict[str, Action]) -> Spec:
-    return settle(replace(spec, actions=spec.actions | actions))
-
-
-Change = Callable[[Guard], tuple[Guard, ...]]
+def _without(action: str) -> Callable[[Spec], Spec]:
+    return lambda spec: replace(spec, actions={n: b for n, b in spec.actions.items() if n != action})
 
 
 def _guards(spec: Spec) -> Iterator[Mutation]:
@@ -116,35 +151,35 @@ def _guards(spec: Spec) -> Iterator[Mutation]:
     for (rule, line), terms in lines.items():
         if len(terms) > 1:
             names = shared[rule, line, terms[0]]
-            yield Mutation(
-                rule,
-                f"{names[0]}: guards dropped together",
-                lambda names=names, terms=tuple(terms): _with_guard(spec, names, terms, lambda g: ()),  # type: ignore[misc]
-            )
+            yield Mutation(rule, f"{names[0]}: guards dropped together", spec, _guarded(names, tuple(terms), None))
     numbers: dict[tuple[str, str], int] = {}
     for (rule, _line, term_), names in shared.items():
         number = numbers[rule, names[0]] = numbers.get((rule, names[0]), 0) + 1
-        changes: dict[str, Change] = {"dropped": lambda g: ()}
-        for way, shifted in _shifted(term_).items():
-            changes[way] = lambda g, shifted=shifted: (replace(g, condition=shifted),)  # type: ignore[misc]
-        for way, change in changes.items():
-            yield Mutation(
-                rule,
-                f"{names[0]}: guard {number} {way}",
-                lambda names=names, t=term_, change=change: _with_guard(spec, names, (t,), change),  # type: ignore[misc]
-            )
+        changes: dict[str, Term | None] = {"dropped": None, **_shifted(term_)}
+        for way, instead in changes.items():
+            yield Mutation(rule, f"{names[0]}: guard {number} {way}", spec, _guarded(names, (term_,), instead))
 
 
-def _with_guard(spec: Spec, names: list[str], conditions: tuple[Term, ...], change: Change) -> Spec:
-    def guards(a: Action) -> tuple[Guard, ...]:
-        return tuple(h for g in a.guards for h in (change(g) if g.condition in conditions else (g,)))
+def _guarded(names: list[str], conditions: tuple[Term, ...], instead: Term | None) -> Callable[[Spec], Spec]:
+    """Guards of some actions changed into another one, or into none."""
 
-    return _changed(spec, {n: replace(spec.actions[n], guards=guards(spec.actions[n])) for n in names})
+    def guards(a: Action) -> Iterator[Guard]:
+        for g in a.guards:
+            if g.condition not in conditions:
+                yield g
+            elif instead is not None:
+                yield replace(g, condition=instead)
+
+    return _with_actions(names, lambda a: replace(a, guards=tuple(guards(a))))
+
+
+def _with_actions(names: list[str], change: Callable[[Action], Action]) -> Callable[[Spec], Spec]:
+    return lambda spec: replace(spec, actions={n: change(a) if n in names else a for n, a in spec.actions.items()})
 
 
 def _updates(spec: Spec) -> Iterator[Mutation]:
     for a in spec.actions.values():
-        for i, u in enumerate(a.updates):
+        for u in a.updates:
             if u.rule is None:
                 continue
             values: dict[str, tuple[Update, ...]] = {"not updated": ()}
@@ -152,12 +187,14 @@ def _updates(spec: Spec) -> Iterator[Mutation]:
                 for way, op in (("one more", "add"), ("one less", "monus")):
                     values[way] = (replace(u, value=term(op, (u.value, constant(1, NAT)), None, u.value.type)),)
             for way, instead in values.items():
-                changed = replace(a, updates=a.updates[:i] + instead + a.updates[i + 1 :])
-                yield Mutation(
-                    u.rule,
-                    f"{a.name}: {u.variable} {way}",
-                    lambda changed=changed: _changed(spec, {changed.name: changed}),  # type: ignore[misc]
-                )
+                yield Mutation(u.rule, f"{a.name}: {u.variable} {way}", spec, _updated(a.name, u, instead))
+
+
+def _updated(action: str, update: Update, instead: tuple[Update, ...]) -> Callable[[Spec], Spec]:
+    def change(a: Action) -> Action:
+        return replace(a, updates=tuple(v for u in a.updates for v in (instead if u is update else (u,))))
+
+    return _with_actions([action], change)
 
 
 def _shifted(condition: Term) -> dict[str, Term]:

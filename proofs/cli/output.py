@@ -12,7 +12,10 @@ from rich.text import Text
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
-SIGNS = {"holds": "[green]holds[/]", "violated": "[red]violated[/]", "unknown": "[yellow]unknown[/]"}
+SIGNS = {
+    "holds": "[green]holds[/]", "violated": "[red]violated[/]", "unknown": "[yellow]unknown[/]",
+    "vacuous": "[yellow]vacuous[/]",
+}  # fmt: skip
 
 
 def verdict_sign(kind: str, verdict: str) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
@@ -82,15 +83,16 @@ Callback = Callable[[Progress], None]
 def explore(
     spec: Spec, properties: Mapping[str, Property], bounds: Bounds, *,
     max_states: int | None = None, memory_limit: int | None = None, threads: int | None = None,
-    engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool = False,
+    engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool | Literal["all"] = False,
+    max_depth: int | None = None,
 ) -> Exploration:  # fmt: skip
     """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of
     what is free) would run out.
 
     ``spec`` must be settled.  ``stop_when_violated`` ends the search after the level that first breaks an always or
-    step property. ``engine``: "numpy", or "numba" (extra ``fast``), which compiles for seconds and pays above some 10
-    million states. Progress properties are not decided here, but by ``fencepost.proofs.progress``.  BoundsError:
-    bounds missing or too large to pack.
+    step property, or ``"all"`` of them; ``max_depth``, after that many steps.  ``engine``: "numpy", or "numba" (extra
+    ``fast``), which compiles for seconds and pays above some 10 million states. Progress properties are not decided
+    here, but by ``fencepost.proofs.progress``.  BoundsError: bounds missing or too large to pack.
     """
     start = time.perf_counter()
     # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
@@ -100,7 +102,9 @@ def explore(
     cores = threads or _cores()
     result = Exploration(kernels, [], [])
     with _engine(engine)(kernels, cores, limit) as search:
-        _run(search, result, start=start, max_states=max_states, progress=progress, until_violated=stop_when_violated)
+        wanted = len(kernels.ground.always) + len(kernels.ground.steps) if stop_when_violated == "all" else 1
+        enough = _Enough(max_states, max_depth, wanted if stop_when_violated else None)
+        _run(search, result, start=start, enough=enough, progress=progress)
     _conclude(result)
     result.seconds = time.perf_counter() - start
     return result
@@ -123,15 +127,16 @@ def _engine(name: str) -> type[Search]:
     raise ValueError(f"engine {name!r} is unknown; use 'numpy' or 'numba'")
 
 
-def _run(
-    search: Search,
-    result: Exploration,
-    *,
-    start: float,
-    max_states: int | None,
-    progress: Callback | None,
-    until_violated: bool,
-) -> None:
+@dataclass(frozen=True)
+class _Enough:
+    """What ends a search before nothing is new: states, steps, and how many properties are violated."""
+
+    states: int | None
+    depth: int | None
+    violated: int | None
+
+
+def _run(search: Search, result: Exploration, *, start: float, enough: _Enough, progress: Callback | None) -> None:
     result.states = search.levels
     presences = Presences(result.kernels)
     settle_initial(result)
@@ -139,7 +144,7 @@ def _run(
     presences.look(search.levels[-1], 0, result.met)
     while sizes := [len(level[0]) for level in search.levels]:
         predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes)
-        result.stopped = _reason(search, result, predicted, max_states, until_violated)
+        result.stopped = _reason(search, result, predicted, enough)
         if progress is not None:
             warning = result.stopped or _warning(predicted, search.memory_limit)
             spent = time.perf_counter() - start
@@ -170,15 +175,15 @@ def _note_first(result: Exploration, taken: list[int]) -> None:
             result.first.setdefault(instance.action, len(result.states) - 1)
 
 
-def _reason(
-    search: Search, result: Exploration, predicted: int, max_states: int | None, stop_when_violated: bool
-) -> str | None:
+def _reason(search: Search, result: Exploration, predicted: int, enough: _Enough) -> str | None:
     if not len(search.levels[-1][0]):
         return None
-    if stop_when_violated and result.violated:
+    if enough.violated is not None and len(result.violated) >= enough.violated:
         return f"{result.violated[0]} is violated"
-    if max_states is not None and search.distinct > max_states:
-        return f"more than {max_states} states"
+    if enough.states is not None and search.distinct > enough.states:
+        return f"more than {enough.states} states"
+    if enough.depth is not None and len(search.levels) > enough.depth:
+        return f"more than {enough.depth} steps"
     if predicted > search.memory_limit:
         return f"memory: the next level would take about {predicted >> 20} MB of {search.memory_limit >> 20} MB"
     return None

@@ -17,7 +17,7 @@ from fencepost.model.language import (
     rule,
     when,
 )  # fmt: skip
-from fencepost.model.language.mutations import map_terms, mutation, mutations, settle
+from fencepost.model.language.mutations import map_terms, mutated, mutation, mutations, settle
 from fencepost.model.language.terms import Term, subterms
 from fencepost.proofs.words import say, say_update
 
@@ -170,14 +170,33 @@ def choices(spec: Spec) -> list[Term]:
 
 
 def test_settle() -> None:
-    """Every choice is decided for what its rule says, but for the one asked for; guards that become true are gone."""
+    """Every choice is decided for what its rule says, or for what was asked; guards that become true are gone."""
     assert len(choices(Shop.spec)) == 2
     right = settle(Shop.spec)
     assert choices(right) == []
     assert updates(right, "give") == ["held[b] := next"]
-    other = settle(Shop.spec, "730.19", "all")
+    other = mutation(Shop.spec, "730.19", "all").apply()
     assert choices(other) == []
     assert (updates(other, "give"), updates(other, "reopen")) == (["held[b] := end"], updates(right, "reopen"))
+
+
+def test_mutated() -> None:
+    """Several mistakes at once, in whatever order they are named, by the names that they have in the protocol."""
+    pair = ("730.19", "all"), ("730.20", "give: guard 1 dropped")
+    both = mutated(Shop.spec, pair)
+    assert updates(both, "give") == ["held[b] := end"]
+    assert len(both.actions["give"].guards) == len(settle(Shop.spec).actions["give"].guards) - 1
+    assert mutated(Shop.spec, pair[::-1]) == both
+    assert mutated(Shop.spec, pair[:1]) == mutation(Shop.spec, *pair[0]).apply()
+    assert mutated(Shop.spec, ()) == settle(Shop.spec)
+
+
+def test_mutations_that_leave_one_another_nothing() -> None:
+    """What is gone can't be changed as well."""
+    with pytest.raises(ModelError, match="changes nothing in Shop beside the other mutations"):
+        mutated(Shop.spec, (("730.10", "close: never"), ("730.14", "close: open not updated")))
+    with pytest.raises(ModelError, match=r"has no mutation 'backwards' of rule 730\.19"):
+        mutated(Shop.spec, (("730.19", "backwards"),))
 
 
 def test_map_terms_reaches_guards_limits_updates_and_initial_values() -> None:

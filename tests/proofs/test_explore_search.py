@@ -7,6 +7,7 @@ import pytest
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.mutations import mutation, settle
 from fencepost.proofs.explore import Exploration, Progress, explore, graph, search
+from fencepost.properties.id_blocks.catalogue import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 
 SPEC = settle(Kip618Yardstick.spec)
@@ -82,6 +83,24 @@ def test_stopped_when_violated() -> None:
     assert found.violated == ["counts_match"]
     assert found.depth == len(found.traces["counts_match"].states) == 7
     assert found.verdicts["no_zombie"] == "unknown"
+
+
+def test_stopped_when_all_are_violated() -> None:
+    """The search goes on until each of the promises asked is broken, and no further."""
+    variant = ID_BLOCKS.variant("zookeeper")
+    broken = mutation(variant.properties.protocol.spec, "730.2", "not_read_again").apply()
+    asked = {name: variant.asked[name] for name in ("disjoint_blocks", "no_id_twice")}
+    found = explore(broken, asked, variant.bounds["smoke"], stop_when_violated="all")
+    assert sorted(found.violated) == ["disjoint_blocks", "no_id_twice"]
+    assert found.depth == found.traces.steps("no_id_twice") + 1 > found.traces.steps("disjoint_blocks") + 1
+    assert not found.complete
+
+
+def test_stopped_after_some_steps() -> None:
+    """States at that distance are the last ones."""
+    found = explore(SPEC, PROPERTIES, SMALL, max_depth=3)
+    assert (found.depth, found.complete) == (4, False)
+    assert found.stopped == "more than 3 steps"
 
 
 def test_progress_is_told_level_by_level(alone: Exploration) -> None:
