@@ -18,13 +18,18 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
     either,
+    excused,
     exists,
     fault,
     forall,
     implies,
+    kafka_excludes,
     limit,
+    not_of_this,
+    open_hole,
     require,
     rule,
     when,
@@ -99,6 +104,40 @@ class Core(Protocol):
     fence: Ghost[Epoch]  # given out by the last InitProducerId
     late: Ghost[Set[Txn, Partition]]  # accepted although fenced before
     result: Ghost[Map[Txn, Outcome]]  # by the Prepare that ended it
+
+    outside = (
+        excused(
+            "coordinators take over from one another in one step: core-v2-overlapping is proved where the deposed one "
+            "still answers, and v1-verified-overlapping is shown to break there",
+            "overlapping-coordinators",
+        ),
+        open_hole("a record of the log is durable at once; transaction-log has appends that fail", "failed-append"),
+        open_hole("nothing is acted on before it is replicated: that takes a second copy of the log", "uncovered-log"),
+        open_hole("ids do not expire in a core; v2-expiring has that", "id-expiry"),
+        open_hole("an epoch only grows here, whatever the producer id; the full models have ids that are used up",
+                  "end-of-epochs"),
+        open_hole("one transaction version from first to last; the variants named for KAFKA-19446 have two",
+                  "transaction-version", "mixed-clients"),
+        open_hole("one record stands for all that a transaction has in a partition", "several-records"),
+        open_hole(
+            "a partition takes every marker that it must, and forgets nothing that it knows; the parts on partitions "
+            "have what follows where it does not",
+            "partition-away", "unreplicated-tail", "leader-restart", "producer-expiry", "cleaning", "truncation",
+        ),
+        not_of_this("records have no sequence numbers here; idempotence has them", "sequence-wrap"),
+        not_of_this("readers are in read-committed", "slow-reader"),
+        not_of_this("a group's offsets are one more partition; what a group is told is in transactional-offsets",
+                    "several-groups"),
+        kafka_excludes(
+            "coordinators and partitions keep what they know by id, and share no part of it between ids",
+            "TransactionStateManager.java, ProducerStateManager.java", "several-ids",
+        ),
+        not_of_this(
+            "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
+            "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
+            "re-creation", "id-collision",
+        ),
+    )  # fmt: skip
 
     # What an owner does
 
@@ -179,7 +218,7 @@ class Core(Protocol):
         s.success[t] = True
         s.follows[t] = to
 
-    @action(fair="weak")
+    @action(fair="weak", danger=("lost-answer", "duplicate"))
     def answer_again(s, t: Txn):
         """EndTxn repeats what was done already."""
         require((s.choice[t] != Outcome.NONE) & (s.phase == Phase.IDLE) & s.in_time(t))
@@ -195,9 +234,9 @@ class Core(Protocol):
         s.told[t] = True
         s.given[s.owner[t], s.follows[t]] = True
 
-    @action(fair="weak")
+    @action(fair="weak", danger=("time-out", "clock-step"))
     def take_over(s, marker: Epoch, to: Epoch):
-        """Time is up, or somebody else initializes: the open transaction is fenced, then aborted."""
+        """Time is up, by whatever clock, or another producer initializes: what is open is fenced, then aborted."""
         require(s.phase == Phase.ONGOING)
         require((s.epoch < marker) & (marker <= to), rule="txn.18")
         s.one_step(to)
@@ -216,7 +255,7 @@ class Core(Protocol):
         s.parts = each(lambda p: False)
         s.marked = each(lambda p: False)
 
-    @fault(budget="fail_overs")
+    @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
         """Another coordinator reads the log, and sends the markers of what is prepared again."""
         with rule("txn.19"):
@@ -224,11 +263,15 @@ class Core(Protocol):
                 lambda p, e, commit, k: s.markers[p, e, commit, k] | (s.is_current(p, e, commit) & (k == s.term + 1))
             )
             s.marked = each(lambda p: False)
-        s.term = s.term + 1
         s.leave_behind()
+        s.depose()
+        s.term = s.term + 1
 
     def leave_behind(s):
         """What is under way when another coordinator takes over comes like anything else."""
+
+    def depose(s):
+        """The coordinator before knows that it is deposed, and answers nothing more."""
 
     # What a partition does
 
@@ -247,7 +290,7 @@ class Core(Protocol):
         s.take_marker(p, e, commit, k)
         s.marked[p] = True
 
-    @action
+    @action(danger="late-copy")
     def mark_late(s, p: Partition, e: Epoch, commit: Bool, k: Term):
         """So does one of an earlier transaction, or of an earlier coordinator: nobody owes that."""
         require(~(s.is_current(p, e, commit) & (k == s.term)) & s.marker_in_time(p, e, commit, k))
@@ -321,10 +364,45 @@ class Core(Protocol):
         return s.number[t] == s.ended
 
     def accepts_marker(s, p, e):
-        """Strictly newer than what the partition knows, or once more what it did already (KAFKA-19999)."""
+        """Strictly newer than what the partition knows (KIP-1228), or once more what it did already (KAFKA-19999)."""
         newer = s.known[p] < e
         again = (s.known[p] == e) & ~s.something_open(p)
-        return either("txn.12", newer | again, only_newer=newer, always=s.known[p] <= e)
+        return either("txn.23", newer | again, only_newer=newer, not_older=s.known[p] <= e)
 
     def marker_in_time(s, p, e, commit, k):
         return k <= s.term
+
+    # Which dangers are there without being a step
+
+    @danger("zombie")
+    def zombie_begun(s):
+        """A transaction goes on under an epoch older than the last fence."""
+        return exists(Txn, lambda t: s.begun[t] & (s.number[t] < s.fence) & (s.choice[t] == Outcome.NONE))
+
+    @danger("client-crash")
+    def abandoned(s):
+        """A transaction was ended although its owner never asked: the owner crashed, for all that brokers can tell."""
+        return exists(Txn, lambda t: (s.choice[t] == Outcome.NONE) & (s.result[t] != Outcome.NONE))
+
+    @danger("loss")
+    def never_came(s):
+        """A transaction was decided, and a record of it has not come."""
+        return exists(Txn, Partition, lambda t, p: s.is_missing(t, p) & (s.result[t] != Outcome.NONE))
+
+    @danger("late-copy")
+    def still_under_way(s):
+        """An owner knows how its transaction ended, and a record of it may still come."""
+        return exists(Txn, Partition, lambda t, p: s.is_missing(t, p) & s.told[t] & s.record_in_time(t))
+
+    @danger("reordering")
+    def out_of_order(s):
+        """Of two records sent to two partitions only one has come."""
+        return exists(Txn, Partition, Partition, lambda t, p, q: s.is_missing(t, p) & (s.fate[t, q] != Fate.ABSENT))
+
+    @danger("several-partitions")
+    def in_two(s):
+        """The transaction has two partitions."""
+        return exists(Partition, Partition, lambda p, q: (p != q) & s.parts[p] & s.parts[q])
+
+    def is_missing(s, t, p):
+        return s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT)

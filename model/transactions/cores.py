@@ -8,8 +8,8 @@
 needs, and does not get.
 """
 
-from ..language import Bool, Set, action, each, either, exists, forall, implies, require, rule
-from .core import Core, Epoch, Fate, Outcome, Partition, Phase, Txn
+from ..language import Bool, Set, action, each, either, excused, exists, forall, implies, require, rule
+from .core import Core, Epoch, Fate, Outcome, Partition, Phase, Term, Txn
 
 
 class V1Core(Core):
@@ -114,11 +114,11 @@ class V2Core(Asking):
 class Prompt(Core):
     """No record and no AddPartitions arrives once its owner has decided (a leader may still hold a record back), no
     request once the owner knows how the transaction ended, no marker once the coordinator has recorded that it is
-    complete.  Only the markers that a coordinator leaves behind when another takes over may still come, at any time."""
+    complete.  Only markers that a coordinator left behind when another one took over may still come, at any time."""
 
-    left_epoch: Epoch  # in the markers that the coordinator before left behind
-    left_commits: Bool
-    left: Set[Partition]  # where they are going
+    left: Set[Partition, Epoch, Bool, Term]  # the markers left behind, of every coordinator before
+
+    outside = (excused("nothing comes late but the markers that a deposed coordinator left behind", "late-copy"),)
 
     def in_time(s, t):
         return s.begun[t] & ~s.told[t]
@@ -130,13 +130,10 @@ class Prompt(Core):
         return s.begun[t] & (s.choice[t] == Outcome.NONE)
 
     def marker_in_time(s, p, e, commit, k):
-        behind = s.left[p] & (e == s.left_epoch) & (commit == s.left_commits) & (k + 1 == s.term)
-        return s.is_prepared(e, commit) | behind
+        return s.is_prepared(e, commit) | s.left[p, e, commit, k]
 
     def leave_behind(s):
-        s.left_epoch = s.marker_epoch
-        s.left_commits = s.outcome == Outcome.COMMIT
-        s.left = each(lambda p: s.parts[p] & (s.phase == Phase.PREPARED))
+        s.left = each(lambda p, e, commit, k: s.left[p, e, commit, k] | (s.is_current(p, e, commit) & (k == s.term)))
 
 
 class PromptV1Core(Prompt, V1Core):
@@ -145,3 +142,12 @@ class PromptV1Core(Prompt, V1Core):
 
 class PromptVerifiedCore(Prompt, VerifiedCore):
     """v1 with verification on a network that is prompt."""
+
+
+class LateMarkerCore(PromptVerifiedCore):
+    """The same, but for markers, which may come at any time."""
+
+    outside = (excused("requests do not come late, markers do", "late-copy"),)
+
+    def marker_in_time(s, p, e, commit, k):
+        return Core.marker_in_time(s, p, e, commit, k)

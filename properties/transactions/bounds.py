@@ -30,6 +30,10 @@ OF_V1: Mapping[str, Mapping[str, int]] = {
 LATE = dict(FULL, clients=1, epochs=2, last=3)
 """What a late request of one transaction does to the next: as little as shows it, for a bounded check to get there."""
 LAST_EPOCH = dict(FULL, **FEATURES["the last epoch"])
+OVERLAPPING = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=1)
+LATE_MARKER = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=0)
+"""A late marker, or a stale answer, tears one transaction of v1 apart: an epoch serves both, and no fence is needed."""
+BEFORE_KIP_1228 = dict(clients=1, transactions=2, partitions=2, epochs=3, fail_overs=0)
 HANGING = dict(clients=1, transactions=1, partitions=1, epochs=2, fail_overs=0)
 EXPIRING = dict(FULL, last=1, epochs=7, transactions=1, expiries=1)
 PROGRESS = (

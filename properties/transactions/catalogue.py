@@ -10,6 +10,7 @@ from typing import Any
 from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
 from .boundaries import ExpiringPromises, LoneProducer, RecoveringPromises
 from .bounds import (
+    BEFORE_KIP_1228,
     CORE,
     CORE_PROGRESS,
     EXPIRING,
@@ -18,8 +19,10 @@ from .bounds import (
     HANGING,
     LAST_EPOCH,
     LATE,
+    LATE_MARKER,
     NOT_BOUNDED,
     OF_V1,
+    OVERLAPPING,
     PROGRESS,
     REASONS,
     SHALLOW,
@@ -28,8 +31,16 @@ from .bounds import (
     TWO_PARTITIONS,
 )  # fmt: skip
 from .core import V2Lemmas, V2MutantLemmas
-from .core_v1 import PromptV1Lemmas, PromptV1MutantLemmas, PromptVerifiedLemmas, V1CorePromises, VerifiedLemmas
-from .full import LateMarkerPromises, PromptV1Promises, PromptVerifiedPromises, V1Promises, V2Promises, VerifiedPromises
+from .core_overlapping import OverlappingPromptPromises, OverlappingV2Lemmas, OverlappingVerifiedPromises
+from .core_v1 import (
+    LateMarkerPromises,
+    PromptV1Lemmas,
+    PromptV1MutantLemmas,
+    PromptVerifiedLemmas,
+    V1CorePromises,
+    VerifiedLemmas,
+)
+from .full import PromptV1Promises, PromptVerifiedPromises, V1Promises, V2Promises, VerifiedPromises
 
 REFERENCE = "fencepost.reference_impl.transactions"
 Bounds = Mapping[Profile, Mapping[str, int]]
@@ -86,8 +97,19 @@ def _bug(
     )  # fmt: skip
 
 
-def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
-    return Scenario(name, says, broken, fixed, f"{REFERENCE}.scenarios:scenario")
+def _misread(
+    name: str, properties: Any, says: str, rule: str, breaks: tuple[str, ...], bounds: Mapping[str, int]
+) -> Variant:  # fmt: skip
+    """A protocol that does not keep what it promises, asked for what breaks."""
+    others = tuple(n for n in properties.properties if n not in breaks)
+    return Variant(
+        name, properties, says, rule, None, _violated(*breaks), {"smoke": bounds}, others, proof=False,
+        depth=NOT_BOUNDED,
+    )  # fmt: skip
+
+
+def _scenario(name: str, says: str, broken: str, fixed: str, scripted: bool = True) -> Scenario:
+    return Scenario(name, says, broken, fixed, f"{REFERENCE}.scenarios:scenario" if scripted else None)
 
 
 TRANSACTIONS = ProtocolEntry(
@@ -105,6 +127,9 @@ TRANSACTIONS = ProtocolEntry(
         _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt",
               for_mutants=PromptV1MutantLemmas),
         _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=()),
+        _core("core-v2-overlapping", OverlappingV2Lemmas, "the core of v2, where deposed coordinators still answer",
+              judged=(), features={"two partitions": dict(TWO_PARTITIONS, fail_overs=1)}, depth=NOT_BOUNDED,
+              progress_bounds=()),
         _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
               judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS),
         _full(
@@ -125,11 +150,14 @@ TRANSACTIONS = ProtocolEntry(
             "two owners", "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_LONE), bounds=_bounds(LATE),
             depth=TO_A_LATE_END, leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return"),
         ),
-        _full(
-            "v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not", "",
-            rule="txn.9", expected=_violated(*_LATE[:3], *_LONE), bounds=_bounds(LATE),
-            leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
-        ),
+        _misread("v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not",
+                 "txn.9", _LATE, LATE_MARKER),
+        _misread("v1-verified-overlapping", OverlappingVerifiedPromises,
+                 "a deposed coordinator says yes to a leader: a record hangs, and is committed after its owner was fenced",
+                 "txn.15", (*_HANGS, "no_zombie_write"), dict(CORE, epochs=3)),
+        _misread("v1-overlapping-prompt", OverlappingPromptPromises,
+                 "a deposed coordinator takes a partition for added, or an EndTxn for repeated: a commit is lost, and told",
+                 "txn.15", (*_LATE, "nothing_hangs"), OVERLAPPING),
         Variant(
             "v1-hanging", V1CorePromises, "a record that comes after its transaction is over opens another, for ever",
             "txn.15", None, _violated("decided_in_the_end", "nothing_hangs"), {"smoke": HANGING},
@@ -176,6 +204,10 @@ TRANSACTIONS = ProtocolEntry(
             "append: guard 1 dropped", "nothing_hangs", CORE,
         ),
         _bug(
+            "v2-before-kip-1228", V2Lemmas, "Kafka 4.0 and 4.1: a marker's epoch only has to be not older than the "
+            "partition's, so that a late copy decides the next transaction", "txn.23", "not_older", _LATE, BEFORE_KIP_1228,
+        ),
+        _bug(
             "v2-epoch-before-pending", V2Promises, "the epoch is looked at before what is pending", "txn.5",
             "refuse_end: guard 1 dropped", "alone_never_fenced", FULL,
         ),
@@ -188,7 +220,7 @@ TRANSACTIONS = ProtocolEntry(
             "no_epoch_past_the_last", LAST_EPOCH,
         ),
         _bug(
-            "v2-marker-once-only", V2Promises, "a marker whose answer was lost is refused when it comes again", "txn.12",
+            "v2-marker-once-only", V2Promises, "a marker whose answer was lost is refused when it comes again", "txn.23",
             "only_newer", "ends_in_the_end", dict(FULL, clients=1, transactions=1, epochs=6, losses=1),
         ),
     ),
@@ -214,6 +246,12 @@ TRANSACTIONS = ProtocolEntry(
         _scenario("KAFKA-19367", "two bumps in one abort go past the last epoch", "v2-bumps-past-the-last", "v2"),
         _scenario("KAFKA-20090", "a time-out at the last epoch leaves nowhere to go", "v2-no-next-id", "v2"),
         _scenario("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
+        _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2", False),
+        _scenario("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2", False),
+        _scenario("deposed-coordinator", "one that was deposed answers a leader from its cache", "v1-verified-overlapping",
+                  "core-v2-overlapping", False),
+        _scenario("deposed-coordinator-prompt", "one that was deposed answers an owner from its cache",
+                  "v1-overlapping-prompt", "core-v2-overlapping", False),
         _scenario("KAFKA-18019", "a fenced producer comes back when its id is forgotten", "v2-expiring-recovered", "v2-expiring"),
     ),
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """Why the core of v1 keeps its promises, on a prompt network; and what verification alone gives on any."""
 
-from fencepost.model.language import exists, forall, implies, lemma, when
-from fencepost.model.transactions.core import Fate, Outcome, Partition, Phase, Txn
-from fencepost.model.transactions.cores import PromptV1Core, PromptVerifiedCore, V1Core, VerifiedCore
+from fencepost.model.language import Bool, exists, forall, implies, lemma, when
+from fencepost.model.transactions.core import Epoch, Fate, Outcome, Partition, Phase, Term, Txn
+from fencepost.model.transactions.cores import LateMarkerCore, PromptV1Core, PromptVerifiedCore, V1Core, VerifiedCore
 
 from .core import AskingLemmas, Common, Deciding, DecidingAskingLemmas
 from .promises import Promises
@@ -38,12 +38,16 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def left_behind_is_replaced(s):
-        """Where markers were left behind, the transaction is still prepared, or newer markers have come."""
+        """Where markers were left behind, the transaction is still prepared, or markers of a later coordinator have
+        come."""
         return forall(
             Partition,
-            lambda p: implies(
-                s.left[p],
-                (s.parts[p] & s.is_prepared(s.left_epoch, s.left_commits) & ~s.marked[p]) | (s.term <= s.known_term[p]),
+            Epoch,
+            Bool,
+            Term,
+            lambda p, e, commit, k: implies(
+                s.left[p, e, commit, k],
+                (k < s.term) & ((s.is_current(p, e, commit) & ~s.marked[p]) | (k < s.known_term[p])),
             ),
         )
 
@@ -210,3 +214,7 @@ class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
 
 class V1CorePromises(Promises, of=V1Core):
     """v1 on any network."""
+
+
+class LateMarkerPromises(Promises, of=LateMarkerCore):
+    """v1 with verification, on a network that is prompt but for markers."""

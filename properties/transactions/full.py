@@ -3,7 +3,7 @@
 from fencepost.model.language import exists, forall, implies, leads_to, progress, promise, refinement, witness
 from fencepost.model.transactions.core import Client, Outcome, Txn
 from fencepost.model.transactions.cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
-from fencepost.model.transactions.full import V2, PromptV1, PromptVerified, V1LateEnds, Verified, VerifiedLateEnds
+from fencepost.model.transactions.full import V2, PromptV1, PromptVerified, V1LateEnds, VerifiedLateEnds
 
 from .promises import Promises
 
@@ -121,7 +121,3 @@ class PromptVerifiedPromises(FullPromises, of=PromptVerified):
     def does_as_the_core(s):
         """What the log and the partitions say is the core's state."""
         return {}
-
-
-class LateMarkerPromises(FullPromises, of=Verified):
-    """v1 with verification, where a marker may come at any time as well."""

@@ -26,7 +26,7 @@ KILLED = [
     ("core-v2", "txn.15", "append: guard 1 dropped", "nothing_hangs", 5),
     ("core-v1-verified", "txn.15", "append: guard 2 dropped", "nothing_hangs", 9),
     ("core-v1-verified", "txn.15", "any_question", "nothing_hangs", 15),
-    ("core-v2", "txn.12", "always", "nothing_committed_unasked", 17),
+    ("core-v2", "txn.23", "not_older", "nothing_committed_unasked", 17),
     ("v2", "txn.5", "refuse_end: guard 1 dropped", "alone_never_fenced", 14),
     ("v2", "txn.4", "stays", "no_epoch_past_the_last", 23),
     ("v2", "txn.4", "bumps_anyway", "no_epoch_past_the_last", 18),
@@ -41,7 +41,7 @@ KILLED = [
 
 LIVENESS = [
     ("v2", "txn.10", "by_name_alone", "ends_in_the_end"),
-    ("core-v2", "txn.12", "only_newer", "ends_in_the_end"),
+    ("core-v2", "txn.23", "only_newer", "ends_in_the_end"),
     ("core-v2", "txn.19", "fail_over: markers not updated", "ends_in_the_end"),
 ]
 
