@@ -106,33 +106,33 @@ class Core(Protocol):
     result: Ghost[Map[Txn, Outcome]]  # by the Prepare that ended it
 
     outside = (
-        excused(
+        *excused(
             "coordinators take over from one another in one step: core-v2-overlapping is proved where the deposed one "
             "still answers, and v1-verified-overlapping is shown to break there",
             "overlapping-coordinators",
         ),
-        open_hole("a record of the log is durable at once; transaction-log has appends that fail", "failed-append"),
-        open_hole("nothing is acted on before it is replicated: that takes a second copy of the log", "uncovered-log"),
-        open_hole("ids do not expire in a core; v2-expiring has that", "id-expiry"),
-        open_hole("an epoch only grows here, whatever the producer id; the full models have ids that are used up",
+        *open_hole("a record of the log is durable at once; transaction-log has appends that fail", "failed-append"),
+        *open_hole("nothing is acted on before it is replicated: that takes a second copy of the log", "uncovered-log"),
+        *open_hole("ids do not expire in a core; v2-expiring has that", "id-expiry"),
+        *open_hole("an epoch only grows here, whatever the producer id; the full models have ids that are used up",
                   "end-of-epochs"),
-        open_hole("one transaction version from first to last; the variants named for KAFKA-19446 have two",
+        *open_hole("one transaction version from first to last; the variants named for KAFKA-19446 have two",
                   "transaction-version", "mixed-clients"),
-        open_hole("one record stands for all that a transaction has in a partition", "several-records"),
-        open_hole(
+        *open_hole("one record stands for all that a transaction has in a partition", "several-records"),
+        *open_hole(
             "a partition takes every marker that it must, and forgets nothing that it knows; the parts on partitions "
             "have what follows where it does not",
             "partition-away", "unreplicated-tail", "leader-restart", "producer-expiry", "cleaning", "truncation",
         ),
-        not_of_this("records have no sequence numbers here; idempotence has them", "sequence-wrap"),
-        not_of_this("readers are in read-committed", "slow-reader"),
-        not_of_this("a group's offsets are one more partition; what a group is told is in transactional-offsets",
+        *not_of_this("records have no sequence numbers here; idempotence has them", "sequence-wrap"),
+        *not_of_this("readers are in read-committed", "slow-reader"),
+        *not_of_this("a group's offsets are one more partition; what a group is told is in transactional-offsets",
                     "several-groups"),
-        kafka_excludes(
+        *kafka_excludes(
             "coordinators and partitions keep what they know by id, and share no part of it between ids",
             "TransactionStateManager.java, ProducerStateManager.java", "several-ids",
         ),
-        not_of_this(
+        *not_of_this(
             "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
             "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
             "re-creation", "id-collision",

@@ -118,7 +118,7 @@ class Prompt(Core):
 
     left: Set[Partition, Epoch, Bool, Term]  # the markers left behind, of every coordinator before
 
-    outside = (excused("nothing comes late but the markers that a deposed coordinator left behind", "late-copy"),)
+    outside = excused("nothing comes late but the markers that a deposed coordinator left behind", "late-copy")
 
     def in_time(s, t):
         return s.begun[t] & ~s.told[t]
@@ -147,7 +147,7 @@ class PromptVerifiedCore(Prompt, VerifiedCore):
 class LateMarkerCore(PromptVerifiedCore):
     """The same, but for markers, which may come at any time."""
 
-    outside = (excused("requests do not come late, markers do", "late-copy"),)
+    outside = excused("requests do not come late, markers do", "late-copy")
 
     def marker_in_time(s, p, e, commit, k):
         return Core.marker_in_time(s, p, e, commit, k)

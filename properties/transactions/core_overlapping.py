@@ -8,15 +8,35 @@ from fencepost.model.language import Bool, exists, forall, implies, lemma, when,
 from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Partition, Phase, Txn
 from fencepost.model.transactions.overlapping import OverlappingPromptVerified, OverlappingV2, OverlappingVerified
 
-from .core import V2MutantLemmas
+from .core import V2Lemmas
 from .promises import Promises
 
 
-class OverlappingV2Lemmas(V2MutantLemmas, of=OverlappingV2):
+class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
     """v2 keeps every promise: a yes of long ago ends at the epoch that the marker has brought since."""
 
-    cleared_takes_part = None  # not while a deposed coordinator says yes: `cleared_or_past` stands in
-    cleared_as_prepared = None
+    @lemma
+    def cleared_takes_part(s):
+        """A leader with a yes to the question it still has may append, or the partition knows of a later epoch."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.asked[t, p] & s.cleared[t, p], s.begun[t] & (s.takes_part(t, p) | (s.number[t] < s.known[p]))
+            ),
+        )
+
+    @lemma
+    def cleared_as_prepared(s):
+        """A record that may still be appended is of no decided transaction, or of the one prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.asked[t, p] & s.cleared[t, p] & (s.known[p] <= s.number[t]),
+                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
+            ),
+        )
 
     @lemma
     def held_of_somebody(s):
