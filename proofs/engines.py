@@ -7,12 +7,13 @@ from typing import Any
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.refinements import Refinement
+from fencepost.proofs.attempts import tell
 from fencepost.proofs.bounded import check as check_bounded
 from fencepost.proofs.explore import Exploration, Progress, coverage, explore, unsaid
-from fencepost.proofs.induction import Obligation, prove
+from fencepost.proofs.induction import Obligation, Proof, prove
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.refinements import explain
-from fencepost.proofs.results import Result, Trace, Verdict
+from fencepost.proofs.results import Result, Trace, Verdict, worst
 from fencepost.proofs.scope import Scope, scope_of_bounded, scope_of_proof, scope_of_search
 from fencepost.proofs.solver.solving import RLIMIT
 from fencepost.proofs.words import say_trace
@@ -50,26 +51,34 @@ def run_induction(
     *,
     rlimit: int | None = None,
     told: Callable[[Obligation], None] | None = None,
-) -> list[Result]:
-    """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity."""
+) -> tuple[list[Result], Proof]:
+    """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity; and
+    the proof itself."""
     proof = prove(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told)
     found = []
     for name, item in _with(variant.kept, "always", "step").items():
         mine = [o for o in proof.obligations if o.property == name]
+        verdict = proof.verdict(name)
         evidence: dict[str, Any] = {"obligations": len(mine)}
+        if verdict == "holds":
+            evidence["rests_on"] = list(proof.rests_on(name))
+        if verdict == "not proved":
+            evidence["leans_on"] = list(proof.leaning[name])
         if failures := [o for o in mine if o.verdict != "holds"]:
             evidence["fails"] = [f"{o.kind} {o.action}".strip() for o in failures]
+            evidence["words"] = [line for o in failures for line in tell(variant.spec, variant.kept, o)]
         spent = sum(o.seconds for o in mine)
-        found.append(result(entry, variant, name, item.kind, "induction", proof.verdict(name), spent, None, evidence))
+        found.append(result(entry, variant, name, item.kind, "induction", verdict, spent, None, evidence))
     empty = [o for o in proof.obligations if o.kind in ("enabled", "dead")]
-    verdicts = {o.verdict for o in empty}
-    verdict: Verdict = "violated" if "violated" in verdicts else "unknown" if "unknown" in verdicts else "holds"
+    verdict = worst(o.verdict for o in empty)
     evidence = {"actions": len(empty), "fails": [o.action for o in empty if o.verdict != "holds"]}
+    if verdict == "not proved":
+        evidence["leans_on"] = list(proof.leaning[""])
     spent = sum(o.seconds for o in empty)
     found.append(
         result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
     )
-    return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found)
+    return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found), proof
 
 
 def run_explore(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.proofs.results import Result
+from fencepost.proofs.words import leaning
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 
@@ -36,7 +37,7 @@ def write_junit(file: Path, results: Sequence[Result], problems: Sequence[str] =
         what = f" of {r.evidence['histories']}" if "histories" in r.evidence else ""
         case = TestCase(r.property, f"{name}.{r.engine}{what}", r.seconds)
         if not r.as_expected:
-            message = f"{r.verdict}, and {r.expected} was expected"
+            message = f"{r.verdict}{leaning(r)}, and {r.expected} was expected"
             case.result = [(Error if r.verdict == "unknown" else Failure)(message)]
             case.system_out = "\n".join(r.evidence.get("words", ()))
         elif r.verdict == "unknown":

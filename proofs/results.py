@@ -1,11 +1,21 @@
 """What engines return: traces of states, and verdicts that scripts can rely on."""
 
 import builtins
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Verdict = Literal["holds", "violated", "unknown", "vacuous"]
-"""``vacuous``: it holds, and nothing that could have gone wrong within the bounds would have broken it."""
+Verdict = Literal["holds", "violated", "unknown", "not proved", "vacuous"]
+"""``not proved``: each step of the proof is there, but it leans on something that is not inductive itself;
+``vacuous``: it holds, and nothing that could have gone wrong within the bounds would have broken it."""
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on all of several things."""
+    found = set(verdicts)
+    order: tuple[Verdict, ...] = ("violated", "not proved", "unknown", "vacuous")
+    return next((verdict for verdict in order if verdict in found), "holds")
+
 
 State = dict[str, Any]
 """One state by variable name.  Numbers and members of sorts and enumerations are int, Bool is bool, an Option is None
@@ -61,4 +71,5 @@ class Result:
         return self.verdict == self.expected
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        leans_on = self.evidence.get("leans_on")
+        return asdict(self) | ({} if leans_on is None else {"leans_on": leans_on})

@@ -17,7 +17,7 @@ from fencepost.proofs.engines import contradictions, result
 from fencepost.proofs.generate import generate
 from fencepost.proofs.jobs import Jobs
 from fencepost.proofs.replay import ReplayReport, replay
-from fencepost.proofs.results import Result, Verdict
+from fencepost.proofs.results import Result, Verdict, worst
 from fencepost.proofs.scope import shared
 from fencepost.proofs.variants import Judged, hand_in_all
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
@@ -112,9 +112,10 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
         proofs = [r for r in mine if r.property in claim.properties and r.engine in engines]
         seen = [r for r in mine if r.property in claim.witnesses and r.engine == "explore"]
         needed = len(claim.properties) + len(claim.witnesses)
-        verdicts = {r.verdict for r in (*proofs, *seen)} if len(proofs) + len(seen) == needed else {"unknown"}
-        verdict: Verdict = "violated" if "violated" in verdicts else "unknown" if "unknown" in verdicts else "holds"
+        verdict = worst(r.verdict for r in (*proofs, *seen)) if len(proofs) + len(seen) == needed else "unknown"
         evidence: dict[str, Any] = {"rule": claim.rule, "properties": claim.properties, "witnesses": claim.witnesses}
+        if leans := [name for r in proofs for name in r.evidence.get("leans_on", ())]:
+            evidence["leans_on"] = list(dict.fromkeys(leans))
         if proofs and "distinct" in proofs[0].evidence:
             evidence["distinct"] = proofs[0].evidence["distinct"]
         found = result(

@@ -12,7 +12,7 @@ from fencepost.model.language.recording import Update
 from fencepost.model.language.terms import Term
 from fencepost.model.language.types import BoolType, EnumType, MapType, OptionType, Type
 
-from .results import State, Trace
+from .results import Result, State, Trace
 
 _INFIX = {"add": "+", "sub": "-", "monus": "-", "eq": "=", "lt": "<", "le": "<="}
 _NEGATED = {"eq": "!=", "lt": ">=", "le": ">"}
@@ -92,6 +92,12 @@ def say_update(update: Update) -> str:
 
 def name_in_words(name: str) -> str:
     return name.replace("_", " ")
+
+
+def leaning(result: Result) -> str:
+    """What a verdict of ``not proved`` leans on: `` (leans on granted is booked)``; nothing of any other."""
+    names = ", ".join(map(name_in_words, result.evidence.get("leans_on", ())))
+    return f" (leans on {names})" if names else ""
 
 
 def rule_tag(number: str | None) -> str:

@@ -12,7 +12,7 @@ from fencepost.proofs.cli.interrupts import interruptible
 
 COMMANDS = {
     "verify": "fencepost.proofs.cli.verify:verify",
-    "prove": "fencepost.proofs.cli.searches:prove",
+    "prove": "fencepost.proofs.cli.proving:prove",
     "explore": "fencepost.proofs.cli.searches:explore",
     "necessity": "fencepost.proofs.cli.searches:necessity",
     "show": "fencepost.proofs.cli.telling:show",

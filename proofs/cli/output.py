@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from fencepost.proofs.results import Result
-from fencepost.proofs.words import name_in_words
+from fencepost.proofs.words import leaning, name_in_words
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -13,15 +13,18 @@ console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 SIGNS = {
-    "holds": "[green]holds[/]", "violated": "[red]violated[/]", "unknown": "[yellow]unknown[/]",
+    "holds": "[green]holds[/]",
+    "violated": "[red]violated[/]",
+    "unknown": "[yellow]unknown[/]",
     "vacuous": "[yellow]vacuous[/]",
-}  # fmt: skip
+    "not proved": "[red]not proved[/]",
+}
 
 
 def verdict_sign(kind: str, verdict: str) -> str:
     """The word for a verdict: a witness is reached or not, everything else holds or is violated."""
     if kind == "sometimes":
-        return {"holds": "[green]reached[/]", "violated": "[red]not reached[/]"}.get(verdict, SIGNS["unknown"])
+        return {"holds": "[green]reached[/]", "violated": "[red]not reached[/]"}.get(verdict, SIGNS[verdict])
     return SIGNS[verdict]
 
 
@@ -44,7 +47,7 @@ def verdict_line(results: Sequence[Result]) -> str:
     worst = next(
         (r for r in results if not r.as_expected), next((r for r in results if r.verdict == "violated"), first)
     )
-    sign = verdict_sign(worst.kind, worst.verdict)
+    sign = verdict_sign(worst.kind, worst.verdict) + leaning(worst)
     sign += " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
     wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
     padding = " " * max(0, 21 - len(Text.from_markup(sign)))

@@ -1,4 +1,4 @@
-"""``prove``, ``explore`` and ``necessity``: one engine each, on one protocol or variant."""
+"""``explore`` and ``necessity``: one engine each, on one protocol or variant."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chosen, parse_bounds, whole
-from fencepost.proofs.cli.output import SIGNS, bound_in_words, console, duration, errors, spinner, verdict_sign
+from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, spinner, verdict_sign
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import (
@@ -21,58 +21,7 @@ from fencepost.properties.catalogue import (
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.explore import Exploration
-    from fencepost.proofs.induction import Obligation
     from fencepost.proofs.results import Result
-
-
-@click.command()
-@click.argument("name", metavar="PROTOCOL[/VARIANT]")
-@click.option("--rlimit", type=int, help="Z3's resource limit per obligation; more decides more, and takes longer.")
-@JSON
-def prove(name: str, rlimit: int | None, json_file: Path | None) -> int:
-    """Prove the promises by induction, without any bound.
-
-    The proof is read aloud, an obligation a line.  A promise that is not proved comes with the step that breaks the
-    attempt.  Example: fencepost prove id-blocks/kraft
-    """
-    from fencepost.proofs.engines import run_induction
-    from fencepost.proofs.induction import Obligation
-
-    results = []
-    for entry, variant in chosen(name):
-        console.print(f"{entry.name}/{variant.name}")
-
-        def told(o: Obligation) -> None:
-            console.print(f"    {in_words(o)} … {_word(o)}")
-
-        results += run_induction(entry, variant, rlimit=rlimit, told=told)
-    wrong = [r for r in results if not r.as_expected]
-    console.print(f"{len(results)} properties, {len(wrong)} not proved")
-    if json_file is not None:
-        write_json(json_file, [r.as_dict() for r in results])
-    return 1 if wrong else 0
-
-
-def in_words(o: "Obligation") -> str:
-    """An obligation as a sentence: ``allocate preserves disjoint blocks``."""
-    subject = name_in_words(o.action)
-    return {
-        "initial": f"init satisfies {name_in_words(o.property)}",
-        "preserved": f"{subject} preserves {name_in_words(o.property)}",
-        "step": f"{subject} obeys {name_in_words(o.property)}",
-        "antecedent": f"{name_in_words(o.property)} says something",
-        "enabled": f"{subject} can happen",
-        "dead": f"{subject} never happens",
-    }[o.kind]
-
-
-def _word(o: "Obligation") -> str:
-    if o.verdict == "holds":
-        return "ok unchanged" if o.how == "unchanged" else f"ok {duration(o.seconds)}"
-    lines = [SIGNS[o.verdict]]
-    if o.counterexample is not None:
-        lines += [f"        {line}" for line in str(o.counterexample).splitlines()]
-    return "\n".join(lines)
 
 
 @click.command()

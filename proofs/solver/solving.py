@@ -18,11 +18,13 @@ from fencepost.proofs.solver.terms import Reading, Value, View
 
 RLIMIT = 2_000_000
 """Five times what the hardest proof of this house needs, and at most ten seconds or so of one core."""
+SPARING = 100_000
+"""Of each attempt to do without a part of the invariant that a proof used: what succeeds takes a tenth of it."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """``uses``: the parts of the invariant that a proof needed."""
+    """``uses``: the parts of the invariant that a proof needed, or that exclude what is not possible."""
 
     verdict: Verdict
     uses: frozenset[Term] = frozenset()
@@ -36,7 +38,7 @@ class Question:
     """
 
     def __init__(self, spec: Spec, rlimit: int) -> None:
-        self.spec = spec
+        self.spec, self.rlimit = spec, rlimit
         self.reading = Reading(spec)
         self.action: Action | None = None
         self.before = SymbolicState(self.reading)
@@ -104,11 +106,31 @@ class Question:
         result = self.check(assuming)
         if result != z3.unsat:
             return Answer("violated" if result == z3.sat else "unknown")
-        core = {part.get_id() for part in self.solver.unsat_core()}
-        return Answer("holds", frozenset(part for part, switch in self.switches.items() if switch.get_id() in core))
+        return Answer("holds", self._core())
+
+    def minimal(self, answer: Answer, keep: Term, limit: int) -> frozenset[Term]:
+        """Of the parts that a proof just found used, so many that none of them can be left out; ``keep`` is not tried,
+        nor is a part dropped that Z3 cannot do without within ``limit`` of its resources."""
+        needed = [part for part in self.switches if part in answer.uses]
+        self.solver.set("rlimit", limit)
+        for part in reversed(needed):
+            if part is not keep and part in needed:
+                rest = [other for other in needed if other is not part]
+                if self.check(rest) == z3.unsat:
+                    core = self._core()
+                    needed = [other for other in rest if other in core]
+        self.solver.set("rlimit", self.rlimit)
+        return frozenset(needed)
 
     def possible(self, term: Term, assuming: Iterable[Term]) -> Answer:
         """Whether some such step satisfies ``term``: `holds` if there is one, `violated` if there is none."""
         self.suppose(self.reading.truth(term, self.before, self.after))
         result = self.check(assuming)
-        return Answer("holds" if result == z3.sat else "violated" if result == z3.unsat else "unknown")
+        if result == z3.unsat:
+            return Answer("violated", self._core())
+        return Answer("holds" if result == z3.sat else "unknown")
+
+    def _core(self) -> frozenset[Term]:
+        """The parts that the last answer, that there is no model, needed."""
+        core = {switch.get_id() for switch in self.solver.unsat_core()}
+        return frozenset(part for part, switch in self.switches.items() if switch.get_id() in core)

@@ -74,15 +74,28 @@ def test_list_goes_from_protocols_to_rules() -> None:
     assert "730.7   answer: guard 1 dropped" in fencepost("list", "id-blocks", "--mutations").out
 
 
-def test_prove_reads_the_proof_aloud(tmp_path: Path) -> None:
-    """An obligation a line, and the results of `verify` in JSON."""
+def test_prove_says_one_line_a_promise(tmp_path: Path) -> None:
+    """What each promise rests on, all lemmas in one line, and the results of `verify` in JSON."""
     ran = fencepost("prove", "id-blocks/zookeeper", "--json", tmp_path / "proof.json")
     assert ran.code == 0, ran.err
-    assert "write preserves disjoint blocks … ok " in ran.out
+    lines = [line.split("  ") for line in ran.out.splitlines()]
+    told = {line[2]: line[-1].strip() for line in lines if len(line) > 3}
+    assert told["disjoint blocks"] == "holds, resting on granted is booked, read is of this version, versions go up"
+    assert told["every action can happen"] == "reached"
+    assert sum("lemmas" in line for line in told) == 1
+    assert "preserves" not in ran.out
     assert ran.out.splitlines()[-1].endswith(" properties, 0 not proved")
     results = read_json(tmp_path / "proof.json")
     assert {r["engine"] for r in results} == {"induction"}
     assert {r["verdict"] for r in results} == {"holds"}
+    assert len(ran.out.splitlines()) < len(results)
+
+
+def test_prove_reads_the_proof_aloud() -> None:
+    """An obligation a line, if asked for."""
+    ran = fencepost("prove", "id-blocks/zookeeper", "--verbose")
+    assert ran.code == 0, ran.err
+    assert "write preserves disjoint blocks … ok " in ran.out
 
 
 def test_explore_pins_the_yardstick(tmp_path: Path) -> None:
