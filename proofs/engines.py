@@ -10,7 +10,7 @@ from fencepost.model.language.refinements import Refinement
 from fencepost.proofs.attempts import tell
 from fencepost.proofs.bounded import check as check_bounded
 from fencepost.proofs.explore import Exploration, Progress, coverage, explore, unsaid
-from fencepost.proofs.induction import Obligation, Proof, prove
+from fencepost.proofs.induction import Proof, prove
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.refinements import explain
 from fencepost.proofs.results import Result, Trace, Verdict, worst
@@ -50,11 +50,11 @@ def run_induction(
     variant: Variant,
     *,
     rlimit: int | None = None,
-    told: Callable[[Obligation], None] | None = None,
-) -> tuple[list[Result], Proof]:
-    """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity; and
-    the proof itself."""
-    proof = prove(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told)
+    proof: Proof | None = None,
+) -> list[Result]:
+    """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity.
+    ``proof``: one that was made already."""
+    proof = proof or prove(variant.spec, variant.kept, rlimit=rlimit or RLIMIT)
     found = []
     for name, item in _with(variant.kept, "always", "step").items():
         mine = [o for o in proof.obligations if o.property == name]
@@ -78,7 +78,7 @@ def run_induction(
     found.append(
         result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
     )
-    return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found), proof
+    return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found)
 
 
 def run_explore(

@@ -179,8 +179,8 @@ _ALIVE = ("enabled", "dead")
 
 def _can_happen(kind: str, verdict: Verdict) -> Verdict:
     """An obligation to be dead is met by an action that can't happen."""
-    opposite: dict[Verdict, Verdict] = {"holds": "violated", "violated": "holds", "unknown": "unknown"}
-    return opposite[verdict] if kind == "dead" else verdict
+    opposite: dict[Verdict, Verdict] = {"holds": "violated", "violated": "holds"}
+    return opposite.get(verdict, "unknown") if kind == "dead" else verdict
 
 
 def _possible(question: Question, term: Term, always: Collection[Term]) -> Verdict:

@@ -42,7 +42,7 @@ def _judge(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
 def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
     """A protocol as it should be: proof, complete search, bounded check, progress."""
     heading = f"{entry.name}/{variant.name}: {variant.says}"
-    proofs = run_induction(entry, variant)[0] if variant.proof else []
+    proofs = run_induction(entry, variant) if variant.proof else []
     results, explored = run_features(entry, variant, profile)
     bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth(variant, profile), explored[""])
     found = [*proofs, *results, *bounded, *run_progress(entry, variant)]

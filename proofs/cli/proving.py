@@ -31,6 +31,9 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     """
     from fencepost.proofs.engines import run_induction
     from fencepost.proofs.induction import Obligation
+    from fencepost.proofs.induction import prove as induction
+    from fencepost.proofs.scope import scope_lines
+    from fencepost.proofs.solver.solving import RLIMIT
 
     every = []
     for entry, variant in chosen(name):
@@ -41,9 +44,12 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
                 console.print(f"    {in_words(o)} … {_word(o)}")
 
         with spinner(f"proving {entry.name}/{variant.name}"):
-            results, proof = run_induction(entry, variant, rlimit=rlimit, told=told)
+            proof = induction(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told)
+            results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
         for line in summary(results):
             console.print(line)
+        for line in scope_lines(results):
+            console.print(f"    {line}", markup=False)
         for line in _attempts(variant, proof):
             console.print(line, markup=False)
         every += results

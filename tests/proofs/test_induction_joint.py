@@ -94,7 +94,7 @@ def test_no_report_says_that_such_a_promise_holds(tmp_path: Path):
     assert rows["granted_is_booked"]["verdict"] == "violated"
     assert rows["used_up_for_ever"]["verdict"] == "holds"
     assert set(rows["used_up_for_ever"]["evidence"]["rests_on"]) == {"log_follows_memory", "snapshot_and_log_say_all"}
-    results, _ = run_induction(ID_BLOCKS, without_the_commit(KRAFT))
+    results = run_induction(ID_BLOCKS, without_the_commit(KRAFT))
     write_junit(tmp_path / "junit.xml", results)
     assert 'message="not proved (leans on granted is booked), and holds was expected"' in (
         tmp_path / "junit.xml"

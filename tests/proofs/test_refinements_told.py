@@ -224,7 +224,7 @@ def test_a_line_for_each_engine() -> None:
     """Explored, checked to a depth and proved like a step property, with the steps of the core that there were."""
     variant = ENTRY.variants[0]
     explored, _ = run_explore(ENTRY, variant, dict(counts=3))
-    bounded, proved = run_bounded(ENTRY, variant, dict(counts=3), 4), run_induction(ENTRY, variant)[0]
+    bounded, proved = run_bounded(ENTRY, variant, dict(counts=3), 4), run_induction(ENTRY, variant)
     found = [of_refinement(r) for r in (explored, bounded, proved)]
     assert [(r.engine, r.kind, r.verdict) for r in found] == [
         ("explore", "step", "holds"), ("bounded", "step", "holds"), ("induction", "step", "holds"),
