@@ -106,7 +106,7 @@ def _together(
         for o in found
         if o.kind in ("initial", "preserved") and o.property in always and o.verdict != "holds"
     }
-    fallen, open_ones = set(failing), dict.fromkeys(())
+    fallen, open_ones = set(failing), set[str]()
     more = bool(fallen)
     while more:
         more = False
@@ -120,9 +120,10 @@ def _together(
             if again.verdict == "holds":
                 found[place] = again
             elif o.kind == "dead":
-                found[place], open_ones[""] = replace(o, verdict="not proved"), None
+                found[place] = replace(o, verdict="not proved")
+                open_ones.add("")
             else:
-                open_ones[o.property] = None
+                open_ones.add(o.property)
                 if o.property in always:
                     fallen.add(o.property)
                     more = True
