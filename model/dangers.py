@@ -83,6 +83,8 @@ _ALL = [
         ("leader-restart", "A leader restarts from a snapshot, which keeps one batch for each producer.",
          "ProducerStateManager.writeSnapshot; KAFKA-14034"),
         ("partition-away", "A partition has no live leader when its marker is due.", "KAFKA-20734: KRaftMetadataCache.getPartitionLeaderEndpoint"),
+        ("broker-restart", "A broker restarts or hands over, and what only its memory held is gone.",
+         "ProducerStateManager: verification state; RPCProducerIdManager: the block of ids"),
         ("producer-expiry", "A leader forgets the state of a producer that was idle.", "producer.id.expiration.ms: 1 day; each replica alone"),
         ("sequence-wrap", "Sequence numbers of an epoch wrap at the largest integer.", "DefaultRecordBatch.incrementSequence"),
         ("cleaning", "The log cleaner removes aborted records, then markers and tombstones.",

@@ -37,6 +37,7 @@ def result(
 
 
 def _within(scope: Scope, results: list[Result]) -> list[Result]:
+    """The same verdicts with the scope in which they were found."""
     fields = scope.fields
     return [replace(r, **fields) for r in results]
 

@@ -17,7 +17,8 @@ from fencepost.proofs.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.history import HistoryDirectory, HistoryError, Piece, read_piece
 from fencepost.properties.history.checking import Finding, Violation, merged
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.properties_of import HistoryProperties, properties_of
+from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
+from fencepost.properties.history.signs import counted
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,9 @@ class ReplayReport:
 
     `judged` counts the events that each property looked at (for a further check: the histories): a property that
     judged none holds, but says nothing. `unknown` gives the reason why a property cannot be decided, `undecided` how
-    many histories a further check did not decide, by the reason. `seconds` is from start to report, `cpu_seconds` what
-    the workers spent on reading and checking, on all cores together.
+    many histories a further check did not decide, by the reason. `dangers`: how often the events show each danger, if
+    that was asked. `seconds` is from start to report, `cpu_seconds` what the workers spent on reading and checking, on
+    all cores together.
     """
 
     events: int
@@ -59,6 +61,7 @@ class ReplayReport:
     figures: dict[str, int]
     seconds: float = field(compare=False)
     cpu_seconds: float = field(compare=False)
+    dangers: dict[str, int] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -89,6 +92,7 @@ class Checked:
     undecided: dict[str, Mapping[str, int]]
     figures: dict[str, int]
     cpu_seconds: float
+    dangers: dict[str, int] = field(default_factory=dict)
 
 
 def replay(
@@ -98,6 +102,7 @@ def replay(
     cores: int | None = None,
     checks: Sequence[str] | None = None,
     further: Mapping[str, Kernel | Undecided] | None = None,
+    count_dangers: bool = False,
 ) -> ReplayReport:
     """Check every history in `directory`; `checks` names history properties (all of the protocol by default).
 
@@ -113,8 +118,10 @@ def replay(
     unknown, names = _chosen(opened, properties, checks)
     kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
     unknown |= {name: kernel.reason for name, kernel in (further or {}).items() if isinstance(kernel, Undecided)}
-    config = dict(opened.manifest.config)
-    check = partial(check_piece, protocol=opened.manifest.protocol, names=names, further=kernels, config=config)
+    protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
+    check = partial(
+        check_piece, protocol=protocol, names=names, further=kernels, config=config, count_dangers=count_dangers
+    )
     checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay")
     _require_all(opened, checked)
     nothing = dict.fromkeys((*names, *(name for name, _ in kernels)), Finding())
@@ -134,6 +141,7 @@ def replay(
         figures=_sums([piece.figures for piece in checked]),
         seconds=time.perf_counter() - started,
         cpu_seconds=sum(piece.cpu_seconds for piece in checked),
+        dangers=_sums([piece.dangers for piece in checked]),
     )
 
 
@@ -143,12 +151,15 @@ def check_piece(
     names: tuple[str, ...],
     further: tuple[tuple[str, Kernel], ...],
     config: Mapping[str, Any],
+    *,
+    count_dangers: bool = False,
 ) -> Checked:
     """Read and check one piece; `config` is that of the manifest. Runs in a worker."""
     started = time.thread_time()
     properties = properties_of(protocol)
     vocabulary = properties.vocabulary
-    columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if further else properties.columns)
+    whole = bool(further) or count_dangers
+    columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if whole else properties.columns)
     findings, figures = properties.check(columns, names, config)
     undecided: dict[str, Mapping[str, int]] = {}
     for name, kernel in further:
@@ -156,7 +167,9 @@ def check_piece(
         undecided[name] = found.undecided
         judged = histories - sum(found.undecided.values())
         findings[name] = Finding(judged, len(found.violations), min(found.violations, default=None))
-    return Checked(len(columns["history"]), histories, findings, undecided, figures, time.thread_time() - started)
+    dangers = counted(SIGNS[protocol], columns) if count_dangers else {}
+    spent = time.thread_time() - started
+    return Checked(len(columns["history"]), histories, findings, undecided, figures, spent, dangers)
 
 
 def _chosen(

@@ -2,8 +2,11 @@
 
 import builtins
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from fencepost.proofs.scope import Scope
 
 Verdict = Literal["holds", "violated", "unknown", "not proved", "vacuous"]
 """``not proved``: each step of the proof is there, but it leans on something that is not inductive itself;
@@ -50,7 +53,8 @@ class Trace:
 class Result:
     """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to
     reports.  ``scope``: the dangers that the engine met, ``out``: those that it did not, ``excused``: those that it met
-    only under a condition, with that (see `fencepost.proofs.scope`)."""
+    only under a condition, with that; ``within``: the same with counts and reasons, which is not written into reports
+    (see `fencepost.proofs.scope`)."""
 
     protocol: str
     variant: str
@@ -65,6 +69,7 @@ class Result:
     scope: tuple[str, ...] = ()
     out: tuple[str, ...] = ()
     excused: dict[str, str] = field(default_factory=dict)
+    within: "Scope | None" = field(default=None, compare=False, repr=False)
 
     @builtins.property  # the field of that name hides it from the type checker
     def as_expected(self) -> bool:
@@ -72,4 +77,5 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         leans_on = self.evidence.get("leans_on")
-        return asdict(self) | ({} if leans_on is None else {"leans_on": leans_on})
+        told = {name: value for name, value in asdict(replace(self, within=None)).items() if name != "within"}
+        return told | ({} if leans_on is None else {"leans_on": leans_on})

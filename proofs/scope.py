@@ -60,7 +60,7 @@ class Scope:
     def fields(self) -> dict[str, Any]:
         """What a `Result` carries of it."""
         excused = {name: cell.why for name, cell in self.cells.items() if cell.status == "excused"}
-        return {"scope": self.those("in"), "out": self.those("out"), "excused": excused}
+        return {"scope": self.those("in"), "out": self.those("out"), "excused": excused, "within": self}
 
 
 Met = Mapping[str, int | None]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fencepost.proofs.agreement import AgreementReport, agree
 from fencepost.proofs.conformance import conformance_of
@@ -18,7 +18,7 @@ from fencepost.proofs.generate import generate
 from fencepost.proofs.jobs import Jobs
 from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict, worst
-from fencepost.proofs.scope import shared
+from fencepost.proofs.scope import scope_of_counts, shared
 from fencepost.proofs.variants import Judged, hand_in_all
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
 from fencepost.properties.history import Manifest
@@ -141,7 +141,9 @@ def _implementation(entry: ProtocolEntry, planned: Plan) -> Found:
             None,
             evidence,
         )
-        yield f"{entry.name}/{variant_name}: {name} against the model", found
+        spec, nowhere = entry.variant(variant_name).spec, f"none of the {report.examples} clusters driven met it"
+        met = scope_of_counts(spec, "agreement", report.dangers, nowhere)
+        yield f"{entry.name}/{variant_name}: {name} against the model", replace(found, **met.fields)
 
 
 def _histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
@@ -162,19 +164,24 @@ def _histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
                 variant=variant_name,
             )
             checks = None if variant.main else ()
-            report = replay(place, checks=checks, further={"conformance": conformance_of(manifest)})
-        yield from _replayed(entry, variant, f"{count} simulated histories", report)
+            conformance = {"conformance": conformance_of(manifest)}
+            report = replay(place, checks=checks, further=conformance, count_dangers=True)
+        yield from _replayed(entry, variant, f"{count} simulated histories", report, "histories")
     for place in recordings(entry.name):
         manifest = Manifest.read(Location.of(place))
-        report = replay(place, further={"conformance": conformance_of(manifest)})
-        yield from _replayed(entry, entry.variant(manifest.variant), f"recording {place.name} of Apache Kafka", report)
+        report = replay(place, further={"conformance": conformance_of(manifest)}, count_dangers=True)
+        what = f"recording {place.name} of Apache Kafka"
+        yield from _replayed(entry, entry.variant(manifest.variant), what, report, "recordings")
 
 
-def _replayed(entry: ProtocolEntry, variant: Variant, what: str, report: ReplayReport) -> Found:
+def _replayed(
+    entry: ProtocolEntry, variant: Variant, what: str, report: ReplayReport, engine: Literal["histories", "recordings"]
+) -> Found:
     heading = f"{entry.name}/{variant.name}: {what}, {report.events:,} events"
     if left := max((sum(reasons.values()) for reasons in report.undecided.values()), default=0):
         heading += f", {left:,} histories not followed to their end"
     spent = report.seconds / max(1, len(report.judged))
+    met = scope_of_counts(variant.spec, engine, report.dangers, f"no event of {what} shows it").fields
     for name in report.judged:
         broken = report.violations.get(name)
         decided = report.judged[name] or name not in report.undecided
@@ -184,7 +191,8 @@ def _replayed(entry: ProtocolEntry, variant: Variant, what: str, report: ReplayR
             evidence["first"] = str(broken["first"])
         if name in report.undecided:
             evidence["undecided"] = report.undecided[name]
-        yield heading, result(entry, variant, name, "history", "replay", verdict, spent, None, evidence)
+        found = result(entry, variant, name, "history", "replay", verdict, spent, None, evidence)
+        yield heading, replace(found, **met)
     for name, reason in report.unknown.items():
         # What a recording hides can't be judged: that it is unknown is what its manifest predicts.
         found = result(

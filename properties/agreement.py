@@ -216,6 +216,8 @@ class Agreeing:
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
     parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not.
 
+    ``dangers``: which dangers a call is that does something, for the faults that the driver makes happen.
+
     ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.
 
     Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
@@ -239,6 +241,7 @@ class Agreeing:
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
     composite: frozenset[str] = frozenset()
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    dangers: Callable[[Any], tuple[str, ...]] = lambda call: ()
     steps: int = 30
     tries: int = 1
     replays: int = 3_000

@@ -35,6 +35,7 @@ class Coverage:
     kinds: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
     beyond: Counter[str] = field(default_factory=Counter)  # why systems were not followed to their end
+    dangers: Counter[str] = field(default_factory=Counter)  # that the steps taken are
     true: set[Conjunct] = field(default_factory=set)
     false: set[Conjunct] = field(default_factory=set)
     decisive: set[Conjunct] = field(default_factory=set)
@@ -45,6 +46,11 @@ class Coverage:
     def none() -> "Coverage":
         """One that counts nothing, for replays."""
         return _Blind()
+
+    @staticmethod
+    def of_steps() -> "Coverage":
+        """One that counts steps and looks at no guard, which takes most of the time."""
+        return _OfSteps()
 
     def called(self, name: str) -> None:
         self.calls[name] += 1
@@ -69,6 +75,7 @@ class Coverage:
     def guessed(self, taken: Iterable[Action]) -> None:
         for action in taken:
             self.actions[action.name] += 1
+            self.dangers.update(action.dangers)
             self.true.update((action.name, i) for i in range(len(action.guards)))
             cited = {action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates)}
             self.rules.update(sorted(r for r in cited if r))
@@ -116,7 +123,7 @@ class Coverage:
         return Coverage(
             self.actions + other.actions, self.rules + other.rules, self.errors + other.errors,
             self.kinds + other.kinds,
-            self.calls + other.calls, self.beyond + other.beyond,
+            self.calls + other.calls, self.beyond + other.beyond, self.dangers + other.dangers,
             self.true | other.true, self.false | other.false, self.decisive | other.decisive,
             self.spec or other.spec, self.states + other.states,
         )  # fmt: skip
@@ -128,3 +135,10 @@ class _Blind(Coverage):
 
     def sample(self, stepper: "Stepper", state: State) -> None:
         """Not looked at."""
+
+
+class _OfSteps(_Blind):
+    def guessed(self, taken: Iterable[Action]) -> None:
+        for action in taken:
+            self.actions[action.name] += 1
+            self.dangers.update(action.dangers)

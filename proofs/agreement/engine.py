@@ -8,7 +8,7 @@ report.failure                      # or the shortest program that disagrees, an
 import importlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fencepost.properties.agreement import DRIVEN, Agreeing, driven
@@ -34,7 +34,8 @@ class ImplementationError(Exception):
 class AgreementReport:
     """What came of it.  ``examples``: systems driven, up to the one that failed; ``observed``: event kinds that were
     shown; ``model``: what it was held against beside the promises, or ``none``; ``predicted``: promises that the
-    variant is known to break and did break, each with its shortest program."""
+    variant is known to break and did break, each with its shortest program; ``dangers``: how often each of those that
+    were met was."""
 
     implementation: str
     protocol: str
@@ -48,6 +49,7 @@ class AgreementReport:
     observed: tuple[str, ...]
     coverage: Coverage
     seconds: float
+    dangers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def program(self) -> str:
@@ -87,10 +89,10 @@ def agree(
     ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
     violation is no failure where it comes about as the documents predict (default: those of the variant);
     ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
-    and for nothing else; ``verdict_only``: nobody will ask what was covered, or how short a program breaks a promise as
-    predicted, and neither is found out.  The same arguments give the same report, but for ``seconds`` and what is in
-    ``database``, and but for what is chance in real brokers.  Raises ImplementationError, and WireError where brokers
-    are out of reach.
+    and for nothing else; ``verdict_only``: nobody will ask which guards were covered, or how short a program breaks a
+    promise as predicted, and neither is found out.  The same arguments give the same report, but for ``seconds`` and
+    what is in ``database``, and but for what is chance in real brokers.  Raises ImplementationError, and WireError
+    where brokers are out of reach.
     """
     began = time.monotonic()
     if isinstance(protocol, Agreeing):
@@ -111,7 +113,7 @@ def agree(
     excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
     search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
     if verdict_only:
-        search.coverage = Coverage.none()
+        search.coverage = Coverage.of_steps()
     try:
         search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
     except Flaky as error:
@@ -125,6 +127,7 @@ def agree(
         {rule: _shortest(search, name, [predicted[rule]], rule) for rule in sorted(predicted)},
         search.examples_to_failure or search.examples,
         tuple(sorted(search.observed)), search.coverage, time.monotonic() - began,
+        search.exercised.counts(search.coverage),
     )  # fmt: skip
 
 

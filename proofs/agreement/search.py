@@ -17,6 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from .choices import by_seed_alone
 from .coverage import Coverage
+from .exercised import Exercised
 from .failures import Disagreed, Evidence
 from .readings import read_followed
 from .tracker import Tracker
@@ -117,6 +118,8 @@ class Search:
         self.config, self.expecting = {**config, "mode": variant}, expecting
         self.prefixes = [tuple(p) for p in prefixes]
         self.coverage = Coverage()
+        self.exercised = Exercised(agreeing)
+        self.under_way: Run | None = None
         self.examples = 0
         self.examples_to_failure = 0
         self.failures: list[Failure] = []
@@ -141,6 +144,14 @@ class Search:
                     seed_number += 1
             except Unreachable as gone:
                 raise gone.error from None
+            finally:
+                self._account()
+
+    def _account(self) -> None:
+        """Take note of the run that is over."""
+        if self.under_way is not None:
+            self.exercised.over(self.under_way)
+            self.under_way = None
 
     def _run(
         self, machine: Any, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None
@@ -174,8 +185,9 @@ class Search:
         if self._is_enough():
             raise Enough
         self.examples += 1
+        self._account()
         try:
-            run = Run(self.factory, config, self._watch(config, self.coverage))
+            run = self.under_way = Run(self.factory, config, self._watch(config, self.coverage))
         except Exception as error:
             if is_wire_error(error):
                 raise Unreachable(error) from error

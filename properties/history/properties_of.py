@@ -8,11 +8,19 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from fencepost.properties.history import id_blocks, task_counts, transactions
+from fencepost.properties.history import (
+    id_block_signs,
+    id_blocks,
+    task_count_signs,
+    task_counts,
+    transaction_signs,
+    transactions,
+)
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.protocols import VOCABULARIES
+from fencepost.properties.history.signs import Sign
 from fencepost.properties.history.vocabulary import Vocabulary
 
 _MODULES: Mapping[str, ModuleType] = {
@@ -21,16 +29,25 @@ _MODULES: Mapping[str, ModuleType] = {
     "task-counts": task_counts,
 }
 
+SIGNS: Mapping[str, tuple[Sign, ...]] = {
+    "id-blocks": id_block_signs.SIGNS,
+    "transactions": transaction_signs.SIGNS,
+    "task-counts": task_count_signs.SIGNS,
+}
+"""By which events one sees that a danger was there."""
+
 
 @dataclass(frozen=True)
 class HistoryProperties:
     """The history properties of one protocol: their names, the columns they read, and how they are checked.
 
-    `check` takes the columns of a piece, the names of properties, and the config of the histories' manifest.
+    `check` takes the columns of a piece, the names of properties, and the config of the histories' manifest. `rules`:
+    the rule of each property.
     """
 
     vocabulary: Vocabulary
     names: tuple[str, ...]
+    rules: Mapping[str, str]
     columns: tuple[str, ...]
     undecidable: Callable[[Manifest], dict[str, str]]
     check: Callable[[Columns, Sequence[str], Mapping[str, Any]], tuple[dict[str, Finding], dict[str, int]]]
@@ -40,5 +57,10 @@ def properties_of(protocol: str) -> HistoryProperties:
     """The history properties of `protocol`, which is one of `VOCABULARIES`."""
     module = _MODULES[protocol]
     return HistoryProperties(
-        VOCABULARIES[protocol], tuple(module.PROPERTIES), module.COLUMNS, module.undecidable, module.check
+        VOCABULARIES[protocol],
+        tuple(module.PROPERTIES),
+        {name: told.rule for name, told in module.PROPERTIES.items()},
+        module.COLUMNS,
+        module.undecidable,
+        module.check,
     )

@@ -16,7 +16,7 @@ from .machine import MACHINES
 from .monitor import Monitor
 from .observations import BY_VARIANT, COLUMNS
 from .plug import BLACK_BOX, missing
-from .programs import call_of, simpler, smaller
+from .programs import call_of, dangers_of, simpler, smaller
 from .tours import SMALL, WAYS, tour
 
 MODELS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
@@ -75,5 +75,6 @@ ID_BLOCKS = Agreeing(
     simpler=simpler,
     ways=WAYS,
     follow=follow,
+    dangers=dangers_of,
     call_of=call_of,
 )

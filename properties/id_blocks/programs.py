@@ -132,3 +132,21 @@ def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
     if action in _ANSWER_DELIVERED:
         return Call("deliver", broker, "response")
     return None
+
+
+def dangers_of(call: Call) -> tuple[str, ...]:
+    """Which of `fencepost.model.dangers` it is to make this call."""
+    match call.name:
+        case "deliver":
+            return ("duplicate",) if call.keep else ()
+        case "drop":
+            return ("loss", "lost-answer") if call.kind == "response" else ("loss",)
+        case "restart_broker":
+            return ("broker-restart",)
+        case "fail_over":
+            return ("coordinator-fail-over",)
+        case "snapshot":
+            return ("truncation",)
+        case "upgrade_broker":
+            return ("mixed-clients",)
+    return ()

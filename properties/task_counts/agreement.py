@@ -5,7 +5,7 @@ from .followed import follow
 from .machine import MACHINES
 from .monitor import Monitor
 from .plug import BLACK_BOX, missing
-from .programs import call_of, simpler, smaller
+from .programs import call_of, dangers_of, simpler, smaller
 from .tours import SMALL, WAYS, tour
 
 TASK_COUNTS = Agreeing(
@@ -23,6 +23,7 @@ TASK_COUNTS = Agreeing(
     simpler=simpler,
     ways=WAYS,
     follow=follow,
+    dangers=dangers_of,
     call_of=call_of,
     composite=frozenset({"run", "work", "finish", "do"}),
     steps=10,

@@ -183,3 +183,23 @@ def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
     if action in _OPERATIONS:
         return Call("do", worker, operation=_OPERATIONS[action])
     return None
+
+
+def dangers_of(call: Call) -> tuple[str, ...]:
+    """Which of `fencepost.model.dangers` it is to make this call."""
+    match call.name:
+        case "step":
+            return {"ok": (), "failed": ("loss",), "lost": ("lost-answer",)}[call.outcome]
+        case "crash":
+            return ("client-crash",)
+        case "resume":
+            return ("zombie",)
+        case "expire":
+            return ("time-out",)
+        case "set_support":
+            return () if call.kind == "enabled" else ("worker-without-support",)
+        case "delete":
+            return ("deletion",)
+        case "compact":
+            return ("cleaning",)
+    return ()

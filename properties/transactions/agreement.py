@@ -12,7 +12,7 @@ from .machine import MACHINES
 from .machine_remote import REMOTE_MACHINES
 from .monitor import EXPECTING, Monitor, MonitorOverTheWire
 from .plug import BLACK_BOX, missing
-from .programs import simpler, smaller
+from .programs import dangers_of, simpler, smaller
 from .tours import SMALL, WAYS, tour
 
 TRANSACTIONS = Agreeing(
@@ -30,6 +30,7 @@ TRANSACTIONS = Agreeing(
     simpler=simpler,
     ways=WAYS,
     follow=follow,
+    dangers=dangers_of,
     expecting=EXPECTING,
     composite=frozenset({"settle", "probe", "newcomers"}),
 )

@@ -170,3 +170,21 @@ def _slid(call: Call, high: int) -> Call:
         source=now if call.source == was else call.source,
         target=now if call.target == was else call.target,
     )
+
+
+def dangers_of(call: Call) -> tuple[str, ...]:
+    """Which of `fencepost.model.dangers` it is to make this call."""
+    match call.name:
+        case "deliver":
+            return ("duplicate",) if call.keep else ()
+        case "drop":
+            return ("loss", "lost-answer") if call.kind.endswith("_answer") else ("loss",)
+        case "restart_client":
+            return ("client-crash",)
+        case "log_append":
+            return () if call.value else ("failed-append",)
+        case "fail_over":
+            return ("coordinator-fail-over",)
+        case "change_leader":
+            return ("broker-restart",)
+    return ()
