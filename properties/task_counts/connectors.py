@@ -1,15 +1,16 @@
-"""What connectors that run side by side promise, and why none disturbs another as long as their ids differ.
+"""What connectors of one group promise that share a leader, its thread and its producer; and why.
 
-The idea of the proof: all that a round or a task start touches outside of its own connector is an id, and who holds an
-id is of the connector whose id it is.  Where ids collide, fencing only shuts out more.
+The idea of the proof: who writes a count still has the topic, and has claimed it before it looked, for whatever
+connector; so nothing of this connector has come in between.  And all that a round or a start touches outside of its own
+connector is an id, which no other connector has.
 """
 
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, progress, promise, witness
-from fencepost.model.task_counts.connectors import CollidingNames, Connector, Connectors, Instance, Stage
+from fencepost.model.task_counts.connectors import Connector, Connectors, Instance, Round, Stage, Worker
 
 
 class ConnectorsProperties(Properties, of=Connectors):
-    """The promises of each connector, and that none disturbs another; then lemmas about rounds and counts."""
+    """The promises of each connector, and what of the others it feels; then lemmas about rounds, counts and names."""
 
     def is_old(s, c, i):
         return s.of[c, i] < s.generation[c]
@@ -29,30 +30,41 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @promise(rule="618.9")
     def only_its_own(s):
-        """Nobody is fenced or shut out on behalf of another connector."""
+        """No task is fenced or shut out on behalf of another connector."""
         return forall(Connector, Instance, lambda c, i: ~s.disturbed[c, i])
 
-    @progress(rule="618.P4")
+    @promise(rule="618.9")
+    def no_round_is_lost(s):
+        """No round fails at the leader because a write for another connector has failed.  It does: the producer is
+        gone, and comes back at the next tick only."""
+        return ~s.lost
+
+    @progress(rule="618.2")
     def counted_in_the_end(s, c: Connector):
         """The newest set of each connector gets its count, whatever the others do."""
-        return leads_to(s.pending[c], ~s.pending[c])
+        return leads_to(s.is_pending(c), ~s.is_pending(c))
 
     @witness(of="only_its_own")
     def rounds_side_by_side(s):
         """Two rounds are under way, each with an id to fence."""
         return exists(
-            Connector, Connector,
-            lambda c, d: (c != d) & s.round[c] & s.round[d] & (s.left[c] > 0) & (s.left[d] > 0),
+            Worker, Connector, Connector,
+            lambda w, c, d: (c != d) & (s.left[w, c] > 0) & (s.left[w, d] > 0),
         )  # fmt: skip
+
+    @witness(of="no_round_is_lost")
+    def producer_gone(s):
+        """A leader has lost its producer, and has a round under way."""
+        return exists(Worker, Connector, lambda w, c: (s.leader == w) & ~s.opened[w] & (s.round[w, c] != Round.NONE))
 
     @witness(of="no_zombie")
     def fenced_beside_another_round(s):
         """A task was fenced in its connector's round, while a task of another connector can commit during a round of
         its own."""
         return exists(
-            Connector, Connector, Instance, Instance,
-            lambda c, d, i, j: (c != d) & (s.stage[c, i] == Stage.RUNNING) & ~s.can_commit(c, i) & s.can_commit(d, j)
-            & s.round[c] & s.round[d],
+            Worker, Connector, Connector, Instance, Instance,
+            lambda w, c, d, i, j: (c != d) & (s.stage[c, i] == Stage.RUNNING) & ~s.can_commit(c, i)
+            & s.can_commit(d, j) & (s.round[w, c] != Round.NONE) & (s.round[w, d] != Round.NONE),
         )  # fmt: skip
 
     @witness(of="covered")
@@ -60,8 +72,41 @@ class ConnectorsProperties(Properties, of=Connectors):
         """A task of an earlier set can commit, and its id is below the count."""
         return exists(Connector, Instance, lambda c, i: s.can_commit(c, i) & s.is_old(c, i))
 
+    @witness(of="covered")
+    def claimed_back(s):
+        """A former leader has claimed the topic back for one connector, and has a round for another that is late."""
+        return exists(
+            Worker, Connector,
+            lambda w, c: s.leads[w] & (s.owner == w) & s.opened[w] & (s.leader != w) & (0 < s.fencing[w, c])
+            & (s.fencing[w, c] < s.generation[c]),
+        )  # fmt: skip
+
     def has_opened(s, c, i):
         return (s.stage[c, i] == Stage.OPENED) | (s.stage[c, i] == Stage.RUNNING)
+
+    def is_the_only_one(s, c, i):
+        return (s.size[c] == 1) & (s.task[c, i] == 0)
+
+    @lemma
+    def of_connectors_that_exist(s):
+        """Sets, rounds and tasks are of connectors that were created."""
+        return forall(
+            Connector,
+            lambda c: implies(
+                s.prefix[c] == None,  # noqa: E711  symbols have no `is`
+                (s.generation[c] == 0) & (s.size[c] == 0)
+                & forall(Worker, lambda w: s.round[w, c] == Round.NONE)
+                & forall(Instance, lambda i: s.stage[c, i] == Stage.NONE),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def names_differ(s):
+        """No two connectors have ids that begin alike."""
+        return forall(
+            Connector, Connector,
+            lambda c, d: (c == d) | (s.prefix[c] == None) | (s.prefix[c] != s.prefix[d]),  # noqa: E711
+        )  # fmt: skip
 
     @lemma
     def sets_in_order(s):
@@ -70,25 +115,29 @@ class ConnectorsProperties(Properties, of=Connectors):
             Connector, Instance,
             lambda c, i: (s.of[c, i] <= s.generation[c])
             & implies((s.stage[c, i] != Stage.NONE) & ~s.is_old(c, i), s.task[c, i] < s.size[c])
-            & implies(s.has_opened(c, i) & s.pending[c], s.is_old(c, i)),
-        ) & forall(
-            Connector,
-            lambda c: (s.polled[c] <= s.generation[c]) & implies(s.pending[c], s.polled[c] < s.generation[c]),
+            & implies(s.has_opened(c, i) & s.is_pending(c), s.is_old(c, i))
+            & implies(s.stage[c, i] != Stage.NONE, 0 < s.of[c, i]),
         )  # fmt: skip
 
     @lemma
     def counts_of_the_newest(s):
-        """A count after the newest set is its size."""
-        return forall(Connector, lambda c: implies(~s.pending[c], s.count[c] == s.size[c]))
+        """A count stands after a set that there is; after the newest one it is its size, and nothing polls before."""
+        return forall(
+            Connector,
+            lambda c: (s.counted[c] <= s.generation[c]) & (s.polled[c] <= s.counted[c])
+            & implies(s.generation[c] == 0, s.size[c] == 0)
+            & implies(~s.is_pending(c) & (0 < s.counted[c]), s.count[c] == s.size[c]),
+        )  # fmt: skip
 
     @lemma
     def rounds_are_for_a_set(s):
-        """A round is for a set that there is, and fences no more than the count says."""
+        """A round is for a set that there is, and if it is the newest, it knows its size."""
         return forall(
-            Connector,
-            lambda c: implies(s.round[c], (s.round_for[c] <= s.generation[c]) & (s.left[c] <= s.count[c]))
-            & implies(
-                s.round[c] & (s.round_for[c] == s.generation[c]), s.pending[c] & (s.round_size[c] == s.size[c])
+            Worker, Connector,
+            lambda w, c: implies(
+                s.round[w, c] != Round.NONE,
+                s.leads[w] & (0 < s.fencing[w, c]) & (s.fencing[w, c] <= s.generation[c])
+                & implies(s.fencing[w, c] == s.generation[c], s.new[w, c] == s.size[c]),
             ),
         )  # fmt: skip
 
@@ -103,36 +152,32 @@ class ConnectorsProperties(Properties, of=Connectors):
         )  # fmt: skip
 
     @lemma
-    def old_ones_are_to_be_fenced(s):
-        """Who can commit and is of an older set will be fenced in this round or a later one, or shut out by the single
-        task of the newest set, of which none has polled yet."""
-
-        def single(c):
-            return (s.count[c] == 1) & (s.size[c] == 1)
-
-        def fenced_later(c, i):
-            in_round = s.round[c] & (s.round_for[c] == s.generation[c])
-            return (s.task[c, i] < s.count[c]) & implies(in_round, (s.task[c, i] < s.left[c]) | single(c))
-
-        def shut_out_soon(c, i):
-            return single(c) & (s.task[c, i] == 0) & (s.polled[c] < s.generation[c])
-
+    def left_or_fenced(s):
+        """While a round for the newest set goes on, who can commit of an earlier one is still to be fenced, or is the
+        only one, whose id the only new task has; when the round is over, that is all."""
         return forall(
-            Connector, Instance,
-            lambda c, i: implies(
-                s.can_commit(c, i) & s.is_old(c, i),
-                implies(s.pending[c], fenced_later(c, i)) & implies(~s.pending[c], shut_out_soon(c, i)),
+            Worker, Connector, Instance,
+            lambda w, c, i: implies(
+                (s.round[w, c] != Round.NONE) & (s.fencing[w, c] == s.generation[c]) & s.can_commit(c, i)
+                & s.is_old(c, i),
+                s.is_the_only_one(c, i) | ((s.round[w, c] == Round.FENCING) & (s.task[c, i] < s.left[w, c])),
             ),
         )  # fmt: skip
 
+    @lemma
+    def counted_is_fenced(s):
+        """And so when the count is written."""
+        return forall(
+            Connector, Instance,
+            lambda c, i: implies(s.can_commit(c, i) & s.is_old(c, i) & ~s.is_pending(c), s.is_the_only_one(c, i)),
+        )  # fmt: skip
 
-class CollidingNamesProperties(ConnectorsProperties, of=CollidingNames):
-    """The same where ids may be shared: safety stays, and what is lost is that nobody else fences a healthy task."""
-
-    @witness(of="no_zombie")
-    def they_fence_one_another(s):
-        """Two healthy tasks of different connectors have shut each other out."""
-        return exists(
-            Connector, Connector, Instance, Instance,
-            lambda c, d, i, j: (c != d) & s.disturbed[c, i] & s.disturbed[d, j] & ~s.is_old(c, i) & ~s.is_old(d, j),
+    @lemma
+    def writer_is_up_to_date(s):
+        """Who is about to write, and may, has a round for the newest set of that connector."""
+        return forall(
+            Worker, Connector,
+            lambda w, c: implies(
+                (s.round[w, c] == Round.CHECKED) & s.opened[w] & (s.owner == w), s.fencing[w, c] == s.generation[c]
+            ),
         )  # fmt: skip

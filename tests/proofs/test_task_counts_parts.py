@@ -26,8 +26,9 @@ NECESSARY = [
     ("deletion", "618.12", "fence: live not updated", COVERED, 11),
     ("deletion", "618.16", "check_before: guard 1 dropped", COVERED, 6),
     ("deletion", "618.19", "counted_from_1_again", COVERED, 9),
-    ("connectors", "618.2", "whichever_connector_it_is_of", COVERED, 8),
-    ("connectors", "618.6", "all_of_that_number", ITS_OWN, 11),
+    ("connectors", "618.2", "whichever_connector_it_is_of", COVERED, 12),
+    ("connectors", "618.6", "all_of_that_number", ITS_OWN, 16),
+    ("connectors", "618.6", "create: guard 1 dropped", ITS_OWN, 15),
     ("two-rolling-upgrades", "618.24", "only_with_the_feature_on", COVERED, 12),
     ("two-rolling-upgrades", "618.35", "in_one_upgrade", ASKED, 4),
     ("two-rolling-upgrades", "618.35", BEFORE, ZOMBIE, 11),
@@ -48,6 +49,7 @@ SHOWN = [
     ("deletion-clears-memory", "618.38", COVERED, 9),
     ("deletion-clears-generation", "618.38", COVERED, 9),
     ("names-collide", "618.49", ITS_OWN, 11),
+    ("one-write-fails", "618.9", "no_round_is_lost", 11),
     ("one-rolling-upgrade", "618.35", ASKED, 4),
     ("plain-leaders-before", "618.24", COVERED, 12),
     ("endpoint-with-the-feature", "618.10", ASKED, 6),
@@ -80,7 +82,6 @@ ZOMBIES = [
 
 SAFE_ALL_THE_SAME = [
     ("endpoint-with-the-feature", (ZOMBIE, COVERED)),
-    ("names-collide", (ZOMBIE, COVERED)),
     ("leader-id-shared", (ZOMBIE, COVERED)),
 ]
 """What costs progress, or a healthy task, and no safety."""
