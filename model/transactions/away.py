@@ -1,0 +1,166 @@
+"""Partitions that go away, start again, lose a tail and forget: the cores of transactions on such partitions.
+
+A marker for a partition without a leader is kept until there is one (Kafka 4.0 to 4.2).  Kafka 4.3 takes such a
+partition for a deleted one and counts it as done (KAFKA-20734): its transaction stays open there, and the next one of
+the same producer joins it, so that one marker decides both.
+
+A leader takes a record for part of what is open if the epoch is the same, and asks the coordinator otherwise: that is
+how a partition keeps two transactions apart (txn.16), and all it does for that.
+"""
+
+from ..language import (
+    Map,
+    Set,
+    action,
+    each,
+    exists,
+    fault,
+    forall,
+    implies,
+    require,
+    when,
+)  # fmt: skip
+from .core import Core, Epoch, Fate, Outcome, Partition, Phase, Txn
+from .cores import Asking, Prompt, PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
+
+
+class Mortal(Core):
+    """Every fault of a partition, with brokers that do what they should about it."""
+
+    away: Set[Partition]  # has no leader
+    acked: Set[Txn, Partition]  # every replica has the record, and its owner knows
+    safe: Map[Partition, Epoch]  # the producer epoch that every replica knows
+
+    @fault(budget="absences", danger="partition-away")
+    def leave(s, p: Partition):
+        """The last replica of a partition stops."""
+        require(~s.away[p])
+        s.away[p] = True
+        s.forget_questions(p)
+
+    @action(fair="weak")
+    def come_back(s, p: Partition):
+        """A replica that has all that was acknowledged starts again."""
+        require(s.away[p])
+        s.away[p] = False
+
+    @fault(budget="restarts", danger="leader-restart")
+    def restart(s, p: Partition):
+        """The leader starts again from its snapshot, which has epochs and what is open, and no questions."""
+        require(~s.away[p])
+        s.forget_questions(p)
+
+    @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
+    def lose_tail(s, p: Partition):
+        """A leader takes over that lacks what was not acknowledged."""
+        s.fate = each(
+            lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN) & ~s.acked[t, q], Fate.ABSENT, s.fate[t, q])
+        )
+        s.known[p] = s.safe[p]
+        s.forget_questions(p)
+
+    @fault(budget="expiries", danger="producer-expiry")
+    def forget(s, p: Partition):
+        """The producer was idle for long and has nothing open: the partition forgets its epoch."""
+        require(~s.something_open(p))
+        s.known[p] = 0
+        s.safe[p] = 0
+        s.known_term[p] = 0
+
+    @action(fair="weak")
+    def replicate(s, p: Partition):
+        """The replicas have everything."""
+        require(~s.away[p])
+        s.acked = each(lambda t, q: s.acked[t, q] | ((q == p) & (s.fate[t, q] != Fate.ABSENT)))
+        s.safe[p] = s.known[p]
+
+    @action
+    def commit(s, t: Txn):
+        """The owner decides, once every record is acknowledged."""
+        require(forall(Partition, lambda p: implies(s.sent[t, p], s.acked[t, p])))
+        Core.commit(s, t)
+
+    def write(s, t, p):
+        require(~s.away[p])
+        Core.write(s, t, p)
+
+    def take_marker(s, p, e, commit, k):
+        require(~s.away[p])
+        Core.take_marker(s, p, e, commit, k)
+        s.safe[p] = e
+
+    def is_open_here(s, t, p):
+        """Something of this epoch is open (UnifiedLog.hasOngoingTransaction)."""
+        return exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] == s.number[t]))
+
+
+class Dropping(Mortal):
+    """KAFKA-20734: a partition without a leader is taken for a deleted one."""
+
+    @action(fair="weak")
+    def drop(s, p: Partition):
+        """Its marker counts as written."""
+        require((s.phase == Phase.PREPARED) & s.parts[p] & ~s.marked[p] & s.away[p])
+        s.marked[p] = True
+
+
+class MortalAsking(Mortal, Asking):
+    """Leaders that ask, unless something of the same epoch is open."""
+
+    @action(fair="weak")
+    def ask(s, t: Txn, p: Partition):
+        require(~s.away[p])
+        Asking.ask(s, t, p)
+
+    @action(fair="weak")
+    def append(s, t: Txn, p: Partition):
+        """The coordinator said yes, and no marker came since the question; or the transaction is open here."""
+        joins = s.is_open_here(t, p) & s.record_in_time(t)
+        require(joins | (s.cleared[t, p] & s.asked[t, p]))
+        s.write(t, p)
+
+
+class MortalV2(MortalAsking, V2Core):
+    """v2 with markers that are kept for a partition that is away."""
+
+    append = MortalAsking.append
+
+
+class DroppingV2(Dropping, MortalV2):
+    """v2 of Kafka 4.3."""
+
+
+class MortalVerified(MortalAsking, VerifiedCore):
+    """v1 with verification, on any network."""
+
+    append = MortalAsking.append
+
+
+class MortalPromptV1(Mortal, PromptV1Core):
+    """v1 on a network that is prompt, where no partition forgets."""
+
+    forget = None
+
+
+class ForgettingPromptV1(Mortal, PromptV1Core):
+    """The same where one may."""
+
+
+class ForgettingPromptVerified(MortalAsking, PromptVerifiedCore):
+    """v1 with verification on a network that is prompt, but for the markers that a coordinator leaves behind."""
+
+    append = MortalAsking.append
+
+
+class MortalPromptVerified(ForgettingPromptVerified):
+    """The same where those do not outlive what the partition knows of the coordinator."""
+
+    @fault(budget="expiries", danger="producer-expiry")
+    def forget(s, p: Partition):
+        """The producer was idle for long: by then no marker is on its way."""
+        Mortal.forget(s, p)
+        s.left[p] = False
+
+
+class DroppingPromptV1(Dropping, MortalPromptV1):
+    """v1 of Kafka 4.3."""
