@@ -166,12 +166,24 @@ def protocols() -> dict[str, ProtocolEntry]:
     from .task_counts.catalogue_writing import WRITES
     from .transactions.catalogue import TRANSACTIONS
     from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
+    from .transactions.catalogue_partitions import TRANSACTION_PARTITIONS
     from .transactions.catalogue_reading import READ_COMMITTED
     from .transactions.catalogue_recovery import TRANSACTION_LOG
     from .transactions.catalogue_sequences import IDEMPOTENCE
 
-    transactions = (TRANSACTIONS, IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG)
-    entries = (ID_BLOCKS, *transactions, TASK_COUNTS, WRITES, DELETION, CONNECTORS, UPGRADES, CONFIG_TOPIC, YARDSTICK)
+    parts = (IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG, TRANSACTION_PARTITIONS)
+    entries = (
+        ID_BLOCKS,
+        TRANSACTIONS,
+        *parts,
+        TASK_COUNTS,
+        WRITES,
+        DELETION,
+        CONNECTORS,
+        UPGRADES,
+        CONFIG_TOPIC,
+        YARDSTICK,
+    )
     return {entry.name: entry for entry in entries}
 
 

@@ -13,6 +13,8 @@ from ..language import (
     Set,
     action,
     each,
+    either,
+    excused,
     exists,
     fault,
     forall,
@@ -20,12 +22,18 @@ from ..language import (
     require,
     when,
 )  # fmt: skip
-from .core import Core, Epoch, Fate, Outcome, Partition, Phase, Txn
-from .cores import Asking, Prompt, PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
+from .core import Core, Epoch, Fate, Partition, Phase, Txn
+from .cores import Asking, PromptV1Core, PromptVerifiedCore, V2Core, VerifiedCore
 
 
 class Mortal(Core):
     """Every fault of a partition, with brokers that do what they should about it."""
+
+    outside = excused(
+        "no unclean election: what was acknowledged is in the log of every later leader, and what is cut off at its "
+        "beginning was read, or is not wanted; the variant unclean-v2 takes the first away",
+        "unreplicated-tail", "truncation",
+    )  # fmt: skip
 
     away: Set[Partition]  # has no leader
     acked: Set[Txn, Partition]  # every replica has the record, and its owner knows
@@ -53,11 +61,12 @@ class Mortal(Core):
     @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
     def lose_tail(s, p: Partition):
         """A leader takes over that lacks what was not acknowledged."""
-        s.fate = each(
-            lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN) & ~s.acked[t, q], Fate.ABSENT, s.fate[t, q])
-        )
+        s.fate = each(lambda t, q: when((q == p) & s.is_lost(t, q), Fate.ABSENT, s.fate[t, q]))
         s.known[p] = s.safe[p]
         s.forget_questions(p)
+
+    def is_lost(s, t, p):
+        return (s.fate[t, p] == Fate.OPEN) & ~s.acked[t, p]
 
     @fault(budget="expiries", danger="producer-expiry")
     def forget(s, p: Partition):
@@ -94,6 +103,13 @@ class Mortal(Core):
         return exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] == s.number[t]))
 
 
+class Unclean(Mortal):
+    """A leader takes over although it lacks what was acknowledged (unclean.leader.election.enable)."""
+
+    def is_lost(s, t, p):
+        return s.fate[t, p] == Fate.OPEN
+
+
 class Dropping(Mortal):
     """KAFKA-20734: a partition without a leader is taken for a deleted one."""
 
@@ -112,11 +128,11 @@ class MortalAsking(Mortal, Asking):
         require(~s.away[p])
         Asking.ask(s, t, p)
 
-    @action(fair="weak")
+    @action(fair="strong")
     def append(s, t: Txn, p: Partition):
         """The coordinator said yes, and no marker came since the question; or the transaction is open here."""
-        joins = s.is_open_here(t, p) & s.record_in_time(t)
-        require(joins | (s.cleared[t, p] & s.asked[t, p]))
+        mine = either("txn.16", s.is_open_here(t, p), whatever_is_open=s.something_open(p))
+        require((mine & s.record_in_time(t)) | (s.cleared[t, p] & s.asked[t, p]))
         s.write(t, p)
 
 
@@ -136,14 +152,8 @@ class MortalVerified(MortalAsking, VerifiedCore):
     append = MortalAsking.append
 
 
-class MortalPromptV1(Mortal, PromptV1Core):
-    """v1 on a network that is prompt, where no partition forgets."""
-
-    forget = None
-
-
 class ForgettingPromptV1(Mortal, PromptV1Core):
-    """The same where one may."""
+    """v1 on a network that is prompt."""
 
 
 class ForgettingPromptVerified(MortalAsking, PromptVerifiedCore):
@@ -159,8 +169,12 @@ class MortalPromptVerified(ForgettingPromptVerified):
     def forget(s, p: Partition):
         """The producer was idle for long: by then no marker is on its way."""
         Mortal.forget(s, p)
-        s.left[p] = False
+        s.left = each(lambda q, e, commit, k: s.left[q, e, commit, k] & (q != p))
 
 
-class DroppingPromptV1(Dropping, MortalPromptV1):
+class DroppingPromptVerified(Dropping, MortalPromptVerified):
     """v1 of Kafka 4.3."""
+
+
+class UncleanV2(Unclean, MortalV2):
+    """v2 on a topic that may lose what was acknowledged."""

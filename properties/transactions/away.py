@@ -6,20 +6,20 @@ arrived; and a leader that forgets its questions asks again.
 
 from fencepost.model.language import exists, forall, implies, lemma, witness
 from fencepost.model.transactions.away import (
-    DroppingPromptV1,
+    DroppingPromptVerified,
     DroppingV2,
     ForgettingPromptV1,
     ForgettingPromptVerified,
     Mortal,
-    MortalPromptV1,
     MortalPromptVerified,
     MortalV2,
     MortalVerified,
+    UncleanV2,
 )
 from fencepost.model.transactions.core import Fate, Outcome, Partition, Phase, Txn
 
 from .core import V2Lemmas
-from .core_v1 import PromptV1Lemmas, PromptVerifiedLemmas, VerifiedLemmas
+from .core_v1 import PromptVerifiedLemmas, VerifiedLemmas
 from .promises import Promises
 
 
@@ -62,26 +62,6 @@ class MortalVerifiedLemmas(VerifiedLemmas, MortalLemmas, of=MortalVerified):
     """Of v1 with verification."""
 
 
-class MortalPromptV1Lemmas(PromptV1Lemmas, MortalLemmas, of=MortalPromptV1):
-    """Of v1 on a prompt network."""
-
-    @lemma
-    def added_takes_part(s):
-        """A partition that was added takes part until it has its marker, unless the owner has decided; after an end
-        that the owner did not ask for, every replica knows of a later epoch."""
-        return forall(
-            Txn, Partition,
-            lambda t, p: implies(
-                s.added[t, p] & (s.choice[t] == Outcome.NONE), s.takes_part(t, p) | (s.number[t] < s.safe[p])
-            ),
-        )  # fmt: skip
-
-    @lemma
-    def replicas_know_no_more(s):
-        """No replica knows of a later epoch than the leader."""
-        return forall(Partition, lambda p: s.safe[p] <= s.known[p])
-
-
 class MortalPromptVerifiedLemmas(PromptVerifiedLemmas, MortalLemmas, of=MortalPromptVerified):
     """Of v1 with verification on a prompt network: the leader's question stands in for what a partition knew."""
 
@@ -93,9 +73,13 @@ class ForgettingPromptV1Promises(MortalLemmas, of=ForgettingPromptV1):
     """The promises, of v1 where partitions forget."""
 
 
-class DroppingPromptV1Promises(MortalLemmas, of=DroppingPromptV1):
+class DroppingPromptVerifiedPromises(MortalLemmas, of=DroppingPromptVerified):
     """The promises, of v1 where a partition without a leader is dropped."""
 
 
 class ForgettingPromptVerifiedPromises(MortalLemmas, of=ForgettingPromptVerified):
     """The promises, of v1 with verification where a marker outlives what the partition knew of coordinators."""
+
+
+class UncleanV2Promises(MortalLemmas, of=UncleanV2):
+    """The promises, of v2 where what was acknowledged may be lost."""

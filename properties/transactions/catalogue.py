@@ -225,7 +225,7 @@ TRANSACTIONS = ProtocolEntry(
         ),
     ),
     REASONS,
-    parts=("idempotence", "transactional-offsets", "read-committed", "transaction-log"),
+    parts=("idempotence", "transactional-offsets", "read-committed", "transaction-log", "transaction-partitions"),
     survivors=SURVIVORS,
     examples={"smoke": 12},
     implementations=tuple((f"{REFERENCE}:reference", mode) for mode in ("v2", "v1-verified", "v1")),

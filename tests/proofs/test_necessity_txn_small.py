@@ -12,11 +12,13 @@ from fencepost.properties.catalogue import protocols
 Found = Mapping[tuple[str, str, str], Necessity]
 
 READER, OFFSETS, LOG = "read-committed", "transactional-offsets", "transaction-log"
+PARTITIONS = "transaction-partitions"
 ABORTED_READ, MISSED, UNREAD = "only_what_was_committed", "all_that_was_committed", "read_in_the_end"
 TWICE, NOT_WRITTEN, STRAYED = "written_once", "told_is_written", "in_its_transaction"
 UNSETTLED, MEMORY, EARLY = "settled_in_the_end", "memory_is_what_the_log_says", "not_before_it_is_decided"
 
 NECESSARY = [
+    ("parked-v2", "txn.16", "whatever_is_open", "nothing_hangs", 12),
     (READER, "txn.17", "inclusive", ABORTED_READ, 3),
     (READER, "txn.17", "markers_need_no_replication", ABORTED_READ, 6),
     (READER, "txn.17", "no_high_watermark", ABORTED_READ, 4),
@@ -94,6 +96,12 @@ SHOWN = [
     ("unclean", "txn.26", NOT_WRITTEN, 4),
     ("bumped-elsewhere", "txn.13", TWICE, 4),
     ("wrapped", "txn.13", TWICE, 6),
+    ("dropped-v2", "txn.26", "nothing_hangs", 9),
+    ("dropped-v2-fenced", "txn.26", "nothing_open_after_a_fence", 11),
+    ("dropped-v1", "txn.26", "nothing_hangs", 10),
+    ("expired-v1", "txn.26", "nothing_hangs", 8),
+    ("expired-v1-verified", "txn.26", "nothing_committed_unasked", 17),
+    ("unclean-v2", "txn.26", "nothing_lost", 11),
     ("offsets-fetched-early", "txn.21", EARLY, 2),
     ("offsets-by-completion", "txn.21", MEMORY, 3),
     ("memory-ahead-of-log", "txn.8", MEMORY, 2),
@@ -116,7 +124,7 @@ MUTANTS = {
 @pytest.fixture(scope="module")
 def found() -> Found:
     """The verdicts of one run over the four protocols, by variant, rule and mutation."""
-    every = (protocols()[name] for name in (READER, "idempotence", OFFSETS, LOG))
+    every = (protocols()[name] for name in (READER, "idempotence", OFFSETS, LOG, PARTITIONS))
     return {(n.variant, n.rule, n.mutation): n for entry in every for n in necessity(entry, "smoke")}
 
 

@@ -6,7 +6,8 @@ from fencepost.proofs.explore import explore
 from fencepost.proofs.necessity import first_broken
 from fencepost.properties.catalogue import ProtocolEntry, Scenario, bounds_of, protocols
 
-ENTRIES = [protocols()[name] for name in ("read-committed", "idempotence", "transactional-offsets")]
+PARTS = ("read-committed", "idempotence", "transactional-offsets", "transaction-partitions")
+ENTRIES = [protocols()[name] for name in PARTS]
 SCENARIOS = {known.name: (entry, known) for entry in ENTRIES for known in entry.scenarios}
 RUNS = {
     "Redpanda-3036": ("only_what_was_committed", ["begin", "fetch", "take"]),
@@ -18,6 +19,57 @@ RUNS = {
     "Redpanda-5026": ("told_is_written", ["send", "write", "abort", "send", "know_again", "take_answer"]),
     "KAFKA-14034": ("written_once", ["send", "send", "write", "write", "restart", "number_anew", "write"]),
     "librdkafka-4953": ("written_once", ["send", "write", "number_anew", "write"]),
+    "KAFKA-20734": (
+        "nothing_committed_unasked",
+        [
+            "initialize",
+            "begin",
+            "send",
+            "ask",
+            "abort",
+            "verify",
+            "append",
+            "end",
+            "leave",
+            "drop",
+            "learn",
+            "begin",
+            "come_back",
+            "send",
+            "complete",
+            "ask",
+            "verify",
+            "append",
+            "replicate",
+            "commit",
+            "end",
+            "mark",
+        ],
+    ),
+    "KAFKA-20734-v1": (
+        "nothing_committed_unasked",
+        [
+            "initialize",
+            "begin",
+            "add_partition",
+            "send",
+            "ask",
+            "verify",
+            "abort",
+            "end",
+            "append",
+            "learn",
+            "leave",
+            "drop",
+            "begin",
+            "complete",
+            "add_partition",
+            "commit",
+            "come_back",
+            "end",
+            "mark",
+        ],
+    ),
     "KAFKA-9346": ("not_before_it_is_decided", ["commit_in_transaction", "fetch"]),
 }
 """The promise that the bug breaks, and how, but for the order of what is independent."""

@@ -1,0 +1,132 @@
+"""Partitions that fail their part of transactions, in the catalogue: what they keep, and, case by case, what they end.
+
+The cases of rule txn.26 are variants, each asked for what it breaks: a marker that is dropped, a producer that is
+forgotten, a tail that is lost.  What a restart from a snapshot takes is known batches, which is in `idempotence`.
+"""
+
+from collections.abc import Mapping
+
+from fencepost.model.language.properties import Properties
+
+from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
+from .away import (
+    DroppingPromptVerifiedPromises,
+    DroppingV2Promises,
+    ForgettingPromptV1Promises,
+    ForgettingPromptVerifiedPromises,
+    MortalPromptVerifiedLemmas,
+    MortalV2Lemmas,
+    MortalVerifiedLemmas,
+    UncleanV2Promises,
+)
+from .bounds import NOT_BOUNDED, REASONS
+
+_QUIET = dict(transactions=2, partitions=1, fail_overs=0, absences=0, restarts=0, tails=0, expiries=0)
+_EVERY_FAULT = dict(_QUIET, clients=1, epochs=2, absences=1, restarts=1, tails=1, expiries=1)
+_TWO_OWNERS = dict(_EVERY_FAULT, clients=2, transactions=2)
+_LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
+_SERVING = ("appended_in_the_end", "told_in_the_end", "on_its_way", "asked_to_end")
+_RARE = ("fenced_while_open", "two_partitions")
+_OF_TWO = ("open_after_a_fence", "two_owners")
+_PROGRESS = ("ends_in_the_end", "decided_in_the_end", "prepared", "undecided")
+
+
+def _parked(name: str, properties: type[Properties], says: str, *leaves_out: str, **more: int) -> Variant:
+    bounds = dict(_EVERY_FAULT, **more)
+    return Variant(
+        name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, clients=2, fail_overs=1)},
+        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *_PROGRESS, *_OF_TWO, *leaves_out), judged=(),
+    )  # fmt: skip
+
+
+def _case(
+    name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *breaks: str,
+    features: Mapping[str, Mapping[str, int]] | None = None,
+) -> Variant:  # fmt: skip
+    """Where a guarantee ends: asked for what it breaks, and no more."""
+    others = tuple(n for n in properties.properties if n not in breaks)
+    smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": dict(_QUIET, **bounds)}
+    return Variant(
+        name, properties, says, "txn.26", expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,
+        depth=NOT_BOUNDED, features=features or {},
+    )  # fmt: skip
+
+
+TRANSACTION_PARTITIONS = ProtocolEntry(
+    "transaction-partitions",
+    "Partitions that go away, start again, lose a tail and forget: what is left of transactions.",
+    (
+        Variant(
+            "parked-v2",
+            MortalV2Lemmas,
+            "v2: markers are kept for a partition that is away, and leaders ask again after every loss of memory",
+            bounds={"smoke": _TWO_OWNERS, "nightly": dict(_TWO_OWNERS, epochs=3, restarts=1, fail_overs=1)},
+            depth=NOT_BOUNDED,
+            leaves_out=(*_SERVING, *_RARE, "both_ends"),
+            progress_bounds=(
+                dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, restarts=1),
+                dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, tails=1),
+            ),
+            judged=("txn.16",),
+        ),
+        _parked(
+            "parked-v1-verified", MortalVerifiedLemmas, "v1 with verification: nothing hangs, no zombie writes",
+            *_LATE, "both_ends", "told_before_the_marker", "told_aborted", "away_at_its_marker", absences=0, tails=0,
+        ),
+        _parked(
+            "parked-v1-verified-prompt", MortalPromptVerifiedLemmas,
+            "v1 with verification on a prompt network: partitions may forget, but not while markers are on their way",
+        ),
+        _case(
+            "dropped-v2", DroppingV2Promises,
+            "v2 of Kafka 4.3: a partition without a leader is taken for a deleted one, and the next transaction joins "
+            "what stayed open there",
+            dict(clients=1, epochs=3, absences=1), "nothing_hangs", "nothing_lost", "as_told",
+            "nothing_committed_unasked", "one_fate", features={"two partitions": dict(partitions=2)},
+        ),
+        _case(
+            "dropped-v2-fenced", DroppingV2Promises,
+            "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
+            dict(clients=2, transactions=1, epochs=3, absences=1), "nothing_open_after_a_fence",
+        ),
+        _case(
+            "dropped-v1", DroppingPromptVerifiedPromises,
+            "the same in v1 with verification, where the next transaction has the same epoch",
+            dict(clients=1, epochs=2, absences=1), "nothing_hangs", "nothing_lost", "as_told",
+            "nothing_committed_unasked",
+        ),
+        _case(
+            "expired-v1", ForgettingPromptV1Promises,
+            "v1: a partition forgets the epoch that kept a fenced producer out",
+            dict(clients=2, epochs=3, expiries=1), "nothing_hangs", "nothing_open_after_a_fence", "no_zombie_write",
+            "nothing_committed_unasked",
+        ),
+        _case(
+            "expired-v1-verified", ForgettingPromptVerifiedPromises,
+            "v1 with verification: a partition forgets the coordinator's epoch, and takes a marker left behind",
+            dict(clients=1, epochs=2, fail_overs=1, expiries=1), "nothing_committed_unasked", "as_told",
+            "nothing_lost",
+        ),
+        _case(
+            "unclean-v2", UncleanV2Promises, "a leader takes over that lacks what was acknowledged",
+            dict(clients=1, transactions=1, epochs=2, tails=1), "nothing_lost",
+        ),
+    ),
+    {
+        **{name: REASONS[name] for name in ("clients", "transactions", "partitions", "epochs", "fail_overs")},
+        "absences": "a partition goes away once, at any moment, and comes back",
+        "restarts": "all questions of a leader are lost at once; asking again is the same again",
+        "tails": "one lost tail, which may be all that is not acknowledged",
+        "expiries": "a producer is forgotten whole; once more is the same again",
+    },
+    scenarios=(
+        Scenario(
+            "KAFKA-20734", "the marker of a partition without a leader counts as written, and is never sent",
+            "dropped-v2", "parked-v2",
+        ),
+        Scenario(
+            "KAFKA-20734-v1", "the marker of the next transaction of the same epoch decides what stayed open",
+            "dropped-v1", "parked-v1-verified-prompt",
+        ),
+    ),
+)  # fmt: skip
