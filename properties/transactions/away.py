@@ -65,8 +65,16 @@ class MortalVerifiedLemmas(VerifiedLemmas, MortalLemmas, of=MortalVerified):
 class MortalPromptVerifiedLemmas(PromptVerifiedLemmas, MortalLemmas, of=MortalPromptVerified):
     """Of v1 with verification on a prompt network: the leader's question stands in for what a partition knew."""
 
-    added_takes_part = None
-    unasked_end_bumps = None
+    @lemma
+    def added_takes_part(s):
+        """A partition that has a record of what was added takes part until it has its marker; what it knew of others
+        may be forgotten."""
+        return forall(
+            Txn, Partition,
+            lambda t, p: implies(
+                s.added[t, p] & (s.choice[t] == Outcome.NONE) & (s.fate[t, p] == Fate.OPEN), s.takes_part(t, p)
+            ),
+        )  # fmt: skip
 
 
 class ForgettingPromptV1Promises(MortalLemmas, of=ForgettingPromptV1):
