@@ -1,9 +1,10 @@
 """Necessity: for every mechanism, what breaks without it in the fewest steps, or the proof that nothing does.
 
-Each mutation of a protocol is explored until a *promise* fails (never a mere lemma).  Where none does, progress is
-asked for; where that holds too, the promises are proved again from what is left of the lemmas.  What is neither
-refuted nor proved survives, up to a named bound.  Rejected alternatives and literal readings are variants of the
-catalogue: their predicted failure is shown, or refuted.
+Each mutation of a protocol is explored until a *promise* fails: never a mere lemma, nor a property that only says the
+rule again.  Where none does, progress is asked for, and whether work still gets done; where that holds too, the
+promises are proved again from what is left of the lemmas.  What is neither refuted nor proved survives, up to a named
+bound.  Rejected alternatives and literal readings are variants of the catalogue: their predicted failure is shown, or
+refuted.
 """
 
 import time
@@ -11,15 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from fencepost.model.language.mutations import Mutation, mutations
+from fencepost.model.language.mutations import Mutation, mutations, shifted
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
+from fencepost.model.language.types import NumberType
 from fencepost.model.rules import RULES
 from fencepost.proofs.explore import explore
 from fencepost.proofs.houdini import Known, Redundancy, redundant
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.results import Trace
-from fencepost.proofs.words import say_trace
+from fencepost.proofs.words import name_in_words, say_trace
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of, features_of
 
 GLANCE = 200_000
@@ -31,9 +33,10 @@ Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "s
 
 @dataclass(frozen=True)
 class Necessity:
-    """The verdict on one mutation.  ``promise``: what fails without the rule; ``steps``: of the shortest run that
-    shows it; ``bound``: the bounds explored (None for a proof); ``trace``: that run; ``evidence``: the run in words, or
-    what the proof rests on; ``reason``: why it may survive."""
+    """The verdict on one mutation of one variant.  ``promise``: what fails without the rule; ``steps``: of the shortest
+    run that shows it (None where the work that is promised never begins); ``bound``: the bounds explored (None for a
+    proof); ``trace``: that run; ``evidence``: the run in words, or what the proof rests on; ``reason``: why it may
+    survive."""
 
     variant: str
     rule: str
@@ -114,6 +117,7 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
     spec = mutant.apply()
     explored = features_of(variant, profile)
     bound = explored[""]
+    promises = evidence_of(mutant.rule, variant.kept)
 
     def verdict(judgement: Judgement, engine: str, evidence: list[str], **found: Any) -> Necessity:
         found = {"promise": None, "steps": None, "bound": bound, "trace": None} | found
@@ -123,33 +127,46 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
             evidence, spent, spec, found["trace"],
         )  # fmt: skip
 
+    lemmas = _lemmas(variant, mutant.rule)
     glance = GLANCE if profile == "smoke" and variant.proof else None
     proof: Redundancy | None = None
     for bounds in explored.values():
-        broken, decided = _broken_within(spec, variant.kept, bounds, glance)
+        broken, decided = _broken_within(spec, promises, bounds, glance)
         if not decided:
-            proof, glance = redundant(spec, _lemmas(variant), known=known), None
+            proof, glance = redundant(spec, lemmas, known=known), None
             if proof.verdict == "holds":  # no exploration can find anything, of this feature or of the others
                 break
-            broken, _ = _broken_within(spec, variant.kept, bounds, None)
+            broken, _ = _broken_within(spec, promises, bounds, None)
         if broken is not None:
             name, trace = broken
             told = list(say_trace(spec, trace))
             return verdict("necessary", "explore", told, promise=name, steps=len(trace), trace=trace, bound=bounds)
-    stuck = _stuck(spec, variant)
-    if stuck is not None:
-        name, trace, small = stuck
-        told = list(say_trace(spec, trace))
-        return verdict("liveness", "progress", told, promise=name, steps=len(trace), trace=trace, bound=small)
+    served = _served(spec, variant)
+    if served.fails is not None:
+        name, run, small = served.fails
+        told = served.told if run is None else list(say_trace(spec, run))
+        steps = None if run is None else len(run)
+        return verdict("liveness", "progress", told, promise=name, steps=steps, trace=run, bound=small)
     if not variant.proof:
-        return verdict("survives-bounded", "explore", _why_it_survives(spec, variant, explored))
-    lemmas = _lemmas(variant)
+        return verdict("survives-bounded", "explore", [*_why_it_survives(spec, variant, explored), *served.told])
     proof = proof or redundant(spec, lemmas, known=known)
-    if proof.verdict == "holds":
+    if proof.verdict == "holds" and served.told:
         kept = [n for n in proof.inductive.kept if lemmas[n].role == "lemma"]
-        return verdict("redundant", "induction", [f"every promise is proved from: {', '.join(kept)}"], bound=None)
+        told = [f"every promise is proved from: {', '.join(kept)}", *served.told]
+        return verdict("redundant", "induction", told, bound=None)
     why = [f"{name} is not proved: {action} breaks the attempt" for name, action in proof.open.items()]
-    return verdict("survives-bounded", "explore", [*why, "no promise fails within the bound"])
+    missing = [] if served.told else ["no property of this variant says that work still gets done"]
+    return verdict("survives-bounded", "explore", [*why, *missing, *served.told, "no promise fails within the bound"])
+
+
+def evidence_of(rule: str, properties: Mapping[str, Property]) -> dict[str, Property]:
+    """What may show that a rule is necessary: promises that users know, of another number than the rule's own.  A
+    property that says the rule again is broken without it by definition."""
+    return {
+        n: p
+        for n, p in properties.items()
+        if p.role == "promise" and p.rule is not None and p.rule != rule and RULES[p.rule].kind == "promise"
+    }
 
 
 def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -160,20 +177,28 @@ def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mappin
     return [*told, "every step explored is one of the core's, whose safety is proved"] if refines else told
 
 
-def _lemmas(variant: Variant) -> dict[str, Property]:
-    """What a proof may use, and has to prove: nothing that is expected to fail."""
+def _lemmas(variant: Variant, rule: str) -> dict[str, Property]:
+    """What a proof may use, and has to prove: nothing that is expected to fail.  What only says the rule again it may
+    use, if it still holds."""
     every = (variant.for_mutants or variant.properties).properties
     spared = {n for n, verdict in variant.expected.items() if verdict == "violated"} | set(variant.leaves_out)
-    return {n: p for n, p in every.items() if n not in spared and p.role != "refinement"}
+    kept = {n: p for n, p in every.items() if n not in spared and p.role != "refinement"}
+    own = {n for n, p in kept.items() if p.rule == rule}
+    return {
+        n: replace(p, role="lemma") if n in own and p.role == "promise" else p
+        for n, p in kept.items()
+        if n not in own or p.role == "promise"
+    }
 
 
 def show(variant: Variant, profile: Profile) -> Necessity:
     """The verdict on a rejected alternative: the violation that the documents predict, or the plain word that there
-    is none."""
+    is none.  A promise of another number than the variant's rule, if one fails."""
     start = time.perf_counter()
     bound = bounds_of(variant, profile)
-    broken = first_broken(variant.spec, variant.asked, bound) or _waits(variant)
     assert variant.rule is not None
+    broken = first_broken(variant.spec, evidence_of(variant.rule, variant.asked), bound)
+    broken = broken or first_broken(variant.spec, variant.asked, bound) or _waits(variant)
     if broken is None:
         told = ["the documents predict a violation, and there is none within the bound"]
         return Necessity(
@@ -214,11 +239,51 @@ def _broken_within(
     return (name, found.traces[name]), True
 
 
-def _stuck(spec: Spec, variant: Variant) -> tuple[str, Trace, dict[str, int]] | None:
-    """A progress promise that fails of the mutant, and does not fail of the variant itself."""
+@dataclass(frozen=True)
+class _Served:
+    """``fails``: a progress promise that fails of a mutant, with a run and the bounds in which it does; without a run
+    where nothing ever comes so far as to wait.  ``told``: of each property that says that work gets done, in words."""
+
+    fails: tuple[str, Trace | None, dict[str, int]] | None
+    told: list[str]
+
+
+def _served(spec: Spec, variant: Variant) -> _Served:
+    """Does every progress promise hold of the mutant that holds of the variant itself, and does work still get done?
+
+    A property that says so is not shown by bounds in which nothing waits any more, where something does in the variant
+    itself: then all work is stopped before it begins.
+    """
     asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and n not in variant.expected}
-    for bound in variant.progress_bounds:
-        for name, found in check_progress(explore(spec, asked, bound)).items():
+    if not asked or not variant.progress_bounds:
+        return _Served(None, [])
+    free, bounds = _unlimited(spec, variant.spec, variant.progress_bounds)
+    waits: dict[str, list[int]] = {n: [] for n, p in asked.items() if p.serves}
+    for bound in bounds:
+        for name, found in check_progress(explore(free, asked, bound)).items():
             if found.verdict == "violated" and found.trace is not None:
-                return name, found.trace, dict(bound)
-    return None
+                return _Served((name, found.trace, bound), [])
+            if name in waits:
+                waits[name].append(found.waiting)
+    for name, usual, bound in ((n, u, b) for n in waits for u, b in zip(variant.progress_bounds, bounds, strict=True)):
+        if not waits[name][bounds.index(bound)]:
+            otherwise = check_progress(explore(variant.spec, {name: asked[name]}, usual))[name].waiting
+            if otherwise:
+                told = f"{name_in_words(name)}: no state comes so far as to wait for that; {otherwise} do otherwise"
+                return _Served((name, None, bound), [told])
+    within = "; ".join(", ".join(f"{n} {v}" for n, v in bound.items()) for bound in bounds)
+    waiting = {name_in_words(name): sum(states) for name, states in waits.items()}
+    return _Served(None, [f"{n}: holds of {w:,} states that wait, within {within}" for n, w in waiting.items()])
+
+
+def _unlimited(spec: Spec, usual: Spec, bounds: tuple[Mapping[str, int], ...]) -> tuple[Spec, list[dict[str, int]]]:
+    """The mutant with room for actions that it changes and exploration limits.  A guard that is shifted by one asks for
+    the number after the next, where the limit allows the next one only: the limit is shifted too, and there are twice
+    as many numbers, since each step may take two."""
+    actions, numbers = dict(spec.actions), set()
+    for name, a in spec.actions.items():
+        if a.limits and name in usual.actions and a != usual.actions[name]:
+            actions[name] = replace(a, limits=tuple(shifted(limit).get("looser", limit) for limit in a.limits))
+            numbers |= {k.upto for _, k in a.parameters if isinstance(k, NumberType) and k.upto is not None}
+    wider = [{n: 2 * v if n in numbers else v for n, v in bound.items()} for bound in bounds]
+    return replace(spec, actions=actions), wider

@@ -155,7 +155,7 @@ def _guards(spec: Spec) -> Iterator[Mutation]:
     numbers: dict[tuple[str, str], int] = {}
     for (rule, _line, term_), names in shared.items():
         number = numbers[rule, names[0]] = numbers.get((rule, names[0]), 0) + 1
-        changes: dict[str, Term | None] = {"dropped": None, **_shifted(term_)}
+        changes: dict[str, Term | None] = {"dropped": None, **shifted(term_)}
         for way, instead in changes.items():
             yield Mutation(rule, f"{names[0]}: guard {number} {way}", spec, _guarded(names, (term_,), instead))
 
@@ -197,10 +197,10 @@ def _updated(action: str, update: Update, instead: tuple[Update, ...]) -> Callab
     return _with_actions([action], change)
 
 
-def _shifted(condition: Term) -> dict[str, Term]:
+def shifted(condition: Term) -> dict[str, Term]:
     """A comparison off by one, in either direction: looser and stricter."""
     if condition.op == "not":
-        inner = _shifted(condition.args[0])
+        inner = shifted(condition.args[0])
         other = {"looser": "stricter", "stricter": "looser"}
         return {other[way]: boolean("not", t) for way, t in inner.items()}
     if condition.op not in ("lt", "le"):

@@ -1,9 +1,9 @@
 """How a set of task configurations gets into the config topic: record by record, and in effect at its commit record.
 
-One connector.  Each call of a leader writes a configuration for every task, then the commit record; records are
-visible once their transaction is committed, and a new leader's producer aborts what is open.  Who reads keeps the
-configurations until a commit record comes.  Everybody reads the same records in the same order, so what holds here
-after each record holds for whoever has read that far.
+One connector, which divides what it reads between the tasks of a set.  Each call of a leader writes a configuration
+for every task, then the commit record; records are visible once their transaction is committed, and a new leader's
+producer aborts what is open.  Who reads keeps the configurations until a commit record comes.  Everybody reads the
+same records in the same order, so what holds here after each record holds for whoever has read that far.
 """
 
 from ..language import (
@@ -28,12 +28,17 @@ class Call(Sort, bound="calls"):
     """One request to replace the configurations; a retry is another one."""
 
 
+class Part(Sort, bound="parts"):
+    """A part of what the connector reads: a table, a file, a partition."""
+
+
 class Writing(Protocol):
     """Leaders write, and readers put sets together."""
 
     owner: Option[Worker]  # whose producer has the newest epoch on the config topic
     begun: Set[Call]
     size: Map[Call, Count]  # the tasks of its set
+    reader: Map[Call, Part, Task]  # which of them reads a part, as the Connector says
 
     call: Map[Worker, Option[Call]]  # that its one thread is at
     written: Map[Worker, Count]  # configurations sent in that call
@@ -53,15 +58,22 @@ class Writing(Protocol):
         s.open = each(lambda v, i: False)
 
     @action
+    def divide(s, c: Call, x: Part, i: Task):
+        """The Connector decides which task of its next set reads a part."""
+        require(~s.begun[c])
+        s.reader[c, x] = i
+
+    @action
     def begin(s, w: Worker, c: Call, n: Count):
         """A user's or a Connector's request comes to whoever believes itself the leader."""
         require((s.call[w] == None) & ~s.begun[c])  # noqa: E711
+        require(implies(0 < n, forall(Part, lambda x: s.reader[c, x] < n)))
         s.begun[c] = True
         s.size[c] = n
         s.call[w] = c
         s.written[w] = 0
 
-    @action
+    @action(fair="weak")
     def put(s, w: Worker, c: Call, i: Task):
         """The next task's configuration, in a transaction of its own."""
         require((s.call[w] == c) & (i == s.written[w]) & (i < s.size[c]) & s.may_write(w))
@@ -69,7 +81,7 @@ class Writing(Protocol):
         s.open[w, i] = True
         s.written[w] = s.written[w] + 1
 
-    @action
+    @action(fair="weak")
     def commit(s, w: Worker, c: Call):
         """The transaction is committed: its records can be read."""
         require((s.call[w] == c) & s.may_write(w) & ~s.all_committed(w))
@@ -77,7 +89,7 @@ class Writing(Protocol):
         s.kept = each(lambda i: when(s.open[w, i], s.call[w], s.kept[i]))
         s.open = each(lambda v, i: s.open[v, i] & (v != w))
 
-    @action
+    @action(fair="weak")
     def commit_set(s, w: Worker, c: Call):
         """The commit record, after every configuration: readers that have as many as it says put them in effect."""
         require((s.call[w] == c) & s.may_write(w))

@@ -39,7 +39,10 @@ BRIDGE: Faults = {
 
 
 PROGRESS: Mapping[str, tuple[Mapping[str, int], ...]] = {
-    "zookeeper": (dict(brokers=2, ids=5, size=2, restarts=1, losses=1),),
+    "zookeeper": (
+        dict(brokers=2, ids=5, size=2, restarts=1, losses=1),
+        dict(brokers=1, ids=4, size=2, restarts=0, losses=0),
+    ),
     "bridge": (
         dict(_QUIET, brokers=1, requests=1, controllers=1, ids=2, size=1, restarts=1, fail_overs=1, errors=1, losses=1),
     ),
@@ -49,7 +52,8 @@ PROGRESS: Mapping[str, tuple[Mapping[str, int], ...]] = {
     ),
 }
 """Progress is about the time after the last fault, so one fault of each kind that leaves something to wait for is
-enough; one broker is on its own, where nobody else's request helps it along, and two get in each other's way."""
+enough; one broker is on its own, where nobody else's request helps it along, and two get in each other's way.  With 4
+ids in blocks of 2, the last block ends with the ids."""
 
 
 def _about(**bounds: int) -> Faults:

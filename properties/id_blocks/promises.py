@@ -5,7 +5,18 @@ broker's.
 """
 
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
-from fencepost.model.language import Properties, exists, forall, implies, lemma, progress, promise, step, witness
+from fencepost.model.language import (
+    Properties,
+    exists,
+    forall,
+    implies,
+    lemma,
+    progress,
+    promise,
+    service,
+    step,
+    witness,
+)
 
 
 class Promises(Properties):
@@ -41,7 +52,7 @@ class IdBlocksProperties(Promises):
         """A block once persisted is used up, answered or not: the book never goes back."""
         return old.book() <= new.book()
 
-    @progress(rule="730.P3")
+    @service(rule="730.P3")
     def an_id_in_the_end(s, b: Broker):
         """A broker that has run out has an id again in the end, once faults stop, unless there are none left in the
         cluster."""

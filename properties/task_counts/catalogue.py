@@ -50,7 +50,7 @@ def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
 
 def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *breaks: str, **bounds: int) -> Variant:
     """A rule read in another way, within the bounds in which that shows."""
-    leaves = tuple(n for n, p in properties.properties.items() if p.role == "witness" or n == "counted_in_the_end")
+    leaves = tuple(n for n, p in properties.properties.items() if p.role in ("witness", "progress"))
     return Variant(
         name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(breaks, "violated"),
         {"smoke": dict(CORE, **bounds)}, leaves,

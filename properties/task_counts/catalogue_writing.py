@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from ..catalogue import Profile, ProtocolEntry, Variant
 from .writing import WritingPromises
 
-_SMALL = dict(workers=2, tasks=2, calls=3)
+_SMALL = dict(workers=2, tasks=2, calls=3, parts=1)
 _DEPTH: Mapping[Profile, int] = {"smoke": 6, "ci": 10, "nightly": 12}
 _WITNESSES = tuple(n for n, p in WritingPromises.properties.items() if p.role == "witness")
 
 
 def _misread(name: str, says: str, rule: str, mutation: str) -> Variant:
     return Variant(
-        name, WritingPromises, says, rule, (rule, mutation), {"whole_sets": "violated"}, {"smoke": _SMALL}, _WITNESSES,
+        name, WritingPromises, says, rule, (rule, mutation), {"each_part_has_one_reader": "violated"},
+        {"smoke": _SMALL}, (*_WITNESSES, "in_effect_in_the_end"),
         depth=dict.fromkeys(_DEPTH, 0),
     )  # fmt: skip
 
@@ -24,6 +25,7 @@ WRITES = ProtocolEntry(
         Variant(
             "record-by-record", WritingPromises, "a transaction for every record, and a commit record at the end",
             bounds={"smoke": _SMALL, "nightly": dict(_SMALL, workers=3, calls=4)}, depth=_DEPTH,
+            progress_bounds=(dict(_SMALL, calls=2),),
         ),
         _misread(
             "in-effect-at-once", "a configuration takes effect when it is read, without a commit record", "618.3",
@@ -42,6 +44,7 @@ WRITES = ProtocolEntry(
     {
         "workers": "a leader and the one that takes over from it",
         "tasks": "two, so that a set can be torn",
+        "parts": "one that two tasks of two sets may read; another one is read in the same way",
         "calls": "one that was never finished, one in effect and one under way",
     },
 )  # fmt: skip

@@ -5,7 +5,7 @@ connector; so nothing of this connector has come in between.  And all that a rou
 connector is an id, which no other connector has.
 """
 
-from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, progress, promise, witness
+from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
 from fencepost.model.task_counts.connectors import Connector, Connectors, Instance, Round, Stage, Worker
 
 
@@ -39,7 +39,7 @@ class ConnectorsProperties(Properties, of=Connectors):
         gone, and comes back at the next tick only."""
         return ~s.lost
 
-    @progress(rule="618.2")
+    @service(rule="618.2")
     def counted_in_the_end(s, c: Connector):
         """The newest set of each connector gets its count, whatever the others do."""
         return leads_to(s.is_pending(c), ~s.is_pending(c))

@@ -9,9 +9,10 @@ from fencepost.model.task_counts.core import Generation, Instance, Round, Stage,
 from fencepost.model.task_counts.cores import ABehindCore, ACore, BCore, MCore, ShippedCore
 
 from .promises import Promises
+from .serving import Serving
 
 
-class CoreLemmas(Promises):
+class CoreLemmas(Promises, Serving):
     """Lemmas that hold of every core."""
 
     @lemma

@@ -4,7 +4,7 @@ The idea of the proof: whoever can commit and is not of the newest set is below 
 the newest set has left to fence.
 """
 
-from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, progress, promise, witness
+from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
 from fencepost.model.task_counts.deletion import Deletion, Instance, Round, Stage, TombstoneAfterFencing
 
 
@@ -27,7 +27,7 @@ class DeletionProperties(Properties, of=Deletion):
             Instance, lambda i: implies(s.can_commit(i), ~s.is_old(i) | (s.known & s.counted & (s.task[i] < s.count)))
         )
 
-    @progress(rule="618.P4")
+    @service(rule="618.P4")
     def counted_in_the_end(s):
         """The newest set of a connector that exists gets its count."""
         return leads_to(s.pending & s.present, ~s.pending | ~s.present)

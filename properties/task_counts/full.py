@@ -11,9 +11,9 @@ from fencepost.model.language import (
     implies,
     leads_to,
     length,
-    progress,
     promise,
     refinement,
+    service,
     witness,
 )
 from fencepost.model.task_counts.asking import B, Shipped
@@ -164,7 +164,7 @@ class GrainPromises(FullPromises, of=Full):
 class ClusterPromises(FullPromises):
     """Of workers that tidy up, and users that restart what failed."""
 
-    @progress(rule="618.P4")
+    @service(rule="618.P4")
     def polls_in_the_end(s, i: Task):
         """Every task of the newest set polls, and can commit."""
         return leads_to(s.is_wanted(i), ~s.is_wanted(i) | s.is_served(i))

@@ -4,7 +4,7 @@ The idea of the proof: what the coordinator has in memory is a matter of the log
 difference whether it was there when the log was written, or read it afterwards.
 """
 
-from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, progress, promise, witness
+from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
 from fencepost.model.transactions.offsets import Fate, Position, Producer, Record, TransactionalOffsets
 
 
@@ -34,7 +34,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
         the records of the same transactions."""
         return ~s.fetched_early
 
-    @progress(rule="txn.P10")
+    @service(rule="txn.P10")
     def answered_in_the_end(s):
         """Fetches are refused for a while only, given that markers come."""
         return leads_to(~s.is_answerable(), s.is_answerable())

@@ -13,6 +13,7 @@ from fencepost.model.language import (
     lemma,
     progress,
     promise,
+    service,
     step,
     when,
     witness,
@@ -75,7 +76,7 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
         marker in the end."""
         return leads_to(o < s.end, s.is_stable(o) | (s.end <= o))
 
-    @progress(rule="txn.P4")
+    @service(rule="txn.P4")
     def read_in_the_end(s, r: Reader, o: Offset):
         """A reader passes every record that is not lost."""
         return leads_to(o < s.end, (o < s.position[r]) | (s.end <= o))

@@ -4,7 +4,7 @@ The idea of the proof: the last record of an id says what memory says, wherever 
 that is pending or was given up.
 """
 
-from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, progress, promise, witness
+from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
 from fencepost.model.transactions.recovery import Id, Phase, Position, TransactionLog
 
 
@@ -35,7 +35,7 @@ class TransactionLogProperties(Properties, of=TransactionLog):
         """No transaction is both: committed to one, its owner or a partition, and aborted to another."""
         return forall(Id, lambda t: ~(s.was_commit[t] & s.was_abort[t]))
 
-    @progress(rule="txn.P10")
+    @service(rule="txn.P10")
     def ended_in_the_end(s, t: Id):
         """Every partition with an open transaction gets its markers in the end."""
         return leads_to(s.owed[t], ~s.owed[t])

@@ -4,17 +4,7 @@ The idea of the proof: in one epoch each number stands for one batch, so a numbe
 and only the epoch that the partition knows is written to, or the start of a newer one.
 """
 
-from fencepost.model.language import (
-    Properties,
-    exists,
-    forall,
-    implies,
-    leads_to,
-    lemma,
-    progress,
-    promise,
-    witness,
-)
+from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
 from fencepost.model.transactions.sequences import (
     BeyondTheWindow,
     ClearedByAbort,
@@ -47,7 +37,7 @@ class Promises(Properties):
         """No batch is written in a later transaction than its own, whose fate it would then share."""
         return ~s.strayed
 
-    @progress(rule="txn.P10")
+    @service(rule="txn.P10")
     def settled_in_the_end(s, a: Send):
         """A batch under way is answered in the end, or given up by its producer."""
         return leads_to(s.is_under_way(a), ~s.is_under_way(a))

@@ -42,6 +42,8 @@ KILLED = [
 LIVENESS = [
     ("v2", "txn.10", "by_name_alone", "ends_in_the_end"),
     ("core-v2", "txn.23", "only_newer", "ends_in_the_end"),
+    ("core-v2", "txn.12", "append: guard 1 stricter", "appended_in_the_end"),
+    ("core-v1-prompt", "txn.12", "append: guard 1 stricter", "appended_in_the_end"),
     ("core-v2", "txn.19", "fail_over: markers not updated", "ends_in_the_end"),
 ]
 
@@ -50,9 +52,13 @@ REDUNDANT = [
     ("core-v2", "txn.15", "any_question"),
     ("core-v2", "txn.11", "mark: guard 1 dropped"),
     ("core-v1-prompt", "txn.8", "answer_again: guard 1 dropped"),
+    ("core-v2", "txn.1", "initialize: guard 1 stricter"),
+    ("core-v2", "txn.9", "end: guard 1 stricter"),
+    ("core-v2", "txn.18", "take_over: guard 1 stricter"),
 ]
 """Proved: in v2 the epoch of a marker stands in for looking again, and for the coordinator epoch; in v1 whoever waits
-has the present epoch, and so the present outcome."""
+has the present epoch, and so the present outcome.  And an epoch may go up by two at a time: a partition that takes
+nothing but a newer epoch takes no second transaction of v1 at all, and none in v2 whose marker told it the epoch."""
 
 ALSO = [
     ("core-v1-prompt", "txn.3", "old_epoch", "no_zombie_write"),
