@@ -6,7 +6,7 @@ others still write; once the cluster moves, KRaft goes on where the node stood. 
 controller is assumed.
 """
 
-from ..language import Bool, Map, Set, Sort, action, each, either, fault, forall, require, when
+from ..language import Bool, Map, Set, Sort, action, danger, each, either, exists, fault, forall, require, when
 from .brokers import Broker, Id, Request, RpcBrokers, Stage
 from .kraft import Kraft
 from .zookeeper import Version, Zookeeper
@@ -25,6 +25,18 @@ class Bridge(Kraft, Zookeeper):
     controller_has_read: Set[Controller]
     controller_next: Map[Controller, Id]
     controller_version: Map[Controller, Version]
+
+    @danger("mixed-clients")
+    def both_ways(s):
+        """One broker takes its blocks from ZooKeeper, and another asks the controller."""
+        return exists(Broker, Broker, lambda b, c: s.direct[b] & ~s.direct[c])
+
+    @danger("overlapping-coordinators")
+    def two_controllers(s):
+        """Two controllers have read the node, and either may write."""
+        return exists(
+            Controller, Controller, lambda c, d: (c != d) & s.controller_has_read[c] & s.controller_has_read[d]
+        )
 
     def init(s):
         RpcBrokers.init(s)
@@ -104,7 +116,7 @@ class Bridge(Kraft, Zookeeper):
         s.committed = next
         s.snapshot = next
 
-    @fault(budget="restarts")
+    @fault(budget="restarts", danger="broker-restart")
     def restart(s, b: Broker):
         RpcBrokers.restart(s, b)
         s.put_aside(b)

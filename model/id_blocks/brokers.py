@@ -18,11 +18,14 @@ from ..language import (
     Sort,
     action,
     axiom,
+    danger,
     each,
     either,
     exists,
     fault,
     forall,
+    kafka_excludes,
+    not_of_this,
     require,
     rule,
     when,
@@ -54,6 +57,28 @@ class Stage(Enumeration):
 
 class IdBlocks(Protocol):
     """A block is a range of ids in one broker's memory, handed out from its first to its last."""
+
+    outside = (
+        not_of_this(
+            "an id is a number here; what is done under it is in the models of transactions",
+            "several-ids", "several-groups", "several-records", "several-partitions", "slow-reader", "id-expiry",
+            "end-of-epochs", "transaction-version", "leader-restart", "partition-away", "producer-expiry",
+            "sequence-wrap",
+        ),
+        not_of_this(
+            "Connect takes no part",
+            "rebalance", "leader-in-a-call", "worker-without-support", "empty-set", "one-task", "several-tasks",
+            "several-connectors", "deletion", "re-creation", "id-collision",
+        ),
+        not_of_this("a client only takes an id, and what it does not use is a gap", "client-crash"),
+        not_of_this("no rule reads a clock: a back-off and a time-out may end at any moment", "clock-step"),
+        kafka_excludes(
+            "a broker that pauses keeps its block, which no other broker is given, and one that is fenced may ask for "
+            "the next",
+            "ClusterControlManager.checkBrokerEpoch",
+            "zombie",
+        ),
+    )  # fmt: skip
 
     size: Constant[Nat]  # ids in a block
     ids: Constant[Nat]  # ids there are: 0 … ids - 1
@@ -115,8 +140,33 @@ class RpcBrokers(IdBlocks):
     original: Map[Request, Request]  # itself, or the request that this one is a second copy of
     first: Map[Request, Id]  # of the block recorded for it
 
+    outside = (
+        kafka_excludes("AllocateProducerIds has one version", "AllocateProducerIdsRequest.json", "mixed-clients"),
+    )
+
     def init(s):
         s.original = each(lambda r: r)
+
+    @danger("late-copy")
+    def comes_too_late(s):
+        """A request or an answer is on its way that no broker waits for any more."""
+        return exists(Request, lambda r: s.on_its_way(r) & forall(Broker, lambda b: s.outstanding[b] != s.original[r]))
+
+    @danger("reordering")
+    def either_may_be_first(s):
+        """Two requests or answers of one broker are on their way, and either may arrive first."""
+        return exists(
+            Request, Request,
+            lambda q, r: (q != r) & s.on_its_way(q) & s.on_its_way(r) & (s.asker[q] == s.asker[r]),
+        )  # fmt: skip
+
+    @danger("lost-answer")
+    def answer_is_lost(s):
+        """A block was granted, and its answer is lost (told by its first id, where that is not the first of all)."""
+        return exists(Request, lambda r: (s.stage[r] == Stage.LOST) & (0 < s.first[r]))
+
+    def on_its_way(s, r):
+        return (s.stage[r] == Stage.SENT) | (s.stage[r] == Stage.ANSWERED)
 
     @action(fair="weak")
     def ask(s, b: Broker, r: Request):
@@ -190,7 +240,7 @@ class RpcBrokers(IdBlocks):
         require((s.outstanding[b] == r) & (s.stage[r] == Stage.LOST))
         s.give_up(b)
 
-    @fault(budget="time_outs")
+    @fault(budget="time_outs", danger="time-out")
     def time_out_early(s, b: Broker, r: Request):
         """The answer is only late, and will find nobody waiting."""
         require(s.outstanding[b] == r)
@@ -200,12 +250,12 @@ class RpcBrokers(IdBlocks):
         s.outstanding[b] = None
         s.in_flight[b] = False
 
-    @fault(budget="losses")
+    @fault(budget="losses", danger="loss")
     def lose(s, r: Request):
         require((s.stage[r] == Stage.SENT) | (s.stage[r] == Stage.ANSWERED) | (s.stage[r] == Stage.REFUSED))
         s.stage[r] = Stage.LOST
 
-    @fault(budget="copies")
+    @fault(budget="copies", danger="duplicate")
     def repeat(s, r: Request, copy: Request):
         """The network kept a copy of a request and delivers it too, perhaps much later.  Answers can always be
         delivered again."""
@@ -231,7 +281,7 @@ class RpcBrokers(IdBlocks):
         s.original[r] = r
         s.first[r] = 0
 
-    @fault(budget="restarts")
+    @fault(budget="restarts", danger="broker-restart")
     def restart(s, b: Broker):
         """A crash: block, request and back-off are gone; the broker is back with a new epoch, which the controller does
         not know yet."""

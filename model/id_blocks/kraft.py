@@ -4,18 +4,55 @@ What the log holds is reduced to the end of its last record: `logged` with what 
 without.  A controller that takes over knows the snapshot and the committed records after it, and nothing else.
 """
 
-from ..language import Bool, action, each, either, fault, require, rule, when
+from ..language import (
+    Bool,
+    action,
+    danger,
+    each,
+    either,
+    exists,
+    fault,
+    kafka_excludes,
+    not_of_this,
+    require,
+    rule,
+    when,
+)  # fmt: skip
 from .brokers import Broker, Id, Request, RpcBrokers, Stage
 
 
 class Kraft(RpcBrokers):
     """One active controller at a time appends, waits until a majority has the record, and answers."""
 
+    outside = (
+        kafka_excludes(
+            "a deposed controller commits nothing more, since its quorum has a newer epoch",
+            "KafkaRaftClient; QuorumController answers after the commit",
+            "overlapping-coordinators",
+        ),
+        kafka_excludes(
+            "a controller whose append fails resigns, which is a fail-over",
+            "QuorumController.ControllerWriteEvent, renounce",
+            "failed-append",
+        ),
+        kafka_excludes(
+            "a majority keeps what is committed, and what is not was granted to no broker",
+            "KafkaRaftClient: high watermark",
+            "unreplicated-tail",
+        ),
+        not_of_this("the metadata log is not compacted: a snapshot takes the place of its beginning", "cleaning"),
+    )
+
     next: Id  # the active controller's memory: first id of the next block
     logged: Id  # next free id by the last record of the log
     committed: Id  # next free id by the last committed record
     snapshot: Id  # next free id by the latest snapshot
     record_follows: Bool  # a committed record stands after the snapshot
+
+    @danger("uncovered-log")
+    def not_yet_committed(s):
+        """A block is recorded, the next one is counted on from its end, and no majority has the record yet."""
+        return exists(Request, lambda r: (s.stage[r] == Stage.RECORDED) & (s.committed < s.first[r] + s.size))
 
     @action(fair="weak")
     def allocate(s, b: Broker, r: Request):
@@ -60,7 +97,7 @@ class Kraft(RpcBrokers):
         require(s.stage[r] == Stage.SENT)
         s.stage[r] = Stage.REFUSED
 
-    @fault(budget="fail_overs")
+    @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
         """Another controller takes over: what is not committed is gone, and who waits for it is sent away."""
         known = when(s.record_follows, s.committed, s.snapshot)
@@ -70,7 +107,7 @@ class Kraft(RpcBrokers):
         s.first = each(lambda r: when(s.stage[r] == Stage.RECORDED, 0, s.first[r]))
         s.stage = each(lambda r: when(s.stage[r] == Stage.RECORDED, Stage.REFUSED, s.stage[r]))
 
-    @fault(budget="snapshots")
+    @fault(budget="snapshots", danger="truncation")
     def take_snapshot(s):
         """The log up to here is replaced by one record: the next free id."""
         require(s.record_follows)

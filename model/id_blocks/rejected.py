@@ -42,7 +42,7 @@ class Idempotent(Kraft):
         require((s.remembered[b] == None) | ~s.same_request(b, r))  # noqa: E711
         Kraft.allocate(s, b, r)
 
-    @fault(budget="fail_overs")
+    @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
         Kraft.fail_over(s)
         s.remembered = each(lambda b: None)
@@ -113,7 +113,7 @@ class Threads(Kraft):
         require((s.saw[b, t] == first) & ~(s.ready[b] & (s.ready_first[b] == first)))
         s.saw[b, t] = None
 
-    @fault(budget="restarts")
+    @fault(budget="restarts", danger="broker-restart")
     def restart(s, b: Broker):
         Kraft.restart(s, b)
         s.saw = each(lambda c, t: when(c == b, None, s.saw[c, t]))
@@ -164,7 +164,7 @@ class Uncoordinated(IdBlocks):
         s.end[b] = first + s.size
         s.grant(first)
 
-    @fault(budget="restarts")
+    @fault(budget="restarts", danger="broker-restart")
     def restart(s, b: Broker):
         require(s.configured[b])
         s.cursor[b] = s.resume(b)

@@ -3,7 +3,7 @@
 The node holds the latest block with both ends inclusive, and a version that every write raises.
 """
 
-from ..language import Bool, Map, Nat, Set, action, either, fault, require, when
+from ..language import Bool, Map, Nat, Set, action, either, fault, kafka_excludes, not_of_this, open_hole, require, when
 from .brokers import Broker, Id, IdBlocks
 
 
@@ -30,6 +30,23 @@ class BlockNode(IdBlocks):
 
 class Zookeeper(BlockNode):
     """Read, add one block, write if nobody wrote in between; else read again."""
+
+    outside = (
+        kafka_excludes(
+            "a session's requests are served in order, and those over a connection that it has left are refused",
+            "ZooKeeper: SessionMovedException",
+            "late-copy", "duplicate", "reordering",
+        ),
+        not_of_this("a write that never arrives is one that the broker makes later", "loss"),
+        not_of_this("a session that ends is a connection lost, with what was under way done or not", "time-out"),
+        not_of_this("no controller takes part", "coordinator-fail-over", "overlapping-coordinators"),
+        kafka_excludes(
+            "ZooKeeper answers a write when a majority has it",
+            "ZooKeeper: atomic broadcast",
+            "uncovered-log", "unreplicated-tail", "cleaning", "truncation",
+        ),
+        open_hole("brokers with the RPC beside those without it are in the model of the bridge", "mixed-clients"),
+    )  # fmt: skip
 
     has_read: Set[Broker]
     read_next: Map[Broker, Id]  # first id after the block that was read
@@ -63,7 +80,7 @@ class Zookeeper(BlockNode):
         s.read_next[b] = 0
         s.read_version[b] = 0
 
-    @fault(budget="losses")
+    @fault(budget="losses", danger=("lost-answer", "failed-append"))
     def write_unseen(s, b: Broker):
         """The write succeeds and the connection is lost: the broker reads again, and the block is a gap."""
         s.may_write(b)
@@ -78,7 +95,7 @@ class Zookeeper(BlockNode):
         s.read_next[b] = either("730.2", 0, not_read_again=s.read_next[b])
         s.read_version[b] = either("730.2", 0, not_read_again=s.version)
 
-    @fault(budget="restarts")
+    @fault(budget="restarts", danger="broker-restart")
     def restart(s, b: Broker):
         s.forget_block(b)
         s.put_aside(b)

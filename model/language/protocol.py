@@ -101,9 +101,11 @@ def axiom(body: Callable[..., Any]) -> AxiomMethod:
 
 
 class Protocol:
-    """Base of all protocols.  ``spec`` is the traced result; tracing happens, and fails, when the class is made."""
+    """Base of all protocols.  ``spec`` is the traced result; tracing happens, and fails, when the class is made.
+    ``outside``: the dangers that it leaves out (`fencepost.model.language.scope`)."""
 
     spec: ClassVar[Spec]
+    outside: ClassVar[tuple[Outside | tuple[Outside, ...], ...]] = ()
 
     def __init_subclass__(cls) -> None:
         cls.spec = _trace(cls)

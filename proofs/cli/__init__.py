@@ -14,6 +14,7 @@ COMMANDS = {
     "verify": "fencepost.proofs.cli.verify:verify",
     "prove": "fencepost.proofs.cli.proving:prove",
     "explore": "fencepost.proofs.cli.searches:explore",
+    "dangers": "fencepost.proofs.cli.dangers:dangers",
     "necessity": "fencepost.proofs.cli.searches:necessity",
     "show": "fencepost.proofs.cli.telling:show",
     "list": "fencepost.proofs.cli.telling:list_protocols",

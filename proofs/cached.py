@@ -1,0 +1,66 @@
+"""Cached: what takes long to compute and depends on nothing but sources and bounds, under the hash of these.
+
+One file each in the user's cache.  Another source, bound, seed, or release of a solver gives another name, so that what
+is read is what would be computed; what cannot be read is computed.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import fencepost.model
+import fencepost.proofs
+import fencepost.properties
+
+SOLVERS = ("numpy", "z3-solver", "hypothesis", "pyarrow")
+
+
+@functools.cache
+def sources() -> str:
+    """A hash of all that an answer depends on: the sources of model, properties, proofs and reference, the recordings,
+    and the releases of what they call."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name in SOLVERS:
+        try:
+            digest.update(f"{name} {version(name)}".encode())
+        except PackageNotFoundError:
+            digest.update(name.encode())
+    folders = [Path(p.__file__ or "").parent for p in (fencepost.model, fencepost.properties, fencepost.proofs)]
+    folders.append(folders[0].parent / "reference_impl")
+    for folder in folders:
+        for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".parquet", ".json") and p.is_file()):
+            digest.update(f"\0{folder.name}/{path.relative_to(folder)}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _file(what: str, about: Iterable[object]) -> Path:
+    key = hashlib.sha256("\0".join([sources(), *map(repr, about)]).encode()).hexdigest()[:24]
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fencepost"
+    return folder / f"{what}-{key}.json"
+
+
+def cached(what: str, about: Iterable[object]) -> Any:
+    """What was cached; None if nothing was, or it cannot be read."""
+    try:
+        return json.loads(_file(what, about).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def cache(what: str, about: Iterable[object], document: Any) -> None:
+    """For the next time; where no folder can be written nothing is cached."""
+    path = _file(what, about)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(document), encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        return

@@ -1,0 +1,253 @@
+"""``fencepost dangers``: against what every verdict stands, promise by promise, danger by danger, engine by engine."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from fencepost.model.dangers import DANGERS
+from fencepost.model.rules import RULES
+from fencepost.proofs.cli.options import JSON, PROFILE, SEED, OutputFile
+from fencepost.proofs.cli.output import console, duration, spinner
+from fencepost.proofs.report import write_json
+from fencepost.proofs.words import name_in_words
+from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
+
+if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
+    from fencepost.proofs.matrix import Hole, Matrix
+    from fencepost.proofs.results import Result
+
+WIDTH = 11
+LEGEND = (
+    "in: met, with how often where that is counted; exc.: met, and excused under a condition; "
+    "-: not of this protocol, or excluded by Kafka; blank: open"
+)
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[PROTOCOL[/VARIANT]]")
+@click.option("--promise", metavar="P", help="Only this promise: a rule such as txn.P1, or a property.")
+@PROFILE
+@SEED
+@JSON
+@click.option("--table", type=OutputFile(), metavar="FILE", help="Write what is open as Markdown.")
+@click.option("--anew", is_flag=True, help="Run the engines, also where a run of the same sources is cached.")
+def dangers(
+    name: str | None, promise: str | None, profile: Profile, seed: int, json_file: Path | None, table: Path | None,
+    anew: bool,
+) -> int:  # fmt: skip
+    """Tell against which dangers each promise is judged, by which engine.
+
+    Computed from what the engines meet: all of them are run, or what the same sources gave before is read. Below the
+    matrix stands what is open: dangers that no engine met, and that nothing excludes. Example: fencepost dangers
+    id-blocks/kraft --promise 730.P1
+    """
+    wanted = _wanted(name)
+    _require_promise(promise, wanted)
+    matrices = _matrices(wanted, profile, seed, anew=anew)
+    for matrix in matrices:
+        _print(matrix, promise)
+    _print_open(matrices, promise)
+    if json_file is not None:
+        write_json(json_file, [line.as_dict() for matrix in matrices for line in matrix.lines(promise)])
+    if table is not None:
+        from fencepost.proofs.matrix import holes
+
+        table.write_text(as_table(holes(matrices, promise), matrices), encoding="utf-8")
+    return 0
+
+
+Wanted = tuple[ProtocolEntry, tuple[Variant, ...]]
+
+
+def _wanted(name: str | None) -> list[Wanted]:
+    """The variant that was named; or all main ones, of the protocol that was, or of those that `verify` holds."""
+    if name is None:
+        return [(e, tuple(v for v in e.variants if v.main)) for e in protocols().values() if e.verified]
+    entry, variant = find(name)
+    return [(entry, (variant,) if variant else tuple(v for v in entry.variants if v.main))]
+
+
+def _require_promise(promise: str | None, wanted: Sequence[Wanted]) -> None:
+    if promise is None:
+        return
+    asked = {
+        word: None
+        for _, variants in wanted
+        for v in variants
+        for n, p in v.asked.items()
+        if p.rule is not None and RULES[p.rule].kind == "promise"
+        for word in (p.rule, n)
+    }
+    if promise not in asked:
+        there = ", ".join(word for word in asked if word in RULES)
+        raise CatalogueError(f"no promise {promise!r} is asked there; there are {there}, and their properties")
+
+
+def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bool) -> "list[Matrix]":
+    from fencepost.proofs.cached import cache, cached
+    from fencepost.proofs.matrix import Matrix
+
+    abouts = [_about(entry, variants, profile, seed) for entry, variants in wanted]
+    known = [None if anew else cached("dangers", about) for about in abouts]
+    missing = [want for want, told in zip(wanted, known, strict=True) if told is None]
+    if len(missing) < len(wanted):
+        again = f"profile {profile}, seed {seed}; --anew runs the engines again"
+        before = f"{len(wanted) - len(missing)} of {len(wanted)} protocols as computed before from the same sources"
+        console.print(f"{before}, {again}")
+    computed = iter(_computed(missing, profile, seed))
+    found: list[Matrix] = []
+    for told, about in zip(known, abouts, strict=True):
+        if told is not None:
+            found += map(Matrix.of_dict, told)
+        else:
+            made = next(computed)
+            cache("dangers", about, [matrix.as_dict() for matrix in made])
+            found += made
+    return found
+
+
+def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:
+    """All that the answer depends on beside the sources: what the catalogue says of these variants, and how much is
+    tried."""
+    from fencepost.proofs.verify import EXAMPLES, HISTORIES
+
+    plain = tuple(repr(replace(v)) for v in variants)
+    tried = entry.examples.get(profile, EXAMPLES[profile]), entry.histories.get(profile, HISTORIES[profile])
+    return (entry.name, plain, entry.implementations, entry.simulators, profile, seed, *tried)
+
+
+def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "list[list[Matrix]]":
+    """Runs every engine on these variants, as `verify` does."""
+    if not wanted:
+        return []
+    from fencepost.proofs.jobs import Jobs
+    from fencepost.proofs.matrix import matrix_of
+    from fencepost.proofs.verify import number_of_jobs, plan
+    from fencepost.proofs.verify import verify as run
+
+    start = time.perf_counter()
+    entries = [narrowed(entry, variants) for entry, variants in wanted]
+    headings = sum(number_of_jobs(e) + len(e.simulators) for e in entries)
+    seen: set[str] = set()
+    found = []
+    with spinner("dangers") as bar, Jobs(sum(map(number_of_jobs, entries))) as jobs:
+
+        def told(heading: str, _: "Result") -> None:
+            seen.add(heading)
+            spent, done = time.perf_counter() - start, min(len(seen), headings)
+            left = spent / done * (headings - done)
+            bar.update(bar.tasks[0].id, description=f"dangers: {done} of {headings}, about {left:.0f} s left")
+
+        planned = [plan(jobs, entry, profile, seed) for entry in entries]
+        for entry, handed_in in zip(entries, planned, strict=True):
+            found.append(matrix_of(entry, entry.variants, run(entry, profile, seed, told, handed_in).results))
+    console.print(f"every engine was run, profile {profile}, seed {seed}: {duration(time.perf_counter() - start)}")
+    return found
+
+
+def narrowed(entry: ProtocolEntry, variants: Sequence[Variant]) -> ProtocolEntry:
+    """The protocol with these variants alone."""
+    names = {v.name for v in variants}
+    return replace(
+        entry,
+        variants=tuple(variants),
+        implementations=tuple(i for i in entry.implementations if i[1] in names),
+        simulators=tuple(s for s in entry.simulators if s[0] in names),
+        claims=(),
+        scenarios=(),
+    )
+
+
+def _print(matrix: "Matrix", promise: str | None) -> None:
+    from fencepost.proofs.scope import ENGINES
+
+    asked = [a for a in matrix.asked if promise is None or promise in (a.promise, a.property)]
+    if not asked:
+        return
+    console.print(f"\n[bold]{matrix.protocol}/{matrix.variant}[/]")
+    by_engines: dict[tuple[str, ...], list[str]] = {}
+    for a in asked:
+        by_engines.setdefault(a.engines, []).append(f"{a.promise} {name_in_words(a.property)}")
+    for engines, names in by_engines.items():
+        console.print(f"    {', '.join(names)}: {', '.join(engines) or 'judged by no engine'}", markup=False)
+    console.print(" " * 32 + "".join(f"{engine:>{WIDTH}}" for engine in ENGINES))
+    area, nowhere = "", []
+    for danger, item in DANGERS.items():
+        cells = [_cell(matrix, asked, engine, danger) for engine in ENGINES]
+        if set(cells) == {"-"}:
+            nowhere.append(danger)
+            continue
+        if item.area != area:
+            area = item.area
+            console.print(f"    {area}", style="dim")
+        console.print(f"      {danger:<26}" + "".join(f"{cell:>{WIDTH}}" for cell in cells), markup=False)
+    if nowhere:
+        console.print(f"    not of this protocol, or excluded by Kafka: {', '.join(nowhere)}", markup=False)
+
+
+def _cell(matrix: "Matrix", asked: "Sequence", engine: str, danger: str) -> str:  # type: ignore[type-arg]
+    """One for all promises: what the engine met where it judges any of them."""
+    cells = [matrix.cell(a, engine, danger) for a in asked]  # type: ignore[arg-type]
+    for cell in cells:
+        if cell.status == "in":
+            return "in" if cell.count is None else f"{cell.count:,}"
+    if any(cell.status == "excused" for cell in cells):
+        return "exc."
+    return "" if any(cell.why.startswith("open") for cell in cells) else "-"
+
+
+def _print_open(matrices: "Sequence[Matrix]", promise: str | None) -> None:
+    from fencepost.proofs.matrix import holes
+
+    console.print(f"\n{LEGEND}", style="dim")
+    found = holes(matrices, promise)
+    what = "dangers that no engine met on a model, and that neither protocol nor Kafka excludes"
+    console.print(f"\n[bold]Open[/]: {what}")
+    for hole in found:
+        console.print(f"    {hole.danger}: {_where(hole)}: {_reason(hole)}", markup=False)
+    if not found:
+        console.print("    nothing")
+
+
+def _where(hole: "Hole") -> str:
+    parts = []
+    if hole.nowhere:
+        parts.append(f"{_listed(hole.nowhere, 8)} in no variant")
+    if hole.partly:
+        parts.append(f"not in {_listed([v.partition('/')[2] for v in hole.partly], 4)}, but in others")
+    if hole.beside:
+        parts.append(f"met by {', '.join(hole.beside)} alone")
+    return "; ".join(parts)
+
+
+def _reason(hole: "Hole") -> str:
+    first = hole.whys[0].removeprefix("open: ")
+    return first + (f" (and {len(hole.whys) - 1} more, see --json)" if len(hole.whys) > 1 else "")
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+HEAD = """# Open dangers
+
+Made by `fencepost dangers --table` from what the engines met on {variants} variants, never by hand. A danger stands
+here for the promises and variants that no proof and no search judged with it, though neither the protocol nor Kafka
+excludes it. Every cell, with its reason: `fencepost dangers [PROTOCOL] --json FILE`.
+
+| danger | in no variant, of promise | in another variant, not in | met without a model by | why |
+|---|---|---|---|---|
+"""
+
+
+def as_table(found: "Iterable[Hole]", matrices: "Sequence[Matrix]") -> str:
+    """What is open, as Markdown."""
+    rows = []
+    for hole in found:
+        why = "; ".join(w.removeprefix("open: ") for w in hole.whys)
+        cells = (hole.danger, ", ".join(hole.nowhere), ", ".join(hole.partly), ", ".join(hole.beside), why)
+        rows.append("| " + " | ".join(cell or "–" for cell in cells) + " |\n")
+    return HEAD.format(variants=len(matrices)) + "".join(rows)
