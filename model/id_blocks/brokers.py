@@ -59,20 +59,20 @@ class IdBlocks(Protocol):
     """A block is a range of ids in one broker's memory, handed out from its first to its last."""
 
     outside = (
-        not_of_this(
+        *not_of_this(
             "an id is a number here; what is done under it is in the models of transactions",
             "several-ids", "several-groups", "several-records", "several-partitions", "slow-reader", "id-expiry",
             "end-of-epochs", "transaction-version", "leader-restart", "partition-away", "producer-expiry",
             "sequence-wrap",
         ),
-        not_of_this(
+        *not_of_this(
             "Connect takes no part",
             "rebalance", "leader-in-a-call", "worker-without-support", "empty-set", "one-task", "several-tasks",
             "several-connectors", "deletion", "re-creation", "id-collision",
         ),
-        not_of_this("a client only takes an id, and what it does not use is a gap", "client-crash"),
-        not_of_this("no rule reads a clock: a back-off and a time-out may end at any moment", "clock-step"),
-        kafka_excludes(
+        *not_of_this("a client only takes an id, and what it does not use is a gap", "client-crash"),
+        *not_of_this("no rule reads a clock: a back-off and a time-out may end at any moment", "clock-step"),
+        *kafka_excludes(
             "a broker that pauses keeps its block, which no other broker is given, and one that is fenced may ask for "
             "the next",
             "ClusterControlManager.checkBrokerEpoch",
@@ -141,7 +141,7 @@ class RpcBrokers(IdBlocks):
     first: Map[Request, Id]  # of the block recorded for it
 
     outside = (
-        kafka_excludes("AllocateProducerIds has one version", "AllocateProducerIdsRequest.json", "mixed-clients"),
+        *kafka_excludes("AllocateProducerIds has one version", "AllocateProducerIdsRequest.json", "mixed-clients"),
     )
 
     def init(s):

@@ -25,22 +25,22 @@ class Kraft(RpcBrokers):
     """One active controller at a time appends, waits until a majority has the record, and answers."""
 
     outside = (
-        kafka_excludes(
+        *kafka_excludes(
             "a deposed controller commits nothing more, since its quorum has a newer epoch",
             "KafkaRaftClient; QuorumController answers after the commit",
             "overlapping-coordinators",
         ),
-        kafka_excludes(
+        *kafka_excludes(
             "a controller whose append fails resigns, which is a fail-over",
             "QuorumController.ControllerWriteEvent, renounce",
             "failed-append",
         ),
-        kafka_excludes(
+        *kafka_excludes(
             "a majority keeps what is committed, and what is not was granted to no broker",
             "KafkaRaftClient: high watermark",
             "unreplicated-tail",
         ),
-        not_of_this("the metadata log is not compacted: a snapshot takes the place of its beginning", "cleaning"),
+        *not_of_this("the metadata log is not compacted: a snapshot takes the place of its beginning", "cleaning"),
     )
 
     next: Id  # the active controller's memory: first id of the next block

@@ -32,20 +32,20 @@ class Zookeeper(BlockNode):
     """Read, add one block, write if nobody wrote in between; else read again."""
 
     outside = (
-        kafka_excludes(
+        *kafka_excludes(
             "a session's requests are served in order, and those over a connection that it has left are refused",
             "ZooKeeper: SessionMovedException",
             "late-copy", "duplicate", "reordering",
         ),
-        not_of_this("a write that never arrives is one that the broker makes later", "loss"),
-        not_of_this("a session that ends is a connection lost, with what was under way done or not", "time-out"),
-        not_of_this("no controller takes part", "coordinator-fail-over", "overlapping-coordinators"),
-        kafka_excludes(
+        *not_of_this("a write that never arrives is one that the broker makes later", "loss"),
+        *not_of_this("a session that ends is a connection lost, with what was under way done or not", "time-out"),
+        *not_of_this("no controller takes part", "coordinator-fail-over", "overlapping-coordinators"),
+        *kafka_excludes(
             "ZooKeeper answers a write when a majority has it",
             "ZooKeeper: atomic broadcast",
             "uncovered-log", "unreplicated-tail", "cleaning", "truncation",
         ),
-        open_hole("brokers with the RPC beside those without it are in the model of the bridge", "mixed-clients"),
+        *open_hole("brokers with the RPC beside those without it are in the model of the bridge", "mixed-clients"),
     )  # fmt: skip
 
     has_read: Set[Broker]
