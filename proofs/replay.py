@@ -6,7 +6,7 @@ two, would go unnoticed in sums of violations; so rows, histories and pieces are
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,9 @@ from fencepost.properties.history.checking import Finding, Violation, merged
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
 from fencepost.properties.history.signs import counted
+
+
+NOTHING_TO_JUDGE = "nothing to judge: no event of these histories is what it speaks of"
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,11 @@ class Undecided:
 class ReplayReport:
     """What a replay found. Equal for equal histories: how long it took is not compared.
 
-    `judged` counts the events that each property looked at (for a further check: the histories): a property that
-    judged none holds, but says nothing. `unknown` gives the reason why a property cannot be decided, `undecided` how
-    many histories a further check did not decide, by the reason. `dangers`: how often the events show each danger, if
-    that was asked. `seconds` is from start to report, `cpu_seconds` what the workers spent on reading and checking, on
-    all cores together.
+    `judged` counts the events that each property looked at (for a further check: the histories). `unknown` gives the
+    reason why a property is not decided, be it that the histories hide what it needs or that there was nothing to
+    judge; `not_promised` why it is not asked of them; `undecided` how many histories a further check did not decide, by
+    the reason. `dangers`: how often the events show each danger, if that was asked. `seconds` is from start to report,
+    `cpu_seconds` what the workers spent on reading and checking, on all cores together.
     """
 
     events: int
@@ -57,6 +60,7 @@ class ReplayReport:
     judged: dict[str, int]
     violations: dict[str, dict[str, Any]]
     unknown: dict[str, str]
+    not_promised: dict[str, str]
     undecided: dict[str, dict[str, int]]
     figures: dict[str, int]
     seconds: float = field(compare=False)
@@ -70,8 +74,28 @@ class ReplayReport:
 
     @property
     def vacuous(self) -> tuple[str, ...]:
-        """The properties that held only because there was nothing to judge."""
-        return tuple(name for name, judged in self.judged.items() if not judged)
+        """The properties that are unknown because there was nothing to judge."""
+        return tuple(name for name, judged in self.judged.items() if not judged and name not in self.violations)
+
+    @property
+    def decided(self) -> tuple[str, ...]:
+        """The properties that hold, having judged something, or are violated."""
+        return tuple(name for name in self.judged if name not in self.unknown)
+
+    def followed(self, check: str) -> float | None:
+        """Which share of the histories a further check has decided; None if it was not made."""
+        if check not in self.judged:
+            return None
+        left = sum(self.undecided.get(check, {}).values())
+        return (self.histories - left) / self.histories if self.histories else 0.0
+
+    def unmet(self, required: Iterable[str]) -> dict[str, str]:
+        """Which of these properties are not decided, each with the reason; of a further check, on every history."""
+        why = {**self.not_promised, **self.unknown}
+        for name, reasons in self.undecided.items():
+            told = "; ".join(f"{reason} ({count:,} times)" for reason, count in reasons.items())
+            why.setdefault(name, f"not decided on {sum(reasons.values()):,} of {self.histories:,} histories: {told}")
+        return {name: why[name] for name in required if name in why and name not in self.violations}
 
     @property
     def events_per_second(self) -> float:
@@ -115,7 +139,7 @@ def replay(
     require_reachable(location, spark)
     opened = HistoryDirectory.open(location)
     properties = properties_of(opened.manifest.protocol)
-    unknown, names = _chosen(opened, properties, checks)
+    unknown, unpromised, names = _chosen(opened, properties, checks)
     kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
     unknown |= {name: kernel.reason for name, kernel in (further or {}).items() if isinstance(kernel, Undecided)}
     protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
@@ -126,6 +150,10 @@ def replay(
     _require_all(opened, checked)
     nothing = dict.fromkeys((*names, *(name for name, _ in kernels)), Finding())
     findings = merged([nothing, *(piece.findings for piece in checked)])
+    undecided = {name: sums for name, _ in kernels if (sums := _sums([piece.undecided[name] for piece in checked]))}
+    for name, finding in sorted(findings.items()):
+        if not finding.judged and not finding.violations:
+            unknown[name] = "no history was decided" if name in undecided else NOTHING_TO_JUDGE
     return ReplayReport(
         events=opened.manifest.totals.rows,
         histories=opened.manifest.totals.histories,
@@ -137,7 +165,8 @@ def replay(
             if finding.violations
         },
         unknown=unknown,
-        undecided={name: sums for name, _ in kernels if (sums := _sums([piece.undecided[name] for piece in checked]))},
+        not_promised=unpromised,
+        undecided=undecided,
         figures=_sums([piece.figures for piece in checked]),
         seconds=time.perf_counter() - started,
         cpu_seconds=sum(piece.cpu_seconds for piece in checked),
@@ -174,16 +203,17 @@ def check_piece(
 
 def _chosen(
     opened: HistoryDirectory, properties: HistoryProperties, checks: Sequence[str] | None
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The properties that cannot be decided, with reasons, and the names of those that can."""
+) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """The properties that cannot be decided and those that are not promised, with reasons, and the names of the rest."""
     wanted = properties.names if checks is None else tuple(checks)
     strange = [name for name in wanted if name not in properties.names]
     if strange:
         known = ", ".join(properties.names)
         raise HistoryError(f"{opened.manifest.protocol} has no history property {strange[0]!r}; it has {known}")
-    undecidable = properties.undecidable(opened.manifest)
-    unknown = {name: undecidable[name] for name in wanted if name in undecidable}
-    return unknown, tuple(name for name in wanted if name not in unknown)
+    hidden, absent = properties.undecidable(opened.manifest), properties.unpromised(opened.manifest)
+    unknown = {name: hidden[name] for name in wanted if name in hidden}
+    unpromised = {name: absent[name] for name in wanted if name in absent}
+    return unknown, unpromised, tuple(name for name in wanted if name not in {**unknown, **unpromised})
 
 
 def _require_all(opened: HistoryDirectory, checked: Sequence[Checked]) -> None:

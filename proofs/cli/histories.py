@@ -1,16 +1,20 @@
 """``generate`` and ``replay``: histories made by simulation, and any histories checked."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
-from fencepost.proofs.cli.output import console
+from fencepost.proofs.cli.output import SIGNS, console, errors
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find
 from rich.markup import escape
 
+if TYPE_CHECKING:
+    from fencepost.properties.history import Manifest
+
+CONFORMANCE = "conformance"
 SPARK = click.option(
     "--spark/--no-spark", default=True, show_default=True, help="On Spark, or on this machine's processes alone."
 )
@@ -109,6 +113,13 @@ def _simulated(entry: ProtocolEntry) -> str:
 @click.argument("directory")
 @click.option("--check", "checks", multiple=True, metavar="PROPERTY", help="Only this property; may be repeated.")
 @click.option(
+    "--require",
+    "required",
+    multiple=True,
+    metavar="PROPERTY",
+    help="Fail if this property, or conformance, is not decided; may be repeated; `all` for all that the mode promises.",
+)
+@click.option(
     "--conformance/--no-conformance", default=True, show_default=True, help="Also hold each history against the model."
 )
 @SPARK
@@ -118,6 +129,7 @@ def _simulated(entry: ProtocolEntry) -> str:
 def replay(
     directory: str,
     checks: tuple[str, ...],
+    required: tuple[str, ...],
     conformance: bool,
     spark: bool,
     master: str,
@@ -126,17 +138,21 @@ def replay(
 ) -> int:
     """Hold histories against their properties and the model.
 
-    DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show is `unknown`,
-    with the reason; a history that the model cannot follow to its end is `undecided`.
+    DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show, or what there
+    was nothing to judge of, is `unknown`, with the reason; what its mode does not know is `not promised`; a history
+    that the model cannot follow to its end is `undecided`.  Exit code 1 if something is violated, if what --require
+    names is not decided, or if nothing is.
 
-    Example: fencepost replay made --no-spark
+    Example: fencepost replay made --no-spark --require all
     """
     from fencepost.proofs.conformance import conformance_of
     from fencepost.proofs.replay import replay as run
     from fencepost.properties.history import Manifest
     from fencepost.properties.history.location import Location
 
-    further = {"conformance": conformance_of(Manifest.read(Location.of(directory)))} if conformance else {}
+    manifest = Manifest.read(Location.of(directory))
+    further = {CONFORMANCE: conformance_of(manifest)} if conformance else {}
+    wanted = _required(manifest, required, checks, conformance)
     report = run(directory, spark=settings(spark, master), cores=cores, checks=checks or None, further=further)
     console.print(
         f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
@@ -147,9 +163,10 @@ def replay(
         if broken:
             first = escape(str(broken["first"]))
             console.print(f"    {name_in_words(name):<28} [red]violated[/] {broken['count']:,} times; first: {first}")
-        else:
-            judged_of = f"{judged:,} judged" if judged else "nothing to judge"
-            console.print(f"    {name_in_words(name):<28} [green]holds[/] ({judged_of})")
+        elif name not in report.unknown:
+            share = report.followed(name) if name in further else None
+            of_all = f", {share:.1%} of the histories" if share is not None else ""
+            console.print(f"    {name_in_words(name):<28} [green]holds[/] ({judged:,} judged{of_all})")
     for name, reasons in report.undecided.items():
         for reason, histories in reasons.items():
             console.print(
@@ -157,6 +174,32 @@ def replay(
             )
     for name, reason in report.unknown.items():
         console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
+    for name, reason in report.not_promised.items():
+        console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
+    unmet = report.unmet(wanted)
+    for name, reason in unmet.items():
+        errors.print(f"[red]required, and not decided:[/] {name_in_words(name)}: {escape(reason)}")
+    if not report.decided:
+        errors.print("[red]nothing was decided:[/] every property is unknown or not promised, which is no success")
     if json_file is not None:
-        write_json(json_file, report.as_dict())
-    return 0 if report.holds else 1
+        write_json(json_file, {**report.as_dict(), "required": list(wanted), "unmet": unmet})
+    return 0 if report.holds and report.decided and not unmet else 1
+
+
+def _required(
+    manifest: "Manifest", names: tuple[str, ...], checks: tuple[str, ...], conformance: bool
+) -> tuple[str, ...]:
+    """The properties that have to be decided.  CatalogueError for what is none, or is not checked."""
+    from fencepost.properties.history.properties_of import properties_of
+
+    properties = properties_of(manifest.protocol)
+    checked = [*(checks or properties.names), *([CONFORMANCE] if conformance else [])]
+    for name in names:
+        if name != "all" and name not in (*properties.names, CONFORMANCE):
+            known = ", ".join((*properties.names, CONFORMANCE))
+            raise CatalogueError(f"--require: {manifest.protocol} has no history property {name!r}; it has {known}")
+        if name not in ("all", *checked):
+            raise CatalogueError(f"--require: {name} is not checked; leave out --check and --no-conformance, or name it")
+    if "all" not in names:
+        return tuple(dict.fromkeys(names))
+    return tuple(name for name in checked if name in names or name not in properties.unpromised(manifest))

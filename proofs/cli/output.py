@@ -18,6 +18,7 @@ SIGNS = {
     "unknown": "[yellow]unknown[/]",
     "vacuous": "[yellow]vacuous[/]",
     "not proved": "[red]not proved[/]",
+    "not promised": "[blue]not promised[/]",
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 from fencepost.proofs.cli.options import JSON
-from fencepost.proofs.cli.output import console, errors, spinner
+from fencepost.proofs.cli.output import SIGNS, console, errors, spinner
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from rich.markup import escape
@@ -96,12 +96,15 @@ def _transactions(
     console.print(f"undecidable are {len(recorded.undecidable)}:")
     for name, reason in recorded.undecidable.items():
         console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
+    for name, reason in recorded.not_promised.items():
+        console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
     if json_file is not None:
         told = {"events": recorded.counts, "bytes": recorded.bytes_read, "seconds": recorded.seconds}
         told |= {
             "committed": recorded.committed,
             "decidable": recorded.decidable,
             "undecidable": recorded.undecidable,
+            "not_promised": recorded.not_promised,
             "notes": recorded.notes,
         }
         write_json(json_file, told)

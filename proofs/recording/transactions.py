@@ -48,12 +48,13 @@ class Recorded:
     bytes_read: int
     seconds: float
     undecidable: dict[str, str]  # reasons by property
+    not_promised: dict[str, str]  # in that mode: reasons by property
     notes: tuple[str, ...]
 
     @property
     def decidable(self) -> list[str]:
         """The properties that the recording can answer."""
-        return [name for name in transactions.PROPERTIES if name not in self.undecidable]
+        return [name for name in transactions.PROPERTIES if name not in self.undecidable | self.not_promised]
 
     def __str__(self) -> str:
         events = sum(self.counts.values())
@@ -123,8 +124,8 @@ def record_transactions(
     counts = {kind.name: int(kinds[kind]) for kind in Kind if kinds[kind]}
     nodes, read = (logs.nodes, logs.bytes_read) if logs is not None else ((), 0)
     spent = time.perf_counter() - started
-    unknown = transactions.undecidable(manifest)
-    return Recorded(manifest, counts, committed, nodes, read, spent, unknown, tuple(notes))
+    unknown, unpromised = transactions.undecidable(manifest), transactions.unpromised(manifest)
+    return Recorded(manifest, counts, committed, nodes, read, spent, unknown, unpromised, tuple(notes))
 
 
 def _wanted(header: Header | None, topics: Collection[str]) -> Any:

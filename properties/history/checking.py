@@ -90,8 +90,12 @@ class HistoryProperty(Generic[View]):
         first = Violation(int(columns["history"][at]), int(columns["step"][at]), self.name, self.tell(view, at, other))
         return Finding(rows.judged, len(rows.at), first)
 
+    def not_promised(self, mode: str) -> str | None:
+        """Why it is not asked of histories of this mode; None if it is."""
+        return f"mode {mode} does not promise it" if self.modes and mode not in self.modes else None
+
     def undecidable(self, manifest: Manifest, mode: str) -> str | None:
-        """Why histories like these, of this mode, can not answer it; None if they can.
+        """Why histories like these, of this mode, cannot answer it although it is promised; None if they can.
 
         A recorder has two words of its own in the config: `undecidable`, reasons by property, for what its input hides
         although every event is there; and `ordered_among`, kinds that stand in their real order among themselves.
@@ -99,8 +103,8 @@ class HistoryProperty(Generic[View]):
         told: str | None = manifest.config.get("undecidable", {}).get(self.name)
         needed = self.needs | self.needs_in.get(mode, frozenset().union(*self.needs_in.values()))
         missing = sorted({kind.name for kind in needed} - set(manifest.observable))
-        if self.modes and mode not in self.modes:
-            return f"mode {mode} does not promise it"
+        if self.not_promised(mode):
+            return None
         if missing:
             return f"the histories do not show {', '.join(missing)}"
         if told is not None:
@@ -115,9 +119,23 @@ class HistoryProperty(Generic[View]):
 
 def reasons(properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str) -> dict[str, str]:
     """The properties that these histories cannot answer, each with the reason; `default_mode` if none is named."""
-    mode = str(manifest.config.get("mode", default_mode))
+    mode = mode_of(manifest, default_mode)
     found = {told.name: told.undecidable(manifest, mode) for told in properties}
     return {name: reason for name, reason in found.items() if reason is not None}
+
+
+def not_promised(
+    properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str
+) -> dict[str, str]:
+    """The properties that are not asked of these histories, each with the reason; `default_mode` if none is named."""
+    mode = mode_of(manifest, default_mode)
+    found = {told.name: told.not_promised(mode) for told in properties}
+    return {name: reason for name, reason in found.items() if reason is not None}
+
+
+def mode_of(manifest: Manifest, default_mode: str) -> str:
+    """The mode that the config of the manifest names, or the default."""
+    return str(manifest.config.get("mode", default_mode))
 
 
 def merged(findings: Iterable[Mapping[str, Finding]]) -> dict[str, Finding]:

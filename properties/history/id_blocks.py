@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from fencepost.properties.history import id_block_kernels as kernels
 from fencepost.properties.history import id_block_words as words
-from fencepost.properties.history.checking import Finding, HistoryProperty, reasons
+from fencepost.properties.history.checking import Finding, HistoryProperty, not_promised, reasons
 from fencepost.properties.history.id_block_events import Kind
 from fencepost.properties.history.id_block_view import COLUMNS, NEVER, IdBlockView
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 
-__all__ = ["COLUMNS", "PROPERTIES", "check", "figures", "undecidable"]
+__all__ = ["COLUMNS", "PROPERTIES", "check", "figures", "undecidable", "unpromised"]
 
 _OF_HISTORY = ("history",)
 NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
@@ -139,6 +139,11 @@ def check(
 def undecidable(manifest: Manifest) -> dict[str, str]:
     """The properties that these histories cannot answer, each with the reason."""
     return reasons(PROPERTIES.values(), manifest, "kraft")
+
+
+def unpromised(manifest: Manifest) -> dict[str, str]:
+    """The properties that are not asked of histories of this mode, each with the reason."""
+    return not_promised(PROPERTIES.values(), manifest, "kraft")
 
 
 def figures(view: IdBlockView) -> dict[str, int]:

@@ -41,8 +41,9 @@ SIGNS: Mapping[str, tuple[Sign, ...]] = {
 class HistoryProperties:
     """The history properties of one protocol: their names, the columns they read, and how they are checked.
 
-    `check` takes the columns of a piece, the names of properties, and the config of the histories' manifest. `rules`:
-    the rule of each property.
+    `rules`: the rule of each property. `undecidable` says which of them some histories cannot answer, `unpromised`
+    which their mode does not know, and `predicted` which their mode is known to break: each with the reason. `check`
+    takes the columns of a piece, the names of properties, and the config of the histories' manifest.
     """
 
     vocabulary: Vocabulary
@@ -50,6 +51,8 @@ class HistoryProperties:
     rules: Mapping[str, str]
     columns: tuple[str, ...]
     undecidable: Callable[[Manifest], dict[str, str]]
+    unpromised: Callable[[Manifest], dict[str, str]]
+    predicted: Callable[[Manifest], dict[str, str]]
     check: Callable[[Columns, Sequence[str], Mapping[str, Any]], tuple[dict[str, Finding], dict[str, int]]]
 
 
@@ -62,5 +65,12 @@ def properties_of(protocol: str) -> HistoryProperties:
         {name: told.rule for name, told in module.PROPERTIES.items()},
         module.COLUMNS,
         module.undecidable,
+        module.unpromised,
+        getattr(module, "predicted", _nothing),
         module.check,
     )
+
+
+def _nothing(_: Manifest) -> dict[str, str]:
+    """A protocol that keeps its promises in every mode."""
+    return {}

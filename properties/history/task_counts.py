@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from fencepost.properties.history.checking import Finding, HistoryProperty, reasons
+from fencepost.properties.history.checking import Finding, HistoryProperty, not_promised, reasons
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.task_count_events import TASK_COUNTS, Kind
@@ -17,7 +17,7 @@ from fencepost.properties.history.task_count_mechanisms import MECHANISMS
 from fencepost.properties.history.task_count_promises import PROMISES
 from fencepost.properties.history.task_count_view import TaskCountView
 
-__all__ = ["COLUMNS", "PROPERTIES", "RECORDINGS", "check", "figures", "undecidable"]
+__all__ = ["COLUMNS", "PROPERTIES", "RECORDINGS", "check", "figures", "undecidable", "unpromised"]
 
 PROPERTIES: Mapping[str, HistoryProperty[TaskCountView]] = {told.name: told for told in (*PROMISES, *MECHANISMS)}
 COLUMNS = ("history", "step", "kind", *(column.name for column in TASK_COUNTS.columns if column.name != "member"))
@@ -49,6 +49,11 @@ def check(
 def undecidable(manifest: Manifest) -> dict[str, str]:
     """The properties that these histories cannot answer, each with the reason."""
     return reasons(PROPERTIES.values(), manifest, DEFAULT_MODE)
+
+
+def unpromised(manifest: Manifest) -> dict[str, str]:
+    """The properties that are not asked of histories of this mode, each with the reason."""
+    return not_promised(PROPERTIES.values(), manifest, DEFAULT_MODE)
 
 
 def figures(view: TaskCountView) -> dict[str, int]:

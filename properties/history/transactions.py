@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from fencepost.properties.history.checking import Finding, HistoryProperty, reasons
+from fencepost.properties.history.checking import Finding, HistoryProperty, mode_of, not_promised, reasons
 from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
@@ -18,7 +18,7 @@ from fencepost.properties.history.transaction_mechanisms import MECHANISMS
 from fencepost.properties.history.transaction_promises import PROMISES
 from fencepost.properties.history.transaction_view import TransactionView
 
-__all__ = ["COLUMNS", "PROPERTIES", "RECORDINGS", "check", "figures", "undecidable"]
+__all__ = ["COLUMNS", "PROPERTIES", "RECORDINGS", "check", "figures", "predicted", "undecidable", "unpromised"]
 
 PROPERTIES: Mapping[str, HistoryProperty[TransactionView]] = {told.name: told for told in (*PROMISES, *MECHANISMS)}
 COLUMNS = ("history", "step", "kind", *(column.name for column in TRANSACTIONS.columns if column.name != "node"))
@@ -32,6 +32,13 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Kinds of event by recording. Logs on disk have no order across nodes; an expired id is a tombstone in them."""
+
+_LATE_END = frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P8", "txn.21"})
+BROKEN_BY_DESIGN: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"v1": _LATE_END | {"txn.P1", "txn.P6", "txn.P10", "txn.10", "txn.16"}, "v1-verified": _LATE_END}
+)
+"""Rules that late copies break before KIP-890's second part, by mode: a late EndTxn decides the next transaction, and
+without verification a late record opens one that nobody ends."""
 
 
 def check(
@@ -48,6 +55,19 @@ def check(
 def undecidable(manifest: Manifest) -> dict[str, str]:
     """The properties that these histories cannot answer, each with the reason."""
     return reasons(PROPERTIES.values(), manifest, "v2")
+
+
+def unpromised(manifest: Manifest) -> dict[str, str]:
+    """The properties that are not asked of histories of this mode, each with the reason."""
+    return not_promised(PROPERTIES.values(), manifest, "v2")
+
+
+def predicted(manifest: Manifest) -> dict[str, str]:
+    """The properties that histories of this mode may break, as the documents say, each with the reason."""
+    mode = mode_of(manifest, "v2")
+    broken = BROKEN_BY_DESIGN.get(mode, frozenset())
+    why = f"mode {mode} does not promise it: late copies break"
+    return {name: f"{why} {told.rule}" for name, told in PROPERTIES.items() if told.rule in broken}
 
 
 def figures(view: TransactionView) -> dict[str, int]:
