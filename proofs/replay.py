@@ -20,7 +20,6 @@ from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
 from fencepost.properties.history.signs import counted
 
-
 NOTHING_TO_JUDGE = "nothing to judge: no event of these histories is what it speaks of"
 
 
@@ -204,7 +203,7 @@ def check_piece(
 def _chosen(
     opened: HistoryDirectory, properties: HistoryProperties, checks: Sequence[str] | None
 ) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """The properties that cannot be decided and those that are not promised, with reasons, and the names of the rest."""
+    """The properties that cannot be decided, those that are not promised, with reasons; and the names of the rest."""
     wanted = properties.names if checks is None else tuple(checks)
     strange = [name for name in wanted if name not in properties.names]
     if strange:

@@ -20,14 +20,16 @@ from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict, worst
 from fencepost.proofs.scope import scope_of_counts, shared
 from fencepost.proofs.variants import Judged, hand_in_all
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
+from fencepost.properties.catalogue import FOLLOWED, Profile, ProtocolEntry, Variant
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.location import Location
+from fencepost.properties.history.properties_of import properties_of
 
 EXAMPLES = {"smoke": 40, "ci": 150, "nightly": 2000}
 """Programs that agreement tries on the reference implementation."""
 HISTORIES = {"smoke": 200, "ci": 5000, "nightly": 500_000}
 """Simulated histories of 200 events each."""
+CONFORMANCE = "conformance"
 
 
 @dataclass
@@ -147,8 +149,8 @@ def _implementation(entry: ProtocolEntry, planned: Plan) -> Found:
 
 
 def _histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
-    """Simulated histories of each variant that has a simulator, and recordings.  Where promises are broken as the
-    documents say, histories break them too: they are held against the model, which breaks them alike."""
+    """Simulated histories of each variant that has a simulator, and recordings.  Where a mode is known to break a
+    promise, its histories are not held to that, but against the model, which breaks it alike."""
     count = entry.histories.get(profile, HISTORIES[profile])
     for variant_name, simulator, config in entry.simulators:
         variant = entry.variant(variant_name)
@@ -163,23 +165,31 @@ def _histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
                 protocol=entry.name,
                 variant=variant_name,
             )
-            checks = None if variant.main else ()
-            conformance = {"conformance": conformance_of(manifest)}
+            properties = properties_of(entry.name)
+            broken = properties.predicted(manifest)
+            checks = [name for name in properties.names if name not in broken]
+            conformance = {CONFORMANCE: conformance_of(manifest)}
             report = replay(place, checks=checks, further=conformance, count_dangers=True)
-        yield from _replayed(entry, variant, f"{count} simulated histories", report, "histories")
+        report = replace(report, not_promised={**report.not_promised, **broken})
+        yield from _replayed(entry, variant, variant_name, f"{count} simulated histories", report, "histories")
     known = {variant.name for variant in entry.variants}
     for place in recordings(entry.name):
         manifest = Manifest.read(Location.of(place))
         if manifest.variant not in known:
             continue
-        report = replay(place, further={"conformance": conformance_of(manifest)}, count_dangers=True)
+        report = replay(place, further={CONFORMANCE: conformance_of(manifest)}, count_dangers=True)
         what = f"recording {place.name} of Apache Kafka"
-        yield from _replayed(entry, entry.variant(manifest.variant), what, report, "recordings")
+        yield from _replayed(entry, entry.variant(manifest.variant), place.name, what, report, "recordings")
 
 
 def _replayed(
-    entry: ProtocolEntry, variant: Variant, what: str, report: ReplayReport, engine: Literal["histories", "recordings"]
-) -> Found:
+    entry: ProtocolEntry, variant: Variant, pinned: str, what: str, report: ReplayReport,
+    engine: Literal["histories", "recordings"],
+) -> Found:  # fmt: skip
+    """The verdict on each history property.  Which cannot be decided is pinned under that name in the catalogue: a
+    recorder that loses a kind of event, or histories in which nothing happens, are no success."""
+    expected = entry.undecided.get(pinned, frozenset())
+    least = entry.followed.get(variant.name, FOLLOWED)
     heading = f"{entry.name}/{variant.name}: {what}, {report.events:,} events"
     if left := max((sum(reasons.values()) for reasons in report.undecided.values()), default=0):
         heading += f", {left:,} histories not followed to their end"
@@ -187,21 +197,29 @@ def _replayed(
     met = scope_of_counts(variant.spec, engine, report.dangers, f"no event of {what} shows it").fields
     for name in report.judged:
         broken = report.violations.get(name)
-        decided = report.judged[name] or name not in report.undecided
-        verdict: Verdict = "violated" if broken else "holds" if decided else "unknown"
         evidence: dict[str, Any] = {"histories": what, "events": report.events, "judged": report.judged[name]}
         if broken:
             evidence["first"] = str(broken["first"])
         if name in report.undecided:
             evidence["undecided"] = report.undecided[name]
-        found = result(entry, variant, name, "history", "replay", verdict, spent, None, evidence)
-        yield heading, replace(found, **met)
-    for name, reason in report.unknown.items():
-        # What a recording hides can't be judged: that it is unknown is what its manifest predicts.
-        found = result(
-            entry, variant, name, "history", "replay", "unknown", 0, None, {"histories": what, "reason": reason}
-        )
-        yield heading, replace(found, expected="unknown")
+        if name == CONFORMANCE:
+            share = report.followed(name) or 0.0
+            evidence |= {"followed": round(share, 4), "least": least}
+            if share < least:
+                evidence["reason"] = f"{share:.1%} of the histories followed to their end; {least:.0%} is the least"
+        if name in report.unknown:
+            evidence["reason"] = report.unknown[name]
+        verdict: Verdict = "violated" if broken else "unknown" if "reason" in evidence else "holds"
+        found = replace(result(entry, variant, name, "history", "replay", verdict, spent, None, evidence), **met)
+        yield heading, replace(found, expected="unknown") if name in expected else found
+    hidden = {name: reason for name, reason in report.unknown.items() if name not in report.judged}
+    for name, reason in (*hidden.items(), *report.not_promised.items()):
+        told = {"histories": what, "reason": reason}
+        if name in report.not_promised:
+            told["not_promised"] = True
+        found = result(entry, variant, name, "history", "replay", "unknown", 0, None, told)
+        fine = name in expected or name in report.not_promised
+        yield heading, replace(found, expected="unknown") if fine else found
 
 
 def recordings(protocol: str) -> list[Path]:

@@ -16,6 +16,8 @@ from fencepost.model.language.protocol import Spec
 
 Profile = Literal["smoke", "ci", "nightly"]
 PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
+FOLLOWED = 0.95
+"""The share of simulated histories that a model must follow to their end for its verdict to count."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,12 @@ class ProtocolEntry:
     ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
     hold the rest of its rules, where it has been cut into several.  ``survivors``: (rule, mutation) -> why no more can
     be had than that it survives within bounds.  ``examples``: programs that agreement tries in a profile, and
-    ``histories`` that are simulated, where the usual number takes too long."""
+    ``histories`` that are simulated, where the usual number takes too long.
+
+    ``undecided``: by recording, and by variant whose histories are simulated, the history properties that cannot be
+    decided of them: any other that is not decided is unexpected, and so is one of these that is.  ``followed``: by
+    variant, the least share of simulated histories that the model must follow to their end, where it is not
+    `FOLLOWED`."""
 
     name: str
     says: str
@@ -119,6 +126,8 @@ class ProtocolEntry:
     survivors: Mapping[tuple[str, str], str] = field(default_factory=dict)
     examples: Mapping[Profile, int] = field(default_factory=dict)
     histories: Mapping[Profile, int] = field(default_factory=dict)
+    undecided: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    followed: Mapping[str, float] = field(default_factory=dict)
 
     def variant(self, name: str) -> Variant:
         for candidate in self.variants:

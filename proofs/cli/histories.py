@@ -117,7 +117,7 @@ def _simulated(entry: ProtocolEntry) -> str:
     "required",
     multiple=True,
     metavar="PROPERTY",
-    help="Fail if this property, or conformance, is not decided; may be repeated; `all` for all that the mode promises.",
+    help="Fail if this property, or conformance, is not decided; repeatable; `all`: all that the mode promises.",
 )
 @click.option(
     "--conformance/--no-conformance", default=True, show_default=True, help="Also hold each history against the model."
@@ -165,7 +165,7 @@ def replay(
             console.print(f"    {name_in_words(name):<28} [red]violated[/] {broken['count']:,} times; first: {first}")
         elif name not in report.unknown:
             share = report.followed(name) if name in further else None
-            of_all = f", {share:.1%} of the histories" if share is not None else ""
+            of_all = f", {share:.1%} of the histories" if share is not None and share < 1 else ""
             console.print(f"    {name_in_words(name):<28} [green]holds[/] ({judged:,} judged{of_all})")
     for name, reasons in report.undecided.items():
         for reason, histories in reasons.items():
@@ -199,7 +199,7 @@ def _required(
             known = ", ".join((*properties.names, CONFORMANCE))
             raise CatalogueError(f"--require: {manifest.protocol} has no history property {name!r}; it has {known}")
         if name not in ("all", *checked):
-            raise CatalogueError(f"--require: {name} is not checked; leave out --check and --no-conformance, or name it")
+            raise CatalogueError(f"--require: {name} is not checked: name it with --check as well, or leave that out")
     if "all" not in names:
         return tuple(dict.fromkeys(names))
     return tuple(name for name in checked if name in names or name not in properties.unpromised(manifest))

@@ -48,7 +48,8 @@ def verdict_line(results: Sequence[Result]) -> str:
     worst = next(
         (r for r in results if not r.as_expected), next((r for r in results if r.verdict == "violated"), first)
     )
-    sign = verdict_sign(worst.kind, worst.verdict) + leaning(worst)
+    word = "not promised" if "not_promised" in worst.evidence else worst.verdict
+    sign = verdict_sign(worst.kind, word) + leaning(worst)
     sign += " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
     wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
     padding = " " * max(0, 21 - len(Text.from_markup(sign)))
@@ -67,7 +68,10 @@ def _engine(result: Result) -> str:
     if result.engine == "explore":
         states = result.evidence["distinct"]
         return f"explore {states:,} states" + (f", first after {steps} steps" if steps is not None else "")
-    return f"{result.engine} {duration(result.seconds)}"
+    took = f"{result.engine} {duration(result.seconds)}"
+    if "followed" in result.evidence:
+        return f"{took}, {result.evidence['followed']:.1%} followed to their end"
+    return took
 
 
 @contextmanager

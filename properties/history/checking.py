@@ -124,9 +124,7 @@ def reasons(properties: Iterable[HistoryProperty[View]], manifest: Manifest, def
     return {name: reason for name, reason in found.items() if reason is not None}
 
 
-def not_promised(
-    properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str
-) -> dict[str, str]:
+def not_promised(properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str) -> dict[str, str]:
     """The properties that are not asked of these histories, each with the reason; `default_mode` if none is named."""
     mode = mode_of(manifest, default_mode)
     found = {told.name: told.not_promised(mode) for told in properties}

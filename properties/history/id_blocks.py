@@ -69,6 +69,7 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             tell=words.uncommitted_answer,
             needs=frozenset({Kind.answer_sent, Kind.block_committed}),
             needs_order=True,
+            modes=("kraft", "bridge"),
         ),
         HistoryProperty(
             "handed_out_after_grant",

@@ -59,6 +59,18 @@ _RARE = (
 )  # fmt: skip
 
 
+NEVER_AT_REST = frozenset({"none_hanging"})
+"""Of simulated histories: each is cut after so many events, so that something may still be to happen."""
+HIDDEN_BY_LOGS = frozenset({
+    "appended_while_added", "completed_after_markers", "conformance", "duplicates_answered_rightly",
+    "ends_answered_as_logged", "fenced_appends_unread", "fetches_stop_at_stable", "init_answered_when_idle",
+    "lone_client_never_fenced", "markers_after_prepare", "markers_as_decided", "prepared_as_asked",
+    "stable_below_open", "stable_never_falls",
+})  # fmt: skip
+"""Of recordings: logs on disk and clients show neither what a coordinator answers and checks nor the last stable
+offset, and have no order among one another."""
+
+
 def _violated(*names: str) -> dict[str, str]:
     return dict.fromkeys(names, "violated")
 
@@ -233,6 +245,11 @@ TRANSACTIONS = ProtocolEntry(
     simulators=tuple(
         (mode, f"{REFERENCE}:simulate_with_stats", {"mode": mode, "events": 300}) for mode in ("v2", "v1-verified", "v1")
     ),
+    undecided={
+        **dict.fromkeys(("v2", "v1-verified"), NEVER_AT_REST),
+        **{f"transactions-kafka-{what}": HIDDEN_BY_LOGS for what in ("clean", "sigkill", "zombie")},
+    },
+    followed={"v1-verified": 0.9, "v1": 0.75},  # the model has one record of a transaction in a partition (KAFKA-14402)
     scenarios=(
         _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1", "v2"),
         _scenario("KAFKA-17754-verified", "verification does not help against that", "v1-verified", "v2"),

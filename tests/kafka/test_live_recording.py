@@ -161,7 +161,7 @@ def test_v1_is_recorded_as_such(kafka_v1: KafkaCluster, tmp_path: Path) -> None:
     clean(run, 12)
     taken = Taken.of(kafka_v1, run, tmp_path)
     assert taken.report.holds, taken.report.violations
-    assert "mode v1 does not promise it" in taken.recorded.undecidable["ends_bump_epoch"]
+    assert "mode v1 does not promise it" in taken.recorded.not_promised["ends_bump_epoch"]
     assert len({row["epoch"] for row in taken.rows[Kind.batch_appended]}) < 12
 
 

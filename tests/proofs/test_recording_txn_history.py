@@ -262,7 +262,7 @@ def test_two_directories_of_a_node_are_one_node(tmp_path: Path) -> None:
 
 
 def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
-    """What only v2 promises is unknown then, and what v2 may do is no violation."""
+    """What only v2 promises is not asked then, and what v2 may do is no violation."""
     v1 = [state(n, "a", (7, 0), each) for n, each in enumerate([0, 1, 2, 4])]
     v2 = [
         state(n, "b", (8, epoch), each, version=1)
@@ -272,7 +272,7 @@ def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
     told, report = recorded([tmp_path / "n"], None, tmp_path / "out")
     assert told.manifest.config["mode"] == "mixed"
     assert "clients of transaction.version 2 and of older ones are mixed" in told.notes
-    assert told.undecidable["ends_bump_epoch"] == "mode mixed does not promise it"
+    assert told.not_promised["ends_bump_epoch"] == "mode mixed does not promise it"
     assert report.holds
     assert report.judged["states_follow_on"] == 7
 

@@ -106,7 +106,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_property_with_nothing_to_judge_is_vacuous(tmp_path: Path) -> None:
-    """It holds, and the report says that this means nothing."""
+    """It does not hold: it is unknown, and the report says why."""
     columns, _ = planted(1, 0, 1, bent=0.0)
     columns["kind"][columns["kind"] == 5] = 19
     write_histories(tmp_path, [columns], ID_BLOCKS, config={"mode": "zookeeper"})

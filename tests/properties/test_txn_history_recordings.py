@@ -43,13 +43,17 @@ V2_ONLY = {"markers_agree", "ends_bump_epoch"}
 def test_what_a_recording_can_decide(
     recording: str, mode: str, ordered: bool, quiet_end: bool, decided: set[str]
 ) -> None:
-    """What is not recorded, not promised, or not over yet is unknown, with the reason, and never satisfied."""
+    """What is not recorded, or not over yet, is unknown, with the reason, and never satisfied; what is not promised is
+    not asked."""
     config = {"mode": mode, "quiet_end": quiet_end}
     manifest = Manifest("transactions", transactions.RECORDINGS[recording], (), ordered=ordered, config=config)
     unknown = transactions.undecidable(manifest)
-    assert ALL - set(unknown) == decided
-    words = ("do not show", "order of steps", "does not promise", "may end while")
+    not_asked = transactions.unpromised(manifest)
+    assert ALL - set(unknown) - set(not_asked) == decided
+    assert not set(unknown) & set(not_asked)
+    words = ("do not show", "order of steps", "may end while")
     assert all(any(word in reason for word in words) for reason in unknown.values())
+    assert set(not_asked.values()) <= {f"mode {mode} does not promise it"}
 
 
 def test_nothing_recorded_decides_nothing() -> None:
