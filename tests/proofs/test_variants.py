@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fencepost.proofs import engines, variants
@@ -27,9 +28,11 @@ def test_bounded_checks_find_what_the_search_finds() -> None:
     assert {n: r.evidence["steps"] for n, r in explored.items()} == {n: r.evidence["steps"] for n, r in bounded.items()}
 
 
-def _blind(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int) -> list[Result]:
+def _blind(
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int, *explored: Any
+) -> list[Result]:
     """A bounded engine that never finds anything."""
-    found = engines.run_bounded(entry, variant, bound, depth)
+    found = engines.run_bounded(entry, variant, bound, depth, *explored)
     return [replace(r, verdict="holds", bound={**bound, "depth": depth}, evidence={}) for r in found]
 
 
