@@ -214,7 +214,7 @@ def _replayed(
         yield heading, replace(found, expected="unknown") if name in expected else found
     hidden = {name: reason for name, reason in report.unknown.items() if name not in report.judged}
     for name, reason in (*hidden.items(), *report.not_promised.items()):
-        told = {"histories": what, "reason": reason}
+        told: dict[str, Any] = {"histories": what, "reason": reason}
         if name in report.not_promised:
             told["not_promised"] = True
         found = result(entry, variant, name, "history", "replay", "unknown", 0, None, told)

@@ -168,6 +168,16 @@ def test_modes_break_what_agreement_excuses_in_them() -> None:
         assert len(names) < len(transactions.PROPERTIES) // 2
 
 
+def test_every_shipped_recording_is_judged_and_pinned() -> None:
+    """It names a variant of its protocol, and the catalogue says what it cannot decide."""
+    for entry in protocols().values():
+        for place in module.recordings(entry.name):
+            assert read_json(place / "manifest.json")["variant"] in {variant.name for variant in entry.variants}
+            assert place.name in entry.undecided
+    pinned = {name for entry in protocols().values() for name in entry.undecided}
+    assert len([name for name in pinned if "-k" in name]) == 4
+
+
 @pytest.fixture
 def ran_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, dict[str, Any], JUnitXml]]:
     """`fencepost verify` over the small catalogue, with another recording in place of the shipped one."""
