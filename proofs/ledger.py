@@ -1,111 +1,208 @@
 """The table of verdicts: every rule of a protocol, what it says, and what is known of it, as Markdown.
 
-Mechanisms and rejected alternatives are judged by `necessity`, promises and claims by proof; interface rules are held
-by tests of the reference implementation, which cite them.  Nothing here is a verdict of its own.
+Mechanisms and rejected alternatives are judged by `necessity`; promises and claims by proof, exploration and progress,
+property by property, each with the variants that it holds of and those that refute it; interface rules are held by the
+tests that are marked with them.  Nothing here is a verdict of its own, and a rule without one says so.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from fencepost.model.language.properties import Property
 from fencepost.model.rules import RULES, Rule
-from fencepost.proofs.explore import explore
+from fencepost.proofs.explore import Exploration, explore
 from fencepost.proofs.held import tests_of
-from fencepost.proofs.induction import prove
+from fencepost.proofs.induction import Proof, prove
 from fencepost.proofs.necessity import Necessity
 from fencepost.proofs.progress import check_progress
+from fencepost.proofs.scope import Scope, scope_of_proof, scope_of_search
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import Claim, ProtocolEntry, Variant, features_of
+from fencepost.properties.catalogue import ProtocolEntry, Variant, bounds_of, features_of
 
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
+NO_VERDICT = "no verdict yet"
+ORDER = ("refuted", "violated", "not proved", "proved", "holds-bounded")
+
+
+class Verdicts:
+    """What proof, exploration and progress say of a variant's properties, found out when it is asked for."""
+
+    def __init__(self) -> None:
+        self.proofs: dict[str, Proof] = {}
+        self.explored: dict[str, list[Exploration]] = {}
+        self.waits: dict[str, dict[str, str]] = {}
+
+    def of(self, variant: Variant, item: Property) -> str:
+        """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``."""
+        if item.role == "progress":
+            return self._progress(variant)[item.name]
+        if variant.proof:
+            return "proved" if self.proof(variant).verdict(item.name) == "holds" else "not proved"
+        broken = any(item.name in made.violated for made in self.explorations(variant))
+        return "violated" if broken else "holds-bounded"
+
+    def proof(self, variant: Variant) -> Proof:
+        if variant.name not in self.proofs:
+            self.proofs[variant.name] = prove(variant.spec, variant.kept)
+        return self.proofs[variant.name]
+
+    def explorations(self, variant: Variant) -> list[Exploration]:
+        """Every reachable state within bounds, one feature at a time."""
+        if variant.name not in self.explored:
+            bounds = features_of(variant, "smoke").values()
+            asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}
+            self.explored[variant.name] = [explore(variant.spec, asked, bound) for bound in bounds]
+        return self.explored[variant.name]
+
+    def _progress(self, variant: Variant) -> dict[str, str]:
+        if variant.name not in self.waits:
+            asked = {n: p for n, p in variant.asked.items() if p.role == "progress"}
+            found: dict[str, set[str]] = {name: set() for name in asked}
+            for bound in variant.progress_bounds:
+                for name, result in check_progress(explore(variant.spec, asked, bound)).items():
+                    found[name].add(result.verdict)
+            self.waits[variant.name] = {
+                name: "holds-bounded" if each == {"holds"} else "violated" for name, each in found.items()
+            }
+        return self.waits[variant.name]
+
+    def steps(self, variant: Variant, item: Property) -> int | None:
+        """Of a shortest run that breaks what is expected to break."""
+        asked = {item.name: item}
+        if item.role == "progress":
+            for bound in variant.progress_bounds:
+                trace = check_progress(explore(variant.spec, asked, bound))[item.name].trace
+                if trace is not None:
+                    return len(trace)
+            return None
+        for bound in (bounds_of(variant, "smoke"), *features_of(variant, "smoke").values()):
+            made = explore(variant.spec, asked, bound, stop_when_violated=True)
+            if made.violated:
+                return made.traces.steps(item.name)
+        return None
 
 
 def ledger(entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None = None) -> str:
-    """The table of a protocol and its parts.  ``tests``: the folder in which interface rules are looked for, if there
-    is one."""
-    prefixes = {n.rule.split(".")[0] for n in judged}
-    rules = [rule for number, rule in RULES.items() if number.split(".")[0] in prefixes]
-    proofs: dict[str, str] = {}
-    for entry in entries:
-        for rule, words in _proved(entry).items():
-            proofs[rule] = f"{proofs[rule]}, {words}" if rule in proofs else words
-    rows = ((r, _verdict(r, judged, proofs, tests)) for r in rules)
-    return HEAD + "".join(f"| {r.number} | {r.kind} | {r.says} | {verdict} |\n" for r, verdict in rows)
+    """The table of a protocol and its parts, and what its variants stand against.  ``tests``: the folder in which
+    marked tests are looked for, if there is one."""
+    found = Verdicts()
+    areas = {RULES[n.rule].area for n in judged}
+    rules = [rule for rule in RULES.values() if rule.area in areas]
+    rows = ((r, _verdict(r, entries, judged, found, tests)) for r in rules)
+    table = HEAD + "".join(f"| {r.number} | {r.kind} | {r.says} | {verdict} |\n" for r, verdict in rows)
+    return f"{table}\n{_scopes(entries, found)}"
 
 
-def _verdict(rule: Rule, judged: Sequence[Necessity], proofs: dict[str, str], tests: Path | None) -> str:
-    if rule.kind == "interface":
-        return _tested(rule.number, tests)
+def _verdict(
+    rule: Rule, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], found: Verdicts, tests: Path | None
+) -> str:
+    words = list(_promised(rule.number, entries, found)) if rule.kind == "promise" else []
+    words += [w for entry in entries for w in _claimed(rule.number, entry, found)]
     mine = [n for n in judged if n.rule == rule.number]
-    if rule.number in proofs:  # and where the guarantee ends, or is claimed too early, if that is shown
-        shown = [n for n in mine if n.verdict == "shown" and rule.kind != "promise"]
-        return "; ".join([proofs[rule.number], *_sentences(shown)])
-    return "; ".join(dict.fromkeys(_sentences(mine))) or _tested(rule.number, tests)
+    if rule.kind != "promise":
+        words += _sentences([n for n in mine if n.verdict == "shown"] if words else mine)
+    held = _held(rule.number, tests)
+    if rule.kind == "interface":
+        return held or NO_VERDICT
+    if not words:
+        return f"{NO_VERDICT}; {held}" if held else NO_VERDICT
+    return "; ".join(dict.fromkeys(words))
 
 
-def _sentences(mine: Iterable[Necessity]) -> Iterable[str]:
-    """The strongest verdict first, each told once: the shortest run of those that break a promise."""
-    found = list(mine)
+def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
+    """The strongest verdict first; of runs that break a promise the shortest, and in which other variants there is
+    one; each mutation with the variants that the verdict is of."""
     for verdict in ("necessary", "shown"):
         runs = [n for n in found if n.verdict == verdict and n.steps is not None]
         if runs:
             short = min(runs, key=lambda n: n.steps or 0)
             what = f"{name_in_words(short.promise or '')} fails in {short.steps} steps"
-            yield f"**{verdict}**: {what} ({short.variant}: {short.mutation})"
+            others = dict.fromkeys(n.variant for n in runs if n.variant != short.variant)
+            also = f"; also in {', '.join(others)}" if others else ""
+            yield f"**{verdict}**: {what} ({short.variant}: {short.mutation}){also}"
     for verdict in ("liveness", "redundant", "survives-bounded", "refuted"):
-        names = dict.fromkeys(n.mutation for n in found if n.verdict == verdict)
-        if names:
-            yield f"{verdict}: {', '.join(names)}"
+        by_variant: dict[str, list[str]] = {}
+        for n in found:
+            if n.verdict == verdict:
+                by_variant.setdefault(n.variant, []).append(n.mutation)
+        if by_variant:
+            yield f"{verdict} in " + "; in ".join(f"{v}: {', '.join(names)}" for v, names in by_variant.items())
 
 
-def _proved(entry: ProtocolEntry) -> dict[str, str]:
-    """Promises and claims: in which variants they are proved, and progress within which bounds it holds."""
-    found: dict[str, dict[str, None]] = {}
-    proved: dict[tuple[str, str], bool] = {}
-    for variant in (v for v in entry.variants if v.main):
-        verdicts = prove(variant.spec, variant.kept).verdicts if variant.proof else {}
-        proved |= {(variant.name, name): verdict == "holds" for name, verdict in verdicts.items()}
-        for name, item in variant.kept.items():
-            if item.rule is None or RULES[item.rule].kind != "promise":
-                continue
-            words = found.setdefault(item.rule, {})
-            if item.role == "promise" and variant.proof:
-                words[f"{variant.name} {'**proved**' if verdicts[name] == 'holds' else verdicts[name]}"] = None
-            elif item.role == "promise" and not words:
-                words[f"{variant.name} {_explored(variant, name)}"] = None
-            elif item.role == "progress" and variant.progress_bounds:
-                words[f"{variant.name} {_progress(variant, name)}"] = None
+def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> Iterable[str]:
+    """Property by property: the variants of which it is refuted, proved, or holds within bounds.  Variants that misread
+    a rule show what that rule is worth, and not what the promise is."""
+    by_property: dict[str, dict[str, list[str]]] = {}
+    for entry in entries:
+        for variant in entry.variants:
+            for name, item in variant.asked.items():
+                if item.rule != rule or item.role not in ("promise", "step", "progress"):
+                    continue
+                verdicts = by_property.setdefault(name, {})
+                if variant.expected.get(name) == "violated":
+                    if variant.reading is None:
+                        steps = found.steps(variant, item)
+                        verdicts.setdefault("refuted", []).append(f"{variant.name} ({steps} steps)")
+                elif variant.main and (item.role != "progress" or variant.progress_bounds):
+                    verdicts.setdefault(found.of(variant, item), []).append(variant.name)
+    for name, verdicts in by_property.items():
+        told = [f"**{v}** in {', '.join(verdicts[v])}" for v in ORDER if v in verdicts]
+        if told:
+            yield f"*{name_in_words(name)}*: {', '.join(told)}"
+
+
+def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:
     for claim in entry.claims:
-        found.setdefault(claim.rule, {})[f"{_claimed(entry, claim, proved)} in {claim.variant}"] = None
-    return {rule: ", ".join(words) for rule, words in found.items()}
+        if claim.rule == rule:
+            variant = entry.variant(claim.variant)
+            verdicts = {found.of(variant, variant.asked[name]) for name in claim.properties}
+            worst = next(v for v in ORDER[1:] if v in verdicts) if len(verdicts) > 1 else verdicts.pop()
+            worst = "holds-bounded" if verdicts == {"proved", "holds-bounded"} else worst
+            yield f"**{worst}** in {variant.name}: {', '.join(map(name_in_words, claim.properties))}"
 
 
-def _claimed(entry: ProtocolEntry, claim: Claim, proved: dict[tuple[str, str], bool]) -> str:
-    variant = entry.variant(claim.variant)
-    if variant.proof:
-        holds = all(proved.get((claim.variant, name), False) for name in claim.properties)
-        return "**proved**" if holds else "not proved"
-    progress = [name for name in claim.properties if variant.asked[name].role == "progress"]
-    verdicts = {_explored(variant, name) for name in claim.properties if name not in progress}
-    verdicts |= {_progress(variant, name).split(" ")[0] for name in progress}
-    return "**holds-bounded**" if verdicts == {"**holds-bounded**"} else "violated"
-
-
-def _explored(variant: Variant, name: str) -> str:
-    """Of a promise that no core has: every reachable state within bounds, one feature at a time."""
-    asked = {name: variant.asked[name]}
-    bounds = features_of(variant, "smoke").values()
-    return "violated" if any(explore(variant.spec, asked, b).violated for b in bounds) else "**holds-bounded**"
-
-
-def _progress(variant: Variant, name: str) -> str:
-    asked = {name: variant.asked[name]}
-    verdicts = [check_progress(explore(variant.spec, asked, bound))[name].verdict for bound in variant.progress_bounds]
-    return "**holds-bounded**" if set(verdicts) == {"holds"} else "violated"
-
-
-def _tested(number: str, tests: Path | None) -> str:
+def _held(number: str, tests: Path | None) -> str:
     """The files of the tests that are marked with the rule, and so fail when it is broken."""
     if tests is None:
-        return "held by tests of the reference implementation"
+        return ""
     files = dict.fromkeys(name.split("::")[0].rsplit("/")[-1] for name in tests_of(number, tests))
-    return f"held by {', '.join(files)}" if files else "not tested"
+    return f"held by {', '.join(files)}" if files else ""
+
+
+def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
+    """What the verdicts above stand against: a row for each variant and engine that some of them are from."""
+    rows = "".join(
+        f"| {entry.name}/{variant.name} | {engine} | {_met(scope)} |\n"
+        for entry in entries
+        for variant in entry.variants
+        for engine, scope in _scopes_of(variant, found)
+    )
+    return "| variant | verdicts by | stands against |\n|---|---|---|\n" + rows
+
+
+def _scopes_of(variant: Variant, found: Verdicts) -> Iterable[tuple[str, Scope]]:
+    if variant.name in found.proofs:
+        yield "induction", scope_of_proof(variant.spec, variant.kept, found.proofs[variant.name])
+    if variant.name in found.explored:
+        yield "explore", scope_of_search(variant.spec, found.explored[variant.name])
+
+
+def _met(scope: Scope) -> str:
+    words = ", ".join(scope.those("in")) or "no danger of the list"
+    excused = [f"{name} ({scope.cells[name].why})" for name in scope.those("excused")]
+    return words + (f"; only under a condition: {', '.join(excused)}" if excused else "")
+
+
+def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:
+    """Of tables as they are kept, by area: the rules with a verdict, and those without.  A rule that no table has is
+    without."""
+    decided = set()
+    for text in tables.values():
+        for line in text.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            if cells[0] in RULES and not cells[-1].startswith(NO_VERDICT):
+                decided.add(cells[0])
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for number, rule in RULES.items():
+        found.setdefault(rule.area, ([], []))[number not in decided].append(number)
+    return found
