@@ -22,6 +22,7 @@ from fencepost.properties.catalogue import ProtocolEntry, Variant, bounds_of, fe
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 NO_VERDICT = "no verdict yet"
 ORDER = ("refuted", "violated", "not proved", "proved", "holds-bounded")
+WORST = ("violated", "not proved", "holds-bounded", "proved")
 
 
 class Verdicts:
@@ -131,7 +132,7 @@ def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
 
 def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> Iterable[str]:
     """Property by property: the variants of which it is refuted, proved, or holds within bounds.  Variants that misread
-    a rule show what that rule is worth, and not what the promise is."""
+    a rule show what that rule is worth, and rejected alternatives are other protocols: neither refutes a promise."""
     by_property: dict[str, dict[str, list[str]]] = {}
     for entry in entries:
         for variant in entry.variants:
@@ -140,7 +141,8 @@ def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> I
                     continue
                 verdicts = by_property.setdefault(name, {})
                 if variant.expected.get(name) == "violated":
-                    if variant.reading is None:
+                    rejected = variant.rule is not None and RULES[variant.rule].kind == "rejected"
+                    if variant.reading is None and not rejected:
                         steps = found.steps(variant, item)
                         verdicts.setdefault("refuted", []).append(f"{variant.name} ({steps} steps)")
                 elif variant.main and (item.role != "progress" or variant.progress_bounds):
@@ -155,9 +157,7 @@ def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:
     for claim in entry.claims:
         if claim.rule == rule:
             variant = entry.variant(claim.variant)
-            verdicts = {found.of(variant, variant.asked[name]) for name in claim.properties}
-            worst = next(v for v in ORDER[1:] if v in verdicts) if len(verdicts) > 1 else verdicts.pop()
-            worst = "holds-bounded" if verdicts == {"proved", "holds-bounded"} else worst
+            worst = min((found.of(variant, variant.asked[name]) for name in claim.properties), key=WORST.index)
             yield f"**{worst}** in {variant.name}: {', '.join(map(name_in_words, claim.properties))}"
 
 

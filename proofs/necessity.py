@@ -10,7 +10,7 @@ refuted.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from fencepost.model.language.mutations import Mutation, mutations, shifted
 from fencepost.model.language.properties import Property
@@ -36,7 +36,7 @@ class Necessity:
     """The verdict on one mutation of one variant.  ``promise``: what fails without the rule; ``steps``: of the shortest
     run that shows it (None where the work that is promised never begins); ``bound``: the bounds explored (None for a
     proof); ``trace``: that run; ``evidence``: the run in words, or what the proof rests on; ``reason``: why it may
-    survive."""
+    survive; ``kept``: it is of an earlier run on the same models, and the evidence is its steps."""
 
     variant: str
     rule: str
@@ -51,38 +51,70 @@ class Necessity:
     spec: Spec = field(compare=False, repr=False)
     trace: Trace | None = field(default=None, compare=False, repr=False)
     reason: str = ""
+    kept: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        names = ("variant", "rule", "mutation", "verdict", "promise", "engine", "steps", "bound", "evidence")
+        names = ("variant", "rule", "mutation", "verdict", "promise", "engine", "steps", "bound", "evidence", "kept")
         return {name: getattr(self, name) for name in names}
 
 
+class Earlier(Protocol):
+    """Verdicts of earlier runs."""
+
+    def key(self, entry: ProtocolEntry, variant: Variant, mutant: Mutation | None, profile: Profile) -> str: ...
+    def find(self, key: str, spec: Spec) -> Necessity | None: ...
+    def add(self, key: str, found: Necessity) -> None: ...
+
+
 def necessity(
-    entry: ProtocolEntry, profile: Profile, *, rule: str | None = None, told: Callable[[Necessity], None] | None = None
+    entry: ProtocolEntry,
+    profile: Profile,
+    *,
+    rule: str | None = None,
+    told: Callable[[Necessity], None] | None = None,
+    earlier: Earlier | None = None,
 ) -> list[Necessity]:
     """A verdict on every mutation of every mechanism of a protocol, and on every rejected alternative; on one
-    ``rule`` if named."""
+    ``rule`` if named.  ``earlier``: what was judged before on the same models is not judged again."""
     found = []
-    for verdict in _verdicts(entry, profile, rule):
+    for verdict in _verdicts(entry, profile, rule, earlier):
         found.append(verdict)
         if told is not None:
             told(verdict)
     return found
 
 
-def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None) -> Iterator[Necessity]:
+def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None, earlier: Earlier | None) -> Iterator[Necessity]:
     known: dict[str, Known] = {}
-    for variant, mutant in sorted(_mechanisms(entry, rule), key=lambda pair: _order(pair[1].rule)):
+
+    def anew(variant: Variant, mutant: Mutation | None) -> Necessity:
+        if mutant is None:
+            return show(variant, profile)
         verdict = judge(variant, mutant, profile, known.setdefault(variant.name, Known()))
         if verdict.verdict == "survives-bounded" and variant.full is not None:
             verdict = _judge_in_full(entry.variant(variant.full), mutant, profile) or verdict
         reason = entry.survivors.get((mutant.rule, mutant.name))
         if verdict.verdict == "survives-bounded" and reason is not None:
             verdict = replace(verdict, evidence=[reason, *verdict.evidence], reason=reason)
-        yield verdict
-    for variant in entry.variants:
-        if "violated" in variant.expected.values() and variant.rule is not None and rule in (None, variant.rule):
-            yield show(variant, profile)
+        return verdict
+
+    mechanisms = sorted(_mechanisms(entry, rule), key=lambda pair: _order(pair[1].rule))
+    asked: list[tuple[Variant, Mutation | None]] = [*mechanisms]
+    asked += [
+        (variant, None)
+        for variant in entry.variants
+        if "violated" in variant.expected.values() and variant.rule is not None and rule in (None, variant.rule)
+    ]
+    for variant, mutant in asked:
+        if earlier is None:
+            yield anew(variant, mutant)
+            continue
+        key = earlier.key(entry, variant, mutant, profile)
+        found = earlier.find(key, variant.spec if mutant is None else mutant.apply())
+        if found is None:
+            found = anew(variant, mutant)
+            earlier.add(key, found)
+        yield found
 
 
 def _judge_in_full(full: Variant, mutant: Mutation, profile: Profile) -> Necessity | None:
@@ -278,12 +310,12 @@ def _served(spec: Spec, variant: Variant) -> _Served:
 
 def _unlimited(spec: Spec, usual: Spec, bounds: tuple[Mapping[str, int], ...]) -> tuple[Spec, list[dict[str, int]]]:
     """The mutant with room for actions that it changes and exploration limits.  A guard that is shifted by one asks for
-    the number after the next, where the limit allows the next one only: the limit is shifted too, and there are twice
-    as many numbers, since each step may take two."""
+    the number after the next, where the limit allows the next one only: the limit is shifted too, and there are more
+    numbers, since a step may take two."""
     actions, numbers = dict(spec.actions), set()
     for name, a in spec.actions.items():
         if a.limits and name in usual.actions and a != usual.actions[name]:
             actions[name] = replace(a, limits=tuple(shifted(limit).get("looser", limit) for limit in a.limits))
             numbers |= {k.upto for _, k in a.parameters if isinstance(k, NumberType) and k.upto is not None}
-    wider = [{n: 2 * v if n in numbers else v for n, v in bound.items()} for bound in bounds]
+    wider = [{n: v + v // 2 if n in numbers else v for n, v in bound.items()} for bound in bounds]
     return replace(spec, actions=actions), wider

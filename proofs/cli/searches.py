@@ -112,34 +112,46 @@ def _document(
 @PROFILE
 @JSON
 @click.option("--table", type=OutputFile(), metavar="FILE", help="Write all rules and their verdicts as Markdown.")
-def necessity(name: str, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None) -> int:
+@click.option(
+    "--kept", type=OutputFile(), metavar="FILE", help="Verdicts of earlier runs; written again with the new ones."
+)
+def necessity(
+    name: str, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None, kept: Path | None
+) -> int:
     """Find what breaks without each rule, or that nothing does.
 
     Every mechanism is taken out, shifted by one and read differently: either a promise fails, in the fewest steps, or
-    there is a proof that nothing does.  Example: fencepost necessity id-blocks --rule 730.10
+    there is a proof that nothing does, and work still gets done.  A verdict that was kept of the same models is not
+    searched again, and says so.  Example: fencepost necessity id-blocks --rule 730.10
     """
     from fencepost.proofs.necessity import Necessity
     from fencepost.proofs.necessity import necessity as run
+    from fencepost.proofs.tables import Kept, page
 
     entry = whole(name)
+    if rule is not None and (table is not None or kept is not None):
+        raise CatalogueError("a table is of all rules, and so is what is kept; leave out --rule")
 
     def told(found: Necessity) -> None:
         steps = f" in {found.steps} steps" if found.steps is not None else ""
         what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
-        console.print(f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}", markup=False)
+        again = " (kept from an earlier run on the same models)" if found.kept else ""
+        row = f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}{again}"
+        console.print(row, markup=False)
 
     entries = whole_of(entry)
     with spinner(f"necessity of {', '.join(e.name for e in entries)}"):
-        every = [found for e in entries for found in run(e, profile, rule=rule, told=told)]
+        earlier = None if kept is None else Kept.read(kept)
+        every = [found for e in entries for found in run(e, profile, rule=rule, told=told, earlier=earlier)]
     if rule is not None and not every:
         raise CatalogueError(_nothing_to_judge(entry, rule))
     if json_file is not None:
         write_json(json_file, [found.as_dict() for found in every])
+    if kept is not None and earlier is not None:
+        earlier.write(kept)
     if table is not None:
-        from fencepost.proofs.ledger import ledger
-
         tests = Path("tests")
-        table.write_text(ledger(entries, every, tests if tests.is_dir() else None), encoding="utf-8")
+        table.write_text(page(entry, entries, every, tests if tests.is_dir() else None), encoding="utf-8")
     open_ones = ("survives-bounded", "refuted")
     return 1 if any(found.verdict in open_ones and not found.reason for found in every) else 0
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 from fencepost.proofs.cli.options import BOUND, PROFILE, parse_bounds, the_one
-from fencepost.proofs.cli.output import bound_in_words, console
+from fencepost.proofs.cli.output import bound_in_words, console, errors
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import (
     CatalogueError,
@@ -16,6 +16,7 @@ from fencepost.properties.catalogue import (
     changed,
     find,
     protocols,
+    whole_of,
 )
 
 if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
@@ -150,12 +151,19 @@ def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
 @click.command("list")
 @click.argument("name", required=False, metavar="[PROTOCOL[/VARIANT]]")
 @click.option("--mutations", "with_mutations", is_flag=True, help="Also every way to get a rule wrong, for --without.")
-def list_protocols(name: str | None, with_mutations: bool) -> int:
+@click.option(
+    "--rules", "with_rules", is_flag=True, help="How many rules of each source have a verdict; which have none."
+)
+def list_protocols(name: str | None, with_mutations: bool, with_rules: bool) -> int:
     """List protocols, variants and bounds, actions and rules.
 
     Without a name: the protocols.  With a protocol: its variants and bounds.  With a variant: its actions, each guard
-    and update with the rule that it encodes, and its properties.  Example: fencepost list id-blocks/kraft
+    and update with the rule that it encodes, and its properties.  With --rules: the rules of each source, counted by
+    the tables of verdicts that are kept.  Example: fencepost list id-blocks/kraft
     """
+    if with_rules:
+        _list_counts()
+        return 0
     if name is None:
         for entry in protocols().values():
             console.print(f"{entry.name:<20} {entry.says}")
@@ -168,6 +176,23 @@ def list_protocols(name: str | None, with_mutations: bool) -> int:
     if with_mutations:
         _list_mutations([variant] if variant else [v for v in entry.variants if v.main])
     return 0
+
+
+def _list_counts() -> None:
+    from fencepost.model.rules import AREAS
+    from fencepost.proofs.tables import FOLDER, is_of_these_models, kept_counts, table_of
+
+    total = [0, 0]
+    for area, (decided, others) in kept_counts().items():
+        total = [total[0] + len(decided) + len(others), total[1] + len(decided)]
+        console.print(f"{AREAS[area]}: {len(decided) + len(others)} rules, {len(decided)} with a verdict", markup=False)
+        if others:
+            console.print(f"    no verdict yet: {', '.join(others)}", markup=False)
+    console.print(f"all: {total[0]} rules, {total[1]} with a verdict, by the tables in {FOLDER}", markup=False)
+    for entry in protocols().values():
+        table = table_of(entry.name)
+        if table.exists() and not is_of_these_models(table.read_text(encoding="utf-8"), whole_of(entry)):
+            errors.print(f"{table.name} is of other models than these: make it anew", markup=False)
 
 
 def _list_variants(entry: ProtocolEntry) -> None:
