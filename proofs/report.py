@@ -1,7 +1,7 @@
 """Reports for scripts: JSON with the stable fields, and JUnit XML as CI systems read it."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ def write_json(file: Path, document: Any) -> None:
     file.write_text(json.dumps(document, indent=1, default=str) + "\n", encoding="utf-8")
 
 
-def verify_document(seed: int, profile: str, results: Iterable[Result]) -> dict[str, Any]:
-    """What ``verify --json`` writes."""
+def verify_document(seed: int, profile: str, results: Iterable[Result], sources: Mapping[str, str]) -> dict[str, Any]:
+    """What ``verify --json`` writes.  ``sources``: the files that were judged, with their hashes."""
     return {
         "version": version("fencepost"),
         "seed": seed,
         "profile": profile,
+        "sources": sources,
         "results": [r.as_dict() for r in results],
     }
 

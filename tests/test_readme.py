@@ -79,7 +79,7 @@ def test_two_commands_install_everything() -> None:
     assert len(installing) == len(set(installing)) == 2
     assert all(line in SHELL and "-c .ci/constraints.txt" in line for line in installing)
     user, developer = installing
-    assert user.endswith(". && .venv/bin/fencepost verify")
+    assert user.endswith("-e . && .venv/bin/fencepost verify"), "an edit of the checkout has to count"
     assert developer.endswith("-e '.[test]' && .venv/bin/python -m pytest")
 
 

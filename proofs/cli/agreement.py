@@ -7,7 +7,7 @@ from typing import Any
 import click
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
-from fencepost.proofs.cli.output import SIGNS, console, duration, spinner
+from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.agreement import DRIVEN, Agreeing, driven
@@ -103,6 +103,8 @@ def agree(
     if only is None and client not in (None, "raw"):
         only = frozenset(rule for rule, told in RULES.items() if rule.startswith("txn.") and told.kind == "promise")
     where = f" at {bootstrap}" if bootstrap else ""
+    variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
+    read = read_from(variants, DRIVEN[agreeing.protocol].partition(":")[0])
     with spinner(f"agreement of {target}{where}"):
         report = run(
             target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps, config=config,
@@ -135,6 +137,7 @@ def agree(
                 "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
                 "never": report.never, "seconds": round(report.seconds, 3),
                 "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap,
+                "sources": read,
             },
         )  # fmt: skip
     return 1 if report.verdict == "violated" else 0

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
-from fencepost.proofs.cli.output import SIGNS, console, errors
+from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find
+from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find, protocols
 from rich.markup import escape
 
 if TYPE_CHECKING:
@@ -149,10 +149,14 @@ def replay(
     from fencepost.proofs.replay import replay as run
     from fencepost.properties.history import Manifest
     from fencepost.properties.history.location import Location
+    from fencepost.properties.history.properties_of import properties_of
 
     manifest = Manifest.read(Location.of(directory))
     further = {CONFORMANCE: conformance_of(manifest)} if conformance else {}
     wanted = _required(manifest, required, checks, conformance)
+    entry = protocols()[manifest.protocol]
+    variants = [v for v in entry.variants if v.name == manifest.variant] or entry.variants
+    read = read_from(variants, properties_of(entry.name).module)
     report = run(directory, spark=settings(spark, master), cores=cores, checks=checks or None, further=further)
     console.print(
         f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
@@ -182,7 +186,7 @@ def replay(
     if not report.decided:
         errors.print("[red]nothing was decided:[/] every property is unknown or not promised, which is no success")
     if json_file is not None:
-        write_json(json_file, {**report.as_dict(), "required": list(wanted), "unmet": unmet})
+        write_json(json_file, {**report.as_dict(), "sources": read, "required": list(wanted), "unmet": unmet})
     return 0 if report.holds and report.decided and not unmet else 1
 
 

@@ -1,10 +1,13 @@
 """What the commands print: lines that read aloud, on standard output; progress on a terminal, silence elsewhere."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
+from fencepost.proofs.provenance import other_copies, said, sources
 from fencepost.proofs.results import Result
 from fencepost.proofs.words import leaning, name_in_words
+from fencepost.properties.catalogue import Variant
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -72,6 +75,16 @@ def _engine(result: Result) -> str:
     if "followed" in result.evidence:
         return f"{took}, {result.evidence['followed']:.1%} followed to their end"
     return took
+
+
+def read_from(variants: Iterable[Variant], *further: str) -> dict[str, str]:
+    """Says which files are judged, and warns of another copy of them here; the files with their hashes, for JSON.
+    ``further``: modules that judge too."""
+    read = sources(variants, *further)
+    console.print(said(read), markup=False)
+    for sentence in other_copies(read, Path.cwd()):
+        errors.print(f"warning: {sentence}", markup=False)
+    return {str(source.file): source.hash for source in read}
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 from fencepost.proofs.cli.options import JSON, chosen
-from fencepost.proofs.cli.output import SIGNS, console, duration, spinner, verdict_sign
+from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner, verdict_sign
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import leaning, name_in_words
 from fencepost.properties.catalogue import Variant, bounds_of
@@ -36,7 +36,9 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     from fencepost.proofs.solver.solving import RLIMIT
 
     every = []
-    for entry, variant in chosen(name):
+    asked = chosen(name)
+    read = read_from(variant for _, variant in asked)
+    for entry, variant in asked:
         console.print(f"{entry.name}/{variant.name}")
 
         def told(o: Obligation) -> None:
@@ -56,7 +58,7 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     wrong = [r for r in every if not r.as_expected]
     console.print(f"{len(every)} properties, {len(wrong)} not proved")
     if json_file is not None:
-        write_json(json_file, [r.as_dict() for r in every])
+        write_json(json_file, [r.as_dict() | {"sources": read} for r in every])
     return 1 if wrong else 0
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chosen, parse_bounds, whole
-from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, spinner, verdict_sign
+from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, spinner, verdict_sign
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import (
@@ -43,6 +43,7 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
     from fencepost.proofs.explore import Progress
 
     documents, wrong = [], 0
+    read = read_from(variant for _, variant in chosen(name))
     for entry, variant, feature, bound in _explorations(name, profile, parse_bounds(changes)):
         with spinner(f"{entry.name}/{variant.name} {feature}") as bar:
 
@@ -70,7 +71,7 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
         # Bounds of one's own, or of one feature, may be too small for a witness; that says nothing of the protocol.
         few = bool(changes or variant.features)
         wrong += sum(not r.as_expected and not (few and r.kind == "sometimes") for r in results)
-        documents.append(_document(entry, variant, bound, results, made))
+        documents.append(_document(entry, variant, bound, results, made) | {"sources": read})
     if json_file is not None:
         write_json(json_file, documents[0] if len(documents) == 1 else documents)
     return 1 if wrong else 0
@@ -140,13 +141,14 @@ def necessity(
         console.print(row, markup=False)
 
     entries = whole_of(entry)
+    read = read_from(variant for each in entries for variant in each.variants)
     with spinner(f"necessity of {', '.join(e.name for e in entries)}"):
         earlier = None if kept is None else Kept.read(kept)
         every = [found for e in entries for found in run(e, profile, rule=rule, told=told, earlier=earlier)]
     if rule is not None and not every:
         raise CatalogueError(_nothing_to_judge(entry, rule))
     if json_file is not None:
-        write_json(json_file, [found.as_dict() for found in every])
+        write_json(json_file, [found.as_dict() | {"sources": read} for found in every])
     if kept is not None and earlier is not None:
         earlier.write(kept)
     if table is not None:

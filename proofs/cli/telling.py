@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 from fencepost.proofs.cli.options import BOUND, PROFILE, parse_bounds, the_one
-from fencepost.proofs.cli.output import bound_in_words, console, errors
+from fencepost.proofs.cli.output import bound_in_words, console, errors, read_from
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import (
     CatalogueError,
@@ -53,6 +53,7 @@ def show(
     asked = _property(variant, prop)
     spec = variant.spec if without is None else _mutated(variant, without)
     bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
+    read_from([variant])
     got_wrong = f" without {' '.join(without)}" if without else ""
     console.print(f"{entry.name}/{variant.name}{got_wrong}", markup=False)
     console.print(f"{name_in_words(asked.name)}: {' '.join(asked.doc.split())}", markup=False)

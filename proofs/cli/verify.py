@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 from fencepost.proofs.cli.options import JSON, OutputFile, whole
-from fencepost.proofs.cli.output import SIGNS, console, errors, spinner, verdict_line
+from fencepost.proofs.cli.output import SIGNS, console, errors, read_from, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, protocols
@@ -33,10 +33,13 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
     from fencepost.proofs.jobs import Jobs
     from fencepost.proofs.verify import number_of_jobs, plan
     from fencepost.proofs.verify import verify as run
+    from fencepost.properties.history.properties_of import properties_of
 
     start = time.perf_counter()
     entries = [whole(name) for name in dict.fromkeys(names)] or [p for p in protocols().values() if p.verified]
     console.print(f"fencepost verify, profile {profile}, seed {seed}")
+    judges = [properties_of(entry.name).module for entry in entries if entry.simulators]
+    read = read_from((variant for entry in entries for variant in entry.variants), *judges)
     results: list[Result] = []
     problems: list[str] = []
     left_open: list[str] = []
@@ -52,7 +55,7 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
             left_open += made.open
     _conclude(results, problems, left_open, time.perf_counter() - start)
     if json_file is not None:
-        write_json(json_file, verify_document(seed, profile, results))
+        write_json(json_file, verify_document(seed, profile, results, read))
     if junit is not None:
         write_junit(junit, results, problems)
     return 0 if all(r.as_expected for r in results) and not problems else 1

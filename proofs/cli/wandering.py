@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, SEED, parse_bounds, the_one
-from fencepost.proofs.cli.output import bound_in_words, console, duration, spinner
+from fencepost.proofs.cli.output import bound_in_words, console, duration, read_from, spinner
 from fencepost.proofs.cli.telling import brief
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
@@ -41,6 +41,7 @@ def wander(
 
     entry, variant = the_one(name)
     bound = bounds_of(variant, profile, parse_bounds(changes))
+    read = read_from([variant])
     console.print(f"{entry.name}/{variant.name} within {bound_in_words(bound)}, seed {seed}", markup=False)
     with spinner(f"{entry.name}/{variant.name}"):
         found = walk(variant, bound, seed=seed, steps=steps, aims=[a for a in AIMS if a in aims])
@@ -57,7 +58,7 @@ def wander(
         document: dict[str, Any] = {
             "variant": f"{entry.name}/{variant.name}", "seed": seed, "aims": found.aims, "bounds": found.bounds,
             "promise": found.promise, "steps": found.steps, "examples": found.examples, "actions": dict(found.actions),
-            "run": [str(event) for event in found.trace.events] if found.trace else None,
+            "run": [str(event) for event in found.trace.events] if found.trace else None, "sources": read,
         }  # fmt: skip
         write_json(json_file, document)
     return 0 if found.promise is None or variant.expected.get(found.promise) == "violated" else 1

@@ -39,13 +39,15 @@ SIGNS: Mapping[str, tuple[Sign, ...]] = {
 
 @dataclass(frozen=True)
 class HistoryProperties:
-    """The history properties of one protocol: their names, the columns they read, and how they are checked.
+    """The history properties of one protocol: the module that they are in, their names, the columns they read, and how
+    they are checked.
 
     `rules`: the rule of each property. `undecidable` says which of them some histories cannot answer, `unpromised`
     which their mode does not know, and `predicted` which their mode is known to break: each with the reason. `check`
     takes the columns of a piece, the names of properties, and the config of the histories' manifest.
     """
 
+    module: str
     vocabulary: Vocabulary
     names: tuple[str, ...]
     rules: Mapping[str, str]
@@ -60,6 +62,7 @@ def properties_of(protocol: str) -> HistoryProperties:
     """The history properties of `protocol`, which is one of `VOCABULARIES`."""
     module = _MODULES[protocol]
     return HistoryProperties(
+        module.__name__,
         VOCABULARIES[protocol],
         tuple(module.PROPERTIES),
         {name: told.rule for name, told in module.PROPERTIES.items()},

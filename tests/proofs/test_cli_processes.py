@@ -143,7 +143,8 @@ def test_a_terminal_shows_progress_and_then_only_the_verdicts() -> None:
     shown, _ = on_a_terminal("necessity", "id-blocks", "--rule", "730.2", both=True)
     assert "necessity of id-blocks" in shown
     seen = as_seen(shown)
-    verdicts = [line for line in seen if line]
+    read, *verdicts = [line for line in seen if line]
+    assert read.startswith("read model/id_blocks/")
     assert len(verdicts) == 3
     told = r"730\.2 +(zookeeper|bridge) +.* necessary: disjoint blocks fails in \d steps$"
     assert all(re.match(told, line) for line in verdicts)
@@ -155,7 +156,9 @@ def test_progress_goes_to_the_terminal_and_verdicts_to_the_pipe() -> None:
     assert "id-blocks/by-broker-id" in shown
     assert [line for line in as_seen(shown) if line] == []
     assert ESCAPE not in piped
-    assert piped.startswith("id-blocks/by-broker-id within brokers 2, ids 4, ")
+    read, first, *_ = piped.splitlines()
+    assert read.startswith("read model/id_blocks/")
+    assert first.startswith("id-blocks/by-broker-id within brokers 2, ids 4, ")
 
 
 def test_a_reader_that_has_seen_enough() -> None:

@@ -1,0 +1,166 @@
+"""Which files a verdict was made from: the model's and the properties', each with a hash of its text; and whether the
+reader may have meant another copy.
+
+An installed package and a checkout are two copies.  Who edits one and runs the other gets a verdict on what was there
+before, so every command that judges says what it read, and warns where it runs within a checkout that is another copy.
+"""
+
+import ast
+import hashlib
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+from types import ModuleType
+
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.terms import Term
+from fencepost.properties.catalogue import Variant
+
+PARTS = ("fencepost.model.", "fencepost.properties.")
+LANGUAGE = "fencepost.model.language"
+DIGITS = 12
+"""Of a hash, in hexadecimal: enough to tell two texts apart, and to be read aloud."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """``name``: the file within the package, as in a checkout: ``model/id_blocks/kraft.py``."""
+
+    name: str
+    file: Path
+    hash: str
+
+    def as_dict(self) -> dict[str, str]:
+        return {"name": self.name, "file": str(self.file), "hash": self.hash}
+
+
+def sources(variants: Iterable[Variant], *further: str) -> list[Source]:
+    """The files in which variants are written, that of each one's protocol first: their protocols and properties, with
+    all that these import from the model and the properties; not the language itself.  ``further``: modules that judge
+    too."""
+    asked = list(variants)
+    modules: dict[str, ModuleType] = {}
+    for name in further:
+        _collect(name, modules)
+    for variant in asked:
+        for owner in (variant.properties, variant.properties.protocol, variant.for_mutants):
+            for base in inspect.getmro(owner) if owner is not None else ():
+                _collect(base.__module__, modules)
+    own = list(dict.fromkeys(v.properties.protocol.__module__ for v in asked))
+    order = [*(name for name in own if name in modules), *sorted(modules.keys() - set(own))]
+    found = [_source(modules[name]) for name in order]
+    return [source for source in found if source is not None]
+
+
+def _collect(name: str, modules: dict[str, ModuleType]) -> None:
+    """A module, and those of ours that it imports."""
+    module = sys.modules.get(name)
+    ours = name.startswith(PARTS) or name == "__main__"
+    if module is None or name in modules or not ours or name.startswith(LANGUAGE):
+        return
+    modules[name] = module
+    for other in _imported(module):
+        _collect(other, modules)
+
+
+@cache
+def _imported(module: ModuleType) -> tuple[str, ...]:
+    """The names of modules that a module imports when it is loaded; perhaps of some that are none."""
+    file = getattr(module, "__file__", None)
+    tree = ast.parse(Path(file).read_text(encoding="utf-8")) if file else ast.Module([], [])
+    found: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            base = resolve_name(base, module.__package__) if node.level else base
+            found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return tuple(dict.fromkeys(found))
+
+
+@cache
+def _source(module: ModuleType) -> Source | None:
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return None
+    path = Path(file).resolve()
+    name = "/".join(module.__name__.split(".")[1:]) + ".py" if module.__name__ != "__main__" else path.name
+    if path.name == "__init__.py":
+        name = name.removesuffix(".py") + "/__init__.py"
+    return Source(name, path, hash_of(path.read_bytes()))
+
+
+def hash_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+def together(read: list[Source]) -> str:
+    """One hash of several files."""
+    return read[0].hash if len(read) == 1 else hash_of("".join(f"{s.name} {s.hash}\n" for s in read).encode())
+
+
+def said(read: list[Source]) -> str:
+    """The line at the start of a command that judges: ``read model/id_blocks/kraft.py and 4 more of /…, hash …``."""
+    if not read:
+        return "read a model that is in no file"
+    first = read[0]
+    more = f" and {len(read) - 1} more" if len(read) > 1 else ""
+    root = str(first.file).removesuffix(first.name).rstrip("/") or "/"
+    return f"read {first.name}{more} in {root}, hash {together(read)}"
+
+
+def other_copies(read: Iterable[Source], here: Path) -> Iterator[str]:
+    """A sentence if a checkout that holds other copies of these files is the working directory, or above it."""
+    for folder in (here, *here.parents):
+        if not (folder / "pyproject.toml").is_file():
+            continue
+        copies = [(s, folder / s.name) for s in read if (folder / s.name).is_file()]
+        others = [(s, copy) for s, copy in copies if copy.resolve() != s.file]
+        if others:
+            changed = [s.name for s, copy in others if hash_of(copy.read_bytes()) != s.hash]
+            what = (
+                f"{', '.join(changed[:3])} differ{'s' if len(changed) == 1 else ''} there" if changed else "same text"
+            )
+            yield (
+                f"{folder} is another copy of what was read ({what}), and editing it changes no verdict here; "
+                "to judge that one: pip install -e ."
+            )
+            return
+
+
+def hash_of_model(variant: Variant) -> str:
+    """A hash of what a variant means: its protocol and properties after tracing.  Words and comments do not count."""
+    numbered: dict[Term, int] = {}
+    text: list[str] = []
+
+    def number(term: Term) -> int:
+        if term not in numbered:
+            args = [number(arg) for arg in term.args]
+            numbered[term] = len(numbered)
+            text.append(f"{numbered[term]} = {term.op} {args} {term.data!r} {term.type}")
+        return numbered[term]
+
+    spec: Spec = variant.properties.protocol.spec
+    text += [f"{name}: {kind!r}" for name, kind in (*spec.types.items(), *spec.constants.items())]
+    text += [f"axiom {number(term)}" for term in spec.axioms]
+    updates = [("init", u) for u in spec.initial]
+    for action in spec.actions.values():
+        text.append(f"{action.name} {action.parameters!r} {action.fair} {action.budget} {action.rule} {action.dead!r}")
+        text += [f"{action.name} needs {number(g.condition)} by {g.rule}" for g in action.guards]
+        text += [f"{action.name} limit {number(term)}" for term in action.limits]
+        updates += [(action.name, u) for u in action.updates]
+    for name, u in updates:
+        keys = [number(key) for key in u.keys]
+        text.append(f"{name} then {u.variable} {keys} {u.bound!r} {u.appends} := {number(u.value)} by {u.rule}")
+    every = dict(variant.properties.properties)
+    if variant.for_mutants is not None:
+        every |= variant.for_mutants.properties
+    for item in every.values():
+        text.append(f"{item.name} {item.role} {item.parameters!r} {[number(term) for term in item.terms]}")
+    text.append(f"{variant.reading} {sorted(variant.expected.items())} {sorted(variant.leaves_out)}")
+    return hash_of("\n".join(text).encode())
