@@ -84,6 +84,13 @@ class Question:
             self.switches[part] = z3.Bool(f"assume!{number}", self.reading.context)
             self.solver.add(z3.Implies(self.switches[part], self.reading.truth(part, self.before)))
 
+    def demand(self, switch: Term, conditions: Iterable[Term]) -> None:
+        """Further conditions of the step, which stand behind a switch as the parts of the invariant do."""
+        self.switches[switch] = z3.Bool(f"demand!{len(self.switches)}", self.reading.context)
+        for condition in conditions:
+            truth = self.reading.truth(condition, self.before, None, self.names)
+            self.solver.add(z3.Implies(self.switches[switch], truth))
+
     def check(self, assuming: Iterable[Term]) -> Any:
         return self.solver.check(*(self.switches[part] for part in assuming if part in self.switches))
 
