@@ -10,7 +10,7 @@ import click
 from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, PROFILE, SEED, OutputFile
-from fencepost.proofs.cli.output import console, duration, spinner
+from fencepost.proofs.cli.output import console, duration, read_from, spinner
 from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
@@ -46,6 +46,7 @@ def dangers(
     """
     wanted = _wanted(name)
     _require_promise(promise, wanted)
+    read_from(variant for _, variants in wanted for variant in variants)
     matrices = _matrices(wanted, profile, seed, anew=anew)
     for matrix in matrices:
         _print(matrix, promise)

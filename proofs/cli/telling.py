@@ -52,8 +52,8 @@ def show(
     entry, variant = the_one(name)
     asked = _property(variant, prop)
     spec = variant.spec if without is None else _mutated(variant, without)
-    bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
     read_from([variant])
+    bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
     got_wrong = f" without {' '.join(without)}" if without else ""
     console.print(f"{entry.name}/{variant.name}{got_wrong}", markup=False)
     console.print(f"{name_in_words(asked.name)}: {' '.join(asked.doc.split())}", markup=False)
