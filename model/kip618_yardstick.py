@@ -20,9 +20,14 @@ from .language import (
     append,
     at,
     axiom,
+    danger,
     either,
+    excused,
+    exists,
     latest,
     length,
+    not_of_this,
+    open_hole,
     require,
     rule,
     when,
@@ -70,6 +75,32 @@ class Stage(Enumeration):
 
 class Kip618Yardstick(Protocol):
     """Leaders write sets and counts, fence producers in between, and workers start tasks by what they read."""
+
+    outside = (
+        *excused(
+            "the brokers keep txn.P1: once an id is fenced (618.12), nothing of an older epoch commits",
+            "coordinator-fail-over", "overlapping-coordinators", "uncovered-log", "failed-append", "id-expiry",
+            "end-of-epochs", "transaction-version", "partition-away", "producer-expiry", "leader-restart",
+            "broker-restart", "several-partitions", "several-records", "sequence-wrap",
+        ),
+        *excused(
+            "what the config topic has acknowledged stays there, in order (acks=all, no unclean election)",
+            "unreplicated-tail", "truncation",
+        ),
+        *not_of_this("source tasks are in no consumer group, and the workers are one group", "several-groups"),
+        *not_of_this("no step looks at a clock", "clock-step"),
+        *not_of_this("the config topic has one partition, and ids are fenced one by one", "reordering"),
+        *open_hole(
+            "each request happens at once, or not at all: the models of task counts have late, lost and repeated ones",
+            "late-copy", "duplicate", "loss", "lost-answer", "time-out",
+        ),
+        *open_hole("one connector, which is never deleted: the parts of task counts have more",
+                   "several-connectors", "deletion", "re-creation", "id-collision"),
+        *open_hole("a committed set has a task at least: the cores of task counts have empty ones", "empty-set"),
+        *open_hole("every worker has the feature on: the part exactly-once-upgrade has workers that do not",
+                   "worker-without-support", "mixed-clients"),
+        *open_hole("the topic is read whole: what compaction leaves of it is explored in config-topic", "cleaning"),
+    )  # fmt: skip
 
     tasks: Constant[Nat]
     log: Seq[Record, "log"]  # type: ignore[name-defined]  # noqa: F821  a bound's name
@@ -215,13 +246,60 @@ class Kip618Yardstick(Protocol):
         s.generation[w, i] = when(newest, s.generation[w, i], 0)
         s.live[i] = when(~newest & (s.live[i] == w), None, s.live[i])
 
-    @action
+    @action(danger="client-crash")
     def stop(s, w: Worker, i: Task):
         """Revoked, failed, fenced or crashed."""
         require(s.stage[w, i] != Stage.NONE)
         s.stage[w, i] = Stage.NONE
         s.generation[w, i] = 0
         s.live[i] = when(s.live[i] == w, None, s.live[i])
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """A task of an earlier generation still goes on, while one of a later generation can commit."""
+        return exists(
+            Worker, Worker, Task, Task,
+            lambda v, w, i, j: (s.stage[v, i] != Stage.NONE) & s.effective(w, j)
+            & (s.generation[v, i] < s.generation[w, j]),
+        )  # fmt: skip
+
+    @danger("slow-reader")
+    def lags(s):
+        """A worker that leads or has a task has not read the whole config topic."""
+        return exists(
+            Worker, Task, lambda w, i: (s.read[w] < length(s.log)) & (s.leads[w] | (s.stage[w, i] != Stage.NONE))
+        )
+
+    @danger("leader-in-a-call")
+    def deposed_in_a_round(s):
+        """A leader has a round under way, and another worker's producer has the topic."""
+        return exists(Worker, lambda w: s.leads[w] & (s.owner != w) & (s.round[w] != Round.NONE))
+
+    @danger("rebalance")
+    def starts_in_a_round(s):
+        """A task starts while a leader fences."""
+        return exists(
+            Worker, Worker, Task, lambda v, w, i: (s.round[v] == Round.FENCING) & (s.stage[w, i] == Stage.PRODUCER)
+        )
+
+    @danger("one-task")
+    def one_for_one(s):
+        """A round skips fencing, since one task is to take the place of one."""
+        return exists(
+            Worker,
+            lambda w: (s.round[w] == Round.CHECKED) & (s.left[w] == 0) & (s.size(s.fencing[w]) == 1)
+            & (0 < s.latest_count()) & (s.size(s.latest_count()) == 1),
+        )  # fmt: skip
+
+    @danger("several-tasks")
+    def several_to_fence(s):
+        """A round has several ids to fence."""
+        return exists(Worker, lambda w: 1 < s.left[w])
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Tasks of two ids can commit."""
+        return exists(Worker, Worker, Task, Task, lambda v, w, i, j: (i != j) & s.effective(v, i) & s.effective(w, j))
 
     def effective(s, w, i):
         """Can commit a transaction."""

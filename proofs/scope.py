@@ -234,15 +234,19 @@ def shared(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def scope_lines(results: Sequence[Result]) -> list[str]:
-    """The scope of each engine's verdicts on one variant, a line for those that have the same."""
-    lines: dict[tuple[Any, ...], list[str]] = {}
-    for engine in dict.fromkeys(r.engine for r in results):
-        mine = [r for r in results if r.engine == engine]
-        # What holds is what the scope is about; a violation is shown by its run.
-        kept = shared([r for r in mine if r.verdict == "holds"] or mine)
-        key = kept["scope"], tuple(kept["excused"].items()), len(kept["out"])
-        lines.setdefault(key, []).append(engine)
-    return [_line(engines, *key, of=f"{results[0].protocol}/{results[0].variant}") for key, engines in lines.items()]
+    """The scope of each engine's verdicts on each variant, a line for those that have the same."""
+    told = []
+    for of in dict.fromkeys(f"{r.protocol}/{r.variant}" for r in results):
+        lines: dict[tuple[Any, ...], list[str]] = {}
+        about = [r for r in results if f"{r.protocol}/{r.variant}" == of and r.out]
+        for engine in dict.fromkeys(r.engine for r in about):
+            mine = [r for r in about if r.engine == engine]
+            # What holds is what the scope is about; a violation is shown by its run.
+            kept = shared([r for r in mine if r.verdict == "holds"] or mine)
+            key = kept["scope"], tuple(kept["excused"].items()), len(kept["out"])
+            lines.setdefault(key, []).append(engine)
+        told += [_line(engines, *key, of=of) for key, engines in lines.items()]
+    return told
 
 
 def _line(engines: Sequence[str], met: Sequence[str], excused: Sequence[tuple[str, str]], out: int, *, of: str) -> str:

@@ -58,9 +58,9 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {"smoke": _SMALL, "ci": _FULL, "n
 _MUTANT: Mapping[Profile, Mapping[str, int]] = {"smoke": _FULL}
 
 
-def _mistake(name: str, rule: str, alternative: str, breaks: str, says: str) -> Variant:
+def _mistake(name: str, rule: str, alternative: str, breaks: tuple[str, ...], says: str) -> Variant:
     return Variant(
-        name, Kip618YardstickProperties, says, rule, (rule, alternative), {breaks: "violated"}, _MUTANT,
+        name, Kip618YardstickProperties, says, rule, (rule, alternative), dict.fromkeys(breaks, "violated"), _MUTANT,
     )  # fmt: skip
 
 
@@ -70,27 +70,31 @@ YARDSTICK = ProtocolEntry(
     (
         Variant("yardstick", Kip618YardstickProperties, "As the proposal has it.", bounds=_BOUNDS, proof=False),
         _mistake(
-            "any-writer", "618.24", "anyone", "counts_match", "A former leader can still write to the config topic."
+            "any-writer",
+            "618.24",
+            "anyone",
+            ("counts_match", "no_zombie"),
+            "A former leader can still write to the config topic.",
         ),
         _mistake(
             "reclaim",
             "618.43",
             "reclaims_in_between",
-            "counts_match",
+            ("counts_match", "no_zombie"),
             "The leader claims the topic back between check and write.",
         ),
         _mistake(
             "no-check-after",
             "618.19",
             "unchecked",
-            "no_zombie",
+            ("no_zombie",),
             "A task starts without reading once more after its producer opened.",
         ),
         _mistake(
             "fence-new-count",
             "618.6",
             "as_many_as_the_new_set",
-            "no_zombie",
+            ("no_zombie",),
             "As many ids are fenced as the new set has tasks.",
         ),
     ),

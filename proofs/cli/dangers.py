@@ -38,7 +38,7 @@ def dangers(
     name: str | None, promise: str | None, profile: Profile, seed: int, json_file: Path | None, table: Path | None,
     anew: bool,
 ) -> int:  # fmt: skip
-    """Tell against which dangers each promise is judged, by which engine.
+    """Tell against which dangers each engine judges each promise.
 
     Computed from what the engines meet: all of them are run, or what the same sources gave before is read. Below the
     matrix stands what is open: dangers that no engine met, and that nothing excludes. Example: fencepost dangers

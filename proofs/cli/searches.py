@@ -41,6 +41,7 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
     """
     from fencepost.proofs.engines import run_explore
     from fencepost.proofs.explore import Progress
+    from fencepost.proofs.scope import scope_lines
 
     documents, wrong = [], 0
     read = read_from(variant for _, variant in chosen(name))
@@ -62,6 +63,8 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
             f"    {made.distinct:,} states, {made.generated:,} generated, depth {made.depth}, {duration(made.seconds)}"
             + (f", stopped: {made.stopped}" if made.stopped else "")
         )
+        for line in scope_lines(results):
+            console.print(f"    {line}", style="dim", markup=False)
         for r in results:
             steps = f" in {r.evidence['steps']} steps" if "steps" in r.evidence else ""
             console.print(f"    {name_in_words(r.property):<34} {verdict_sign(r.kind, r.verdict)}{steps}")
@@ -104,6 +107,7 @@ def _document(
         "verdicts": {r.property: r.verdict for r in results},
         "cut": {a: n for a, n in made.cut.items() if n},
         "traces": {r.property: r.evidence["events"] for r in results if "events" in r.evidence},
+        **({"scope": results[0].scope, "out": results[0].out, "excused": results[0].excused} if results else {}),
     }
 
 

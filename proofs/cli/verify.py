@@ -78,7 +78,11 @@ class _Printer:
     def flush(self) -> None:
         if not self.waiting:
             return
+        from fencepost.proofs.scope import scope_lines
+
         console.print(f"\n{self.heading}", markup=False)
+        for line in scope_lines(self.waiting):
+            console.print(f"    {line}", style="dim", markup=False)
         by_property: dict[str, list[Result]] = {}
         for result in self.waiting:
             by_property.setdefault(result.property, []).append(result)

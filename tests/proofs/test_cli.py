@@ -11,6 +11,7 @@ COMMANDS = (
     "verify",
     "prove",
     "explore",
+    "dangers",
     "necessity",
     "show",
     "list",
