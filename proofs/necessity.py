@@ -8,7 +8,7 @@ refuted.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -17,7 +17,8 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.types import NumberType
 from fencepost.model.rules import RULES
-from fencepost.proofs.explore import explore
+from fencepost.proofs.explore import Exploration, explore
+from fencepost.proofs.ground import BoundsError
 from fencepost.proofs.houdini import Known, Redundancy, redundant
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.results import Trace
@@ -289,33 +290,49 @@ def _served(spec: Spec, variant: Variant) -> _Served:
     asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and n not in variant.expected}
     if not asked or not variant.progress_bounds:
         return _Served(None, [])
-    free, bounds = _unlimited(spec, variant.spec, variant.progress_bounds)
+    free, numbers = _unlimited(spec, variant.spec)
     waits: dict[str, list[int]] = {n: [] for n, p in asked.items() if p.serves}
-    for bound in bounds:
-        for name, found in check_progress(explore(free, asked, bound)).items():
+    within = []
+    for usual in variant.progress_bounds:
+        made = _explored(free, asked, usual, numbers)
+        bound = made.kernels.ground.bounds
+        for name, found in check_progress(made).items():
             if found.verdict == "violated" and found.trace is not None:
                 return _Served((name, found.trace, bound), [])
             if name in waits:
                 waits[name].append(found.waiting)
-    for name, usual, bound in ((n, u, b) for n in waits for u, b in zip(variant.progress_bounds, bounds, strict=True)):
-        if not waits[name][bounds.index(bound)]:
-            otherwise = check_progress(explore(variant.spec, {name: asked[name]}, usual))[name].waiting
-            if otherwise:
-                told = f"{name_in_words(name)}: no state comes so far as to wait for that; {otherwise} do otherwise"
-                return _Served((name, None, bound), [told])
-    within = "; ".join(", ".join(f"{n} {v}" for n, v in bound.items()) for bound in bounds)
+            if name in waits and not found.waiting:
+                otherwise = check_progress(explore(variant.spec, {name: asked[name]}, usual))[name].waiting
+                if otherwise:
+                    told = f"{name_in_words(name)}: no state comes so far as to wait for that; {otherwise} do otherwise"
+                    return _Served((name, None, bound), [told])
+        within.append(", ".join(f"{n} {v}" for n, v in bound.items()))
     waiting = {name_in_words(name): sum(states) for name, states in waits.items()}
-    return _Served(None, [f"{n}: holds of {w:,} states that wait, within {within}" for n, w in waiting.items()])
+    return _Served(
+        None, [f"{n}: holds of {w:,} states that wait, within {'; '.join(within)}" for n, w in waiting.items()]
+    )
 
 
-def _unlimited(spec: Spec, usual: Spec, bounds: tuple[Mapping[str, int], ...]) -> tuple[Spec, list[dict[str, int]]]:
-    """The mutant with room for actions that it changes and exploration limits.  A guard that is shifted by one asks for
-    the number after the next, where the limit allows the next one only: the limit is shifted too, and there are more
-    numbers, since a step may take two."""
+def _unlimited(spec: Spec, usual: Spec) -> tuple[Spec, set[str]]:
+    """The mutant with room for actions that it changes and exploration limits, and the bounds that should be wider for
+    it.  A guard that is shifted by one asks for the number after the next, where the limit allows the next one only:
+    the limit is shifted too, and there should be more numbers, since a step may take two."""
     actions, numbers = dict(spec.actions), set()
     for name, a in spec.actions.items():
         if a.limits and name in usual.actions and a != usual.actions[name]:
             actions[name] = replace(a, limits=tuple(shifted(limit).get("looser", limit) for limit in a.limits))
             numbers |= {k.upto for _, k in a.parameters if isinstance(k, NumberType) and k.upto is not None}
-    wider = [{n: v + v // 2 if n in numbers else v for n, v in bound.items()} for bound in bounds]
-    return replace(spec, actions=actions), wider
+    return replace(spec, actions=actions), numbers
+
+
+def _explored(
+    spec: Spec, asked: Mapping[str, Property], bound: Mapping[str, int], numbers: Collection[str]
+) -> Exploration:
+    """The exploration with half as many numbers again, or with as many more as the packing of states has room for."""
+    most = max((bound[n] // 2 for n in numbers if n in bound), default=0)
+    for more in range(most, 0, -1):
+        try:
+            return explore(spec, asked, {n: v + min(more, v // 2) if n in numbers else v for n, v in bound.items()})
+        except BoundsError:  # a state takes too many bits
+            continue
+    return explore(spec, asked, bound)

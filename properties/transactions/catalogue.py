@@ -133,7 +133,6 @@ TRANSACTIONS = ProtocolEntry(
         _core(
             "core-v1-verified", VerifiedLemmas, "the core of v1 with verification: nothing hangs, no zombie writes",
             expected=_violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED,
-            leaves_out=_SERVING,  # a late EndTxn that never stops coming ends every transaction before its work is done
             bounds=_bounds(dict(CORE, epochs=2, fail_overs=0)),
         ),
         _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt",

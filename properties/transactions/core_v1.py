@@ -209,11 +209,16 @@ class PromptVerifiedLemmas(PromptLemmas, DecidingAskingLemmas, of=PromptVerified
 
 
 class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
-    """What verification alone gives, on any network."""
+    """What verification alone gives, however late and often requests come, as long as coordinators do not overlap: a
+    deposed one that still answers breaks three of these promises (`overlapping.py`)."""
+
+    def is_disturbed(s, t):
+        """A late EndTxn of another transaction with the same epoch ends this one, again and again."""
+        return exists(Txn, lambda u: (u != t) & s.begun[u] & (s.number[u] == s.number[t]))
 
 
 class V1CorePromises(Promises, of=V1Core):
-    """v1 on any network."""
+    """v1, however late and often requests come."""
 
 
 class LateMarkerPromises(Promises, of=LateMarkerCore):

@@ -16,7 +16,7 @@ class Serving(Properties):
         """A record sent under the present epoch is appended, unless its owner aborts or is fenced."""
         return leads_to(
             s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & (s.choice[t] != Outcome.ABORT) & (s.number[t] == s.epoch),
-            (s.fate[t, p] != Fate.ABSENT) | (s.choice[t] == Outcome.ABORT) | (s.number[t] < s.epoch),
+            (s.fate[t, p] != Fate.ABSENT) | (s.choice[t] == Outcome.ABORT) | s.is_fenced(t) | s.is_disturbed(t),
         )
 
     @service(rule="txn.P10", ceasing=_CEASING)
@@ -24,8 +24,15 @@ class Serving(Properties):
         """An owner that asks for an end is told of it, unless it is fenced first."""
         return leads_to(
             (s.choice[t] != Outcome.NONE) & ~s.told[t] & (s.number[t] == s.epoch),
-            s.told[t] | ((s.number[t] < s.epoch) & ~s.success[t]),
+            s.told[t] | (s.is_fenced(t) & ~s.success[t]) | s.is_disturbed(t),
         )
+
+    def is_fenced(s, t):
+        return s.number[t] < s.epoch
+
+    def is_disturbed(s, t):
+        """Others, who do not stop, may keep the work of this transaction from being done; nobody does by itself."""
+        return ~s.begun[t]
 
     @witness(of="appended_in_the_end")
     def on_its_way(s):
