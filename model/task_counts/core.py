@@ -259,14 +259,9 @@ class Core(Protocol):
 
     @action
     def stop(s, k: Instance):
-        """Revoked, failed, fenced or crashed; a start given up."""
+        """Revoked, failed, fenced or crashed; a start given up.  Nothing waits for it, before a rebalance or ever
+        (618.22)."""
         require(s.stage[k] != Stage.NONE)
-        s.clear(k)
-
-    @action(rule="618.22")
-    def stop_early(s, k: Instance):
-        """Before it rejoins, a worker stops the tasks of a connector that has a set after its latest count record."""
-        require((s.stage[k] != Stage.NONE) & (s.counted < s.generation))
         s.clear(k)
 
     def clear(s, k):

@@ -6,7 +6,7 @@ shows the record.  `B`: a start asks the leader for a round, then reads to the e
 stands for that read.
 """
 
-from ..language import Option, Set, action, either, require
+from ..language import Option, Set, action, either, fault, require
 from .core import Core, Count, Generation, Instance, Round, Stage, Worker
 
 
@@ -127,3 +127,23 @@ class ShippedCore(Asking):
         require(s.stage[k] == Stage.ASSIGNED)
         require(s.count_stands_last(), rule="618.15")
         s.let_through(k)
+
+
+class LateCommits(ShippedCore):
+    """Over brokers that do not keep txn.P1: a task's request to end its transaction is on its way when its producer is
+    fenced, and is taken all the same.  The cores stand on brokers that refuse it."""
+
+    on_its_way: Set[Instance]
+
+    @fault(budget="copies", danger="late-copy")
+    def send_end(s, k: Instance):
+        """The request waits in the network, for as long as it takes; the task itself may go on or stop."""
+        require((s.stage[k] == Stage.RUNNING) & s.live[k])
+        s.on_its_way[k] = True
+
+    def can_commit(s, k):
+        return (s.stage[k] == Stage.RUNNING) & (s.live[k] | s.on_its_way[k])
+
+    def clear(s, k):
+        ShippedCore.clear(s, k)
+        s.on_its_way[k] = False

@@ -10,7 +10,7 @@ from typing import Any
 from ..catalogue import Claim, Profile, ProtocolEntry, Variant
 from .bounds import REASONS as FULL_REASONS
 from .catalogue_full import FULL_CLAIMS, FULL_SCENARIOS, FULL_SURVIVORS, FULL_VARIANTS
-from .core import ABehindPromises, ALemmas, BLemmas, MLemmas, ShippedLemmas
+from .core import ABehindPromises, ALemmas, BLemmas, LateCommitsPromises, MLemmas, ShippedLemmas
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -38,6 +38,7 @@ REASONS = {
     "generations": "one that runs, one whose round is late, one that it meets; a fourth shows what a wrong count left out",
     "elections": "one leader and the one after it; a third election gives the topic back to the first",
     "failures": "a round that failed half-way is begun again",
+    "copies": "one commit that is taken late",
 }
 
 
@@ -49,8 +50,8 @@ def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
 
 
 def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *breaks: str, **bounds: int) -> Variant:
-    """A rule read in another way, within the bounds in which that shows."""
-    leaves = tuple(n for n, p in properties.properties.items() if p.role in ("witness", "progress"))
+    """A rule read in another way, within the bounds in which that shows, asked for what it breaks."""
+    leaves = tuple(n for n in properties.properties if n not in breaks)
     return Variant(
         name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(breaks, "violated"),
         {"smoke": dict(CORE, **bounds)}, leaves,
@@ -59,6 +60,7 @@ def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *b
 
 
 _BOTH = ("no_zombie", "all_covered")
+_OF_EACH = (*_BOTH, "one_of_each")
 
 CORES = (
     _core(
@@ -106,6 +108,10 @@ CORES = (
         "core-A-behind", ABehindPromises, "a new leader decides whom to fence before it has read the topic to its end", "618.43",
         "", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=2,
     ),
+    _misread(
+        "core-late-commits", LateCommitsPromises, "over brokers that take a late commit of a producer that was fenced (no txn.P1)",
+        "618.12", "", *_OF_EACH, generations=2, copies=1,
+    ),
 )  # fmt: skip
 
 CLAIMS = (
@@ -115,7 +121,7 @@ CLAIMS = (
     ),
     Claim(
         "618.22", "core-shipped", _BOTH, ("an_earlier_task_left", "a_zombie_shut_out"),
-        "no task has to be stopped before a rebalance: whoever is left running is fenced in time",
+        "where tasks may stop at any time and nothing waits for it, whoever is left running is fenced in time",
     ),
     Claim(
         "618.26", "core-shipped", ("latest_leader_writes", "all_covered"), ("a_former_leader_about_to_write",),

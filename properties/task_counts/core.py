@@ -6,7 +6,7 @@ number of those who can commit only fall.
 
 from fencepost.model.language import forall, implies, lemma
 from fencepost.model.task_counts.core import Generation, Instance, Round, Stage, Worker
-from fencepost.model.task_counts.cores import ABehindCore, ACore, BCore, MCore, ShippedCore
+from fencepost.model.task_counts.cores import ABehindCore, ACore, BCore, LateCommits, MCore, ShippedCore
 
 from .promises import Promises
 from .serving import Serving
@@ -127,6 +127,13 @@ class CoreLemmas(Promises, Serving):
         return (s.stage[k] == Stage.PRODUCER) | (s.stage[k] == Stage.RUNNING)
 
     @lemma
+    def one_newest_epoch(s):
+        """A producer that nobody has fenced was opened, and is the only one of its id."""
+        return forall(Instance, lambda k: implies(s.live[k], s.has_opened(k))) & forall(
+            Instance, Instance, lambda j, k: implies(s.live[j] & s.live[k] & (s.task[j] == s.task[k]), j == k)
+        )
+
+    @lemma
     def writer_is_up_to_date(s):
         """Whoever may write its count has a round for the newest set."""
         return forall(
@@ -187,3 +194,7 @@ class BLemmas(CoreLemmas, of=BCore):
 
 class ShippedLemmas(CoreLemmas, of=ShippedCore):
     """A round for every start, and its answer."""
+
+
+class LateCommitsPromises(Promises, of=LateCommits):
+    """What is left over brokers that take a commit from a producer that was fenced."""

@@ -27,7 +27,7 @@ class DeletionProperties(Properties, of=Deletion):
             Instance, lambda i: implies(s.can_commit(i), ~s.is_old(i) | (s.known & s.counted & (s.task[i] < s.count)))
         )
 
-    @service(rule="618.P4")
+    @service(rule="618.2")
     def counted_in_the_end(s):
         """The newest set of a connector that exists gets its count."""
         return leads_to(s.pending & s.present, ~s.pending | ~s.present)

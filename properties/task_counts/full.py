@@ -44,8 +44,8 @@ def of_the_core(s):
 STEPS: dict[str, tuple[str, ...]] = {"poll": (), "fence_fails": ("fail_round",)}
 """What each action is to the core; those of the core's name are that action."""
 CLUSTER_STEPS = STEPS | {
-    "revoke": ("stop", "stop_early"),
-    "notice": ("stop", "stop_early"),
+    "revoke": ("stop",),
+    "notice": ("stop",),
     "assign_again": ("assign",),
 }
 ASKING_STEPS = CLUSTER_STEPS | {"ask": (), "fail": ("stop",)}
@@ -221,7 +221,7 @@ class AttendedPromises(ClusterPromises, of=Attended):
 
 REBALANCING_STEPS = {a: s for a, s in ASKING_STEPS.items() if a != "assign_again"} | {
     **dict.fromkeys(("stall", "expire", "resume", "come_back", "rejoin", "leave_running", "time_out", "hand_out"), ()),
-    "end_left": ("stop", "stop_early"),
+    "end_left": ("stop",),
 }
 
 

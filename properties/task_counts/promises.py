@@ -25,9 +25,17 @@ class Promises(Properties):
             written, exists(Worker, lambda w: (old.owner == w) & (old.fencing[w] == old.generation) & old.leads[w])
         )
 
-    @progress(rule="618.P4")
+    @promise(rule="618.P1")
+    def one_of_each(s):
+        """No two instances of one task can commit, of whatever sets."""
+        return forall(
+            Instance, Instance,
+            lambda j, k: implies(s.can_commit(j) & s.can_commit(k) & (s.task[j] == s.task[k]), j == k),
+        )  # fmt: skip
+
+    @progress(rule="618.2")
     def counted_in_the_end(s):
-        """A count record follows the newest set."""
+        """A count record follows the newest set, so that its tasks may start."""
         return leads_to(s.counted < s.generation, s.counted == s.generation)
 
     @witness(of="no_zombie")
@@ -38,6 +46,15 @@ class Promises(Properties):
             Instance,
             lambda j, k: (s.stage[j] == Stage.RUNNING) & ~s.live[j] & s.can_commit(k) & (s.of[j] < s.of[k]),
         )
+
+    @witness(of="one_of_each")
+    def one_task_twice(s):
+        """Two instances poll for one task of one set, and one of them can't commit (KAFKA-9184)."""
+        return exists(
+            Instance, Instance,
+            lambda j, k: s.can_commit(j) & (s.stage[k] == Stage.RUNNING) & (j != k) & (s.task[j] == s.task[k])
+            & (s.of[j] == s.of[k]),
+        )  # fmt: skip
 
     @witness(of="all_covered")
     def an_earlier_task_left(s):
