@@ -20,7 +20,7 @@ class Unattended(Shipped):
         require(~s.failed[i, s.latest_set(s.read[w])])
         Shipped.assign(s, w, k, i)
 
-    @fault(budget="duplicates")
+    @fault(budget="duplicates", danger="zombie")
     def assign_again(s, w: Worker, k: Instance, i: Task):
         require(~s.failed[i, s.latest_set(s.read[w])])
         Shipped.assign_again(s, w, k, i)

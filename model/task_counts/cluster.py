@@ -27,7 +27,7 @@ class Cluster(Starting):
         require(~s.is_given(i, s.latest_set(s.read[w])))
         Starting.assign(s, w, k, i)
 
-    @fault(budget="duplicates")
+    @fault(budget="duplicates", danger="zombie")
     def assign_again(s, w: Worker, k: Instance, i: Task):
         """The same task twice: a worker fell out of the group and does not know it, or one that was left running is
         started anew (618.23)."""
@@ -51,7 +51,7 @@ class Cluster(Starting):
         require((s.stage[k] == Stage.RUNNING) & ~s.live[k] & s.is_at(k, w))
         s.end(k)
 
-    @fault(budget="stops")
+    @fault(budget="stops", danger="client-crash")
     def stop(s, w: Worker, k: Instance):
         """Revoked, failed or crashed."""
         require((s.stage[k] != Stage.NONE) & s.is_at(k, w))

@@ -15,12 +15,16 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
+    exists,
     fault,
     forall,
+    open_hole,
     require,
     when,
 )  # fmt: skip
+from .outside import BROKERS, COMPACTION, ENABLED, NOT_OF_CONNECT, READS, TO_STAY, TOPIC
 
 
 class Connector(Sort, bound="connectors"):
@@ -71,6 +75,58 @@ class CollidingNames(Protocol):
 
     polled: Ghost[Map[Connector, Generation]]
     disturbed: Ghost[Set[Connector, Instance]]  # was fenced, or shut out, on behalf of another connector
+
+    outside = (
+        *BROKERS,
+        *TOPIC,
+        *NOT_OF_CONNECT,
+        *READS,
+        *COMPACTION,
+        *TO_STAY,
+        *ENABLED,
+        *open_hole("each connector has one leader, whose look and the write after it are one step: the cores have more",
+                   "leader-in-a-call"),
+        *open_hole("no request to fence comes late or twice: in the cores they do", "late-copy", "duplicate"),
+        *open_hole("a set has a task at least: the cores have empty ones", "empty-set"),
+        *open_hole("what connectors of one group share is in the variant connectors", "several-connectors"),
+    )  # fmt: skip
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """A start of an earlier set goes on, while a task of the newest one polls."""
+        return exists(
+            Connector, Instance, Instance,
+            lambda c, i, j: (s.stage[c, i] == Stage.RUNNING) & (s.of[c, i] == s.generation[c])
+            & (s.stage[c, j] != Stage.NONE) & (s.of[c, j] < s.generation[c]),
+        )  # fmt: skip
+
+    @danger("rebalance")
+    def starts_in_a_round(s):
+        """Tasks start while a leader fences."""
+        return exists(Connector, Instance, lambda c, i: s.round[c] & (s.stage[c, i] == Stage.OPENED))
+
+    @danger("id-collision")
+    def alike(s):
+        """Two connectors have the same ids."""
+        return exists(Connector, Connector, lambda c, d: (c != d) & s.share_ids(c, d))
+
+    @danger("one-task")
+    def one_for_one(s):
+        """One task is to take the place of one."""
+        return exists(Connector, lambda c: s.pending[c] & (s.count[c] == 1) & (s.size[c] == 1))
+
+    @danger("several-tasks")
+    def several_to_fence(s):
+        """A round has several ids to fence."""
+        return exists(Connector, lambda c: s.left[c] > 1)
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Tasks of two connectors can commit."""
+        return exists(
+            Connector, Connector, Instance, Instance,
+            lambda c, d, i, j: (c != d) & s.holds[c, i] & s.holds[d, j],
+        )  # fmt: skip
 
     def init(s):
         s.named_by = each(lambda c: c)
@@ -131,7 +187,7 @@ class CollidingNames(Protocol):
         s.round_for[c] = 0
         s.round_size[c] = 0
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger=("loss", "time-out", "lost-answer"))
     def fail(s, c: Connector):
         """The round of one connector fails; the others go on."""
         require(s.round[c])
@@ -158,7 +214,7 @@ class CollidingNames(Protocol):
         s.stage[c, i] = Stage.RUNNING
         s.polled[c] = s.of[c, i]
 
-    @action
+    @action(danger="client-crash")
     def stop(s, c: Connector, i: Instance):
         require(s.stage[c, i] != Stage.NONE)
         s.stage[c, i] = Stage.NONE

@@ -17,15 +17,19 @@ from ..language import (
     Sort,
     action,
     axiom,
+    danger,
     each,
     either,
     exists,
     fault,
     forall,
     implies,
+    not_of_this,
+    open_hole,
     require,
     when,
 )  # fmt: skip
+from .outside import BROKERS, ENABLED, NO_ROUNDS_BY_PARTS, NOT_OF_CONNECT, OTHERS, OWN_IDS, TO_STAY, TOPIC
 
 
 class Worker(Sort, bound="workers"):
@@ -78,6 +82,40 @@ class ConfigTopic(Protocol):
     alive: Ghost[Set[Task]]  # ids of tasks of which some producer may be alive
     from_set: Ghost[Map[Worker, Position]]  # the set that the starting task is of
 
+    outside = (
+        *BROKERS,
+        *TOPIC,
+        *NOT_OF_CONNECT,
+        *OTHERS,
+        *OWN_IDS,
+        *TO_STAY,
+        *ENABLED,
+        *NO_ROUNDS_BY_PARTS,
+        *open_hole("leaders write one after the other here: the cores and config-topic-writes have several at once",
+                   "leader-in-a-call"),
+        *open_hole("a set has a task at least: the cores have empty ones", "empty-set"),
+        *open_hole("a start is its check and the comparison after it: the cores have what comes between",
+                   "zombie", "rebalance"),
+        *not_of_this("fencing is never skipped here, with one task or several", "one-task"),
+    )  # fmt: skip
+
+    @danger("slow-reader")
+    def behind_a_removal(s):
+        """A worker has still to read, and a record is gone that it has not read."""
+        return exists(
+            Worker, Position, lambda w, p: (s.cursor[w] <= p) & (0 < p) & (p < s.end) & ~s.kept[p]
+        )  # fmt: skip
+
+    @danger("several-tasks")
+    def several_tasks(s):
+        """A worker knows of several tasks that may be alive."""
+        return exists(Worker, lambda w: s.count[w] > 1)
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Producers of several ids may be alive."""
+        return exists(Task, Task, lambda i, j: (i != j) & s.alive[i] & s.alive[j])
+
     @axiom
     def some_task(s):
         return s.tasks >= 1
@@ -128,7 +166,7 @@ class ConfigTopic(Protocol):
         s.writing = 0
         s.next = 0
 
-    @fault(budget="crashes")
+    @fault(budget="crashes", danger="client-crash")
     def fall_silent(s):
         """The leader crashes in the middle of a set, or is no leader any more."""
         require(0 < s.next)
@@ -160,7 +198,7 @@ class ConfigTopic(Protocol):
         commits, counts = s.is_commit(one) & s.is_commit(other), s.is_count(one) & s.is_count(other)
         return commits | counts | (s.is_config(one) & (one == other))
 
-    @fault(budget="removals")
+    @fault(budget="removals", danger="cleaning")
     def compact(s, p: Position, q: Position):
         """A record goes, the first of those that a later one with their key replaces."""
         require((0 < p) & (p < q) & (q < s.end) & s.kept[p] & s.kept[q] & s.same_key(p, q))
@@ -224,7 +262,7 @@ class ConfigTopic(Protocol):
         s.saw[w] = s.number[w]
         s.from_set[w] = s.newest
 
-    @fault(budget="restarts")
+    @fault(budget="restarts", danger="client-crash")
     def restart(s, w: Worker):
         """A new process reads the topic from the start; its numbers begin again, and no task is starting."""
         s.cursor[w] = 1

@@ -19,14 +19,18 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
     either,
+    excused,
     exists,
     fault,
     forall,
+    open_hole,
     require,
     when,
 )  # fmt: skip
+from .outside import BROKERS, COMPACTION, ENABLED, NOT_OF_CONNECT, READS, TO_STAY, TOPIC
 
 
 class Worker(Sort, bound="workers"):
@@ -98,6 +102,73 @@ class Connectors(Protocol):
     disturbed: Ghost[Set[Connector, Instance]]  # was fenced, or shut out, on behalf of another connector
     failed_for: Ghost[Map[Worker, Option[Connector]]]  # whose write failed when the producer was lost
     lost: Ghost[Bool]  # a round failed at the leader since a write for another connector had failed
+
+    outside = (
+        *BROKERS,
+        *TOPIC,
+        *NOT_OF_CONNECT,
+        *READS,
+        *COMPACTION,
+        *TO_STAY,
+        *ENABLED,
+        *excused(
+            "no other group has a name that makes its ids these (618.49), as in names-may-collide", "id-collision"
+        ),
+        *open_hole("no request to fence comes late or twice: in the cores they do", "late-copy", "duplicate"),
+    )
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """A start of an earlier set goes on, while a task of the newest one polls."""
+        return exists(
+            Connector, Instance, Instance,
+            lambda c, i, j: (s.stage[c, i] == Stage.RUNNING) & (s.of[c, i] == s.generation[c])
+            & (s.stage[c, j] != Stage.NONE) & (s.of[c, j] < s.generation[c]),
+        )  # fmt: skip
+
+    @danger("rebalance")
+    def starts_in_a_round(s):
+        """Tasks start while the leader fences."""
+        return exists(
+            Worker, Connector, Instance,
+            lambda w, c, i: (s.round[w, c] != Round.NONE) & (s.stage[c, i] == Stage.OPENED),
+        )  # fmt: skip
+
+    @danger("leader-in-a-call")
+    def deposed_in_a_round(s):
+        """A leader whose producer is fenced from the topic has a round under way."""
+        return exists(Worker, Connector, lambda w, c: (s.owner != w) & (s.round[w, c] != Round.NONE))
+
+    @danger("several-connectors")
+    def several_with_rounds(s):
+        """A leader has rounds for several connectors."""
+        return exists(
+            Worker, Connector, Connector,
+            lambda w, c, d: (c != d) & (s.round[w, c] != Round.NONE) & (s.round[w, d] != Round.NONE),
+        )  # fmt: skip
+
+    @danger("empty-set")
+    def no_tasks(s):
+        """A connector's newest set is empty."""
+        return exists(Connector, lambda c: (s.generation[c] > 0) & (s.size[c] == 0))
+
+    @danger("one-task")
+    def one_for_one(s):
+        """One task is to take the place of one."""
+        return exists(Connector, lambda c: s.is_pending(c) & (s.count[c] == 1) & (s.size[c] == 1))
+
+    @danger("several-tasks")
+    def several_to_fence(s):
+        """A round has several ids to fence."""
+        return exists(Worker, Connector, lambda w, c: s.left[w, c] > 1)
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Tasks of two connectors can commit."""
+        return exists(
+            Connector, Connector, Instance, Instance,
+            lambda c, d, i, j: (c != d) & s.holds[c, i] & s.holds[d, j],
+        )  # fmt: skip
 
     @action
     def create(s, c: Connector, p: Prefix):
@@ -237,14 +308,14 @@ class Connectors(Protocol):
         s.opened[w] = False
         s.end_round(w, c)
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger=("loss", "time-out", "lost-answer"))
     def write_fails(s, w: Worker, c: Connector):
         """A write fails for its own reasons: the leader drops its producer, whoever else was to write with it."""
         require((s.round[w, c] == Round.CHECKED) & s.may_write(w))
         s.drops_producer(w, c)
         s.end_round(w, c)
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger=("loss", "time-out", "lost-answer"))
     def fencing_fails(s, w: Worker, c: Connector):
         """An id can't be fenced: the round of one connector fails, and the others go on."""
         require(s.round[w, c] == Round.FENCING)
@@ -290,7 +361,7 @@ class Connectors(Protocol):
         s.stage[c, i] = Stage.RUNNING
         s.polled[c] = s.of[c, i]
 
-    @action
+    @action(danger="client-crash")
     def stop(s, c: Connector, i: Instance):
         require(s.stage[c, i] != Stage.NONE)
         s.stage[c, i] = Stage.NONE

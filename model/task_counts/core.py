@@ -21,6 +21,7 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
     either,
     exists,
@@ -31,6 +32,7 @@ from ..language import (
     rule,
     when,
 )  # fmt: skip
+from .outside import OF_THE_CORES, READS
 
 
 class Worker(Sort, bound="workers"):
@@ -86,6 +88,8 @@ class Core(Protocol):
     live: Set[Instance]  # its producer was opened, and nobody has fenced it since
 
     polled: Ghost[Generation]  # the newest set of which an instance polls or did
+
+    outside = (*OF_THE_CORES, *READS)
 
     # Leaders
 
@@ -192,13 +196,13 @@ class Core(Protocol):
         require((s.round[w] == Round.CHECKED) & ~s.may_write(w))
         s.end_round(w)
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger=("client-crash", "loss", "lost-answer", "time-out"))
     def fail_round(s, w: Worker):
         """An id can't be fenced, the record can't be written, the worker goes down: what was fenced stays fenced."""
         require(s.round[w] != Round.NONE)
         s.end_round(w)
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger=("late-copy", "duplicate"))
     def fence_late(s, i: Task):
         """A request to fence that was given up for lost arrives after all, and may meet a task of the newest set."""
         require(exists(Instance, lambda k: s.live[k] & (s.task[k] == i)))
@@ -257,7 +261,7 @@ class Core(Protocol):
         s.task[k] = when(newest, s.task[k], 0)
         s.live[k] = s.live[k] & newest
 
-    @action
+    @action(danger="client-crash")
     def stop(s, k: Instance):
         """Revoked, failed, fenced or crashed; a start given up.  Nothing waits for it, before a rebalance or ever
         (618.22)."""
@@ -273,6 +277,45 @@ class Core(Protocol):
     def can_commit(s, k):
         """It polls, and nobody has fenced its producer."""
         return (s.stage[k] == Stage.RUNNING) & s.live[k]
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """A start of an earlier set goes on, while a task of the newest one polls."""
+        return exists(
+            Instance, Instance,
+            lambda j, k: (s.stage[j] == Stage.RUNNING) & (s.of[j] == s.generation) & (s.stage[k] != Stage.NONE)
+            & (s.of[k] < s.generation),
+        )  # fmt: skip
+
+    @danger("leader-in-a-call")
+    def deposed_in_a_round(s):
+        """A leader whose producer is fenced from the topic has a round under way."""
+        return exists(Worker, lambda w: s.leads[w] & (s.owner != w) & (s.round[w] != Round.NONE))
+
+    @danger("rebalance")
+    def starts_in_a_round(s):
+        """Tasks start while the leader fences."""
+        return exists(Worker, Instance, lambda w, k: (s.round[w] != Round.NONE) & (s.stage[k] == Stage.PRODUCER))
+
+    @danger("empty-set")
+    def no_tasks(s):
+        """The newest set is empty."""
+        return (0 < s.generation) & (s.size == 0)
+
+    @danger("one-task")
+    def one_for_one(s):
+        """One task is to take the place of one."""
+        return (s.counted < s.generation) & (s.count == 1) & (s.size == 1)
+
+    @danger("several-tasks")
+    def several_to_fence(s):
+        """A round has several ids to fence."""
+        return exists(Worker, Task, Task, lambda w, i, j: (i != j) & s.left[w, i] & s.left[w, j])
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Tasks of several ids can commit."""
+        return exists(Instance, Instance, lambda j, k: s.live[j] & s.live[k] & (s.task[j] != s.task[k]))
 
     # What the revisions say otherwise
 

@@ -18,12 +18,16 @@ from ..language import (
     Protocol,
     Sort,
     action,
+    danger,
     either,
+    exists,
     fault,
+    open_hole,
     require,
     rule,
     when,
 )  # fmt: skip
+from .outside import BROKERS, COMPACTION, ENABLED, NOT_OF_CONNECT, OTHERS, OWN_IDS, READS, TOPIC
 
 
 class Instance(Sort, bound="instances"):
@@ -85,10 +89,65 @@ class Deletion(Protocol):
         s.size = n
         s.pending = True
 
+    outside = (
+        *BROKERS,
+        *TOPIC,
+        *NOT_OF_CONNECT,
+        *READS,
+        *COMPACTION,
+        *OTHERS,
+        *OWN_IDS,
+        *ENABLED,
+        *open_hole("one leader, whose look and the write after it are one step: the cores have more",
+                   "leader-in-a-call"),
+        *open_hole("no request to fence comes late or twice: in the cores they do", "late-copy", "duplicate"),
+    )  # fmt: skip
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """A start of an earlier set goes on, while a task of the newest one polls."""
+        return exists(
+            Instance, Instance,
+            lambda i, j: (s.stage[i] == Stage.RUNNING) & (s.saw[i] == s.number) & (s.stage[j] != Stage.NONE)
+            & (s.saw[j] < s.number),
+        )  # fmt: skip
+
+    @danger("rebalance")
+    def starts_in_a_round(s):
+        """Tasks start while the leader fences."""
+        return (s.round != Round.NONE) & exists(Instance, lambda i: s.stage[i] == Stage.OPENED)
+
+    @danger("empty-set")
+    def no_tasks(s):
+        """The connector has no tasks."""
+        return s.present & (s.size == 0)
+
+    @danger("one-task")
+    def one_for_one(s):
+        """One task is to take the place of one."""
+        return s.present & s.pending & (s.count == 1) & (s.size == 1)
+
+    @danger("several-tasks")
+    def several_to_fence(s):
+        """A round has several ids to fence."""
+        return s.left > 1
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Tasks of several ids can commit."""
+        return exists(Task, Task, lambda t, u: (t != u) & (s.live[t] != None) & (s.live[u] != None))  # noqa: E711
+
     @action
     def create(s, n: Count):
-        """A user creates the connector, perhaps again, and the leader publishes a set of n tasks."""
-        require(~s.present & (s.round != Round.CLEANING))
+        """A user creates the connector, and the leader publishes a set of n tasks."""
+        require(~s.present & (s.number == 0) & (s.round != Round.CLEANING))
+        s.present = True
+        s.publish(n, 1)
+
+    @action(danger="re-creation")
+    def create_again(s, n: Count):
+        """A user creates it once more, under the name that it had."""
+        require(~s.present & (s.number > 0) & (s.round != Round.CLEANING))
         s.present = True
         s.publish(n, either("618.19", s.number + 1, counted_from_1_again=1))
 
@@ -97,7 +156,7 @@ class Deletion(Protocol):
         require(s.present)
         s.publish(n, s.number + 1)
 
-    @action
+    @action(danger="deletion")
     def delete(s):
         """Tombstones for the connector's configuration and its target state.  Its tasks are told to stop, which may
         take for ever."""
@@ -141,9 +200,9 @@ class Deletion(Protocol):
         s.round_for = 0
         s.round_size = 0
 
-    @fault(budget="restarts")
+    @fault(budget="restarts", danger=("client-crash", "lost-answer", "loss", "time-out"))
     def restart_leader(s):
-        """Its round is over, and it reads the topic again."""
+        """Its round is over, whether it failed or the worker did, and it reads the topic again."""
         s.ends_round()
         s.left = 0
         s.known = s.counted
@@ -204,7 +263,7 @@ class TombstoneAfterFencing(Deletion):
     spent: Ghost[Count]  # ids fenced by the last deletion
     spared: Ghost[Count]  # ids that the creation after it did not have to fence, and would have had to
 
-    @action
+    @action(danger="deletion")
     def delete(s):
         require(s.present)
         s.present = False

@@ -3,7 +3,7 @@
 Epochs on the config topic are reduced to who holds the newest, `owner`.
 """
 
-from ..language import Bool, Map, Option, action, append, either, length, require
+from ..language import Bool, Map, Option, action, append, danger, either, exists, length, require
 from .core import Count, Round, Worker
 from .topic import Topic
 
@@ -43,6 +43,11 @@ class Leadership(Topic):
         require(either("618.34", s.leads[w] & s.may_write(w), anybody=s.thread_is_free(w)))
         s.read[w] = length(s.log) + 1
         append(s.log, n)
+
+    @danger("leader-in-a-call")
+    def deposed_in_a_round(s):
+        """A leader whose producer is fenced from the topic has a round under way."""
+        return exists(Worker, lambda w: s.leads[w] & (s.owner != w) & (s.round[w] != Round.NONE))
 
     def thread_is_free(s, w):
         """It looks at the generation and writes the count without doing anything in between."""

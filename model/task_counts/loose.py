@@ -18,7 +18,7 @@ class Loose(Core):
         """The group makes a worker its leader, who has not claimed the topic yet."""
         s.leads[w] = True
 
-    @action
+    @action(danger=("late-copy", "duplicate"))
     def fence_late(s, i: Task):
         """The coordinator raises the epoch of an id, and no round waits for it."""
         s.live = each(lambda k: s.live[k] & (s.task[k] != i))

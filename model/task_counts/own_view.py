@@ -48,13 +48,13 @@ class A(OwnView):
     def thread_is_free(s, w):
         return s.round[w] == Round.NONE
 
-    @action(fair="weak")
+    @action(fair="weak", danger="rebalance")
     def hand_out(s, v: Worker, w: Worker):
         """After a new count: the leader has read to the end, and a member is given the tasks."""
         require(~s.is_pending() & (s.offset < s.latest_count()))
         s.hand_to(v, w)
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger="rebalance")
     def hand_out_unfenced(s, v: Worker, w: Worker):
         """A round failed, and the rebalance has to come to an end without it."""
         require(s.is_pending())
@@ -74,7 +74,7 @@ class A(OwnView):
         require(either("618.8", s.offset <= s.read[w], at_once=True))
         OwnView.assign(s, w, k, i)
 
-    @fault(budget="duplicates")
+    @fault(budget="duplicates", danger="zombie")
     def assign_late(s, w: Worker, k: Instance, i: Task):
         """A worker acts on an assignment that is no longer the newest."""
         require((s.given != w) & (s.offset > 0))

@@ -48,12 +48,12 @@ class Rebalancing(Shipped):
 
     # Members
 
-    @fault(budget="stalls")
+    @fault(budget="stalls", danger="zombie")
     def stall(s, w: Worker):
         require(~s.stalled[w])
         s.stalled[w] = True
 
-    @action(fair="weak")
+    @action(fair="weak", danger="time-out")
     def expire(s, w: Worker):
         """Its session ends, and the others go on without it."""
         require(s.stalled[w] & s.member[w])
@@ -74,7 +74,7 @@ class Rebalancing(Shipped):
         s.member[w] = True
         s.due = True
 
-    @action(fair="weak")
+    @action(fair="weak", danger="rebalance")
     def rejoin(s, w: Worker):
         """On a call, or since it has read a newer set than the assignment is of."""
         require(s.member[w] & ~s.joined[w] & s.is_awake(w) & s.has_to_rejoin(w))
@@ -106,7 +106,7 @@ class Rebalancing(Shipped):
         require((s.stage[k] != Stage.NONE) & s.is_at(k, w) & s.member[w] & ~s.joined[w] & s.has_to_stop(w, k))
         s.end(k)
 
-    @fault(budget="left_running")
+    @fault(budget="left_running", danger="zombie")
     def leave_running(s, w: Worker, k: Instance):
         """It does not stop within task.shutdown.graceful.timeout.ms: its worker goes on without it (618.23)."""
         require((s.stage[k] == Stage.RUNNING) & s.is_at(k, w) & s.member[w] & ~s.joined[w] & s.has_to_stop(w, k))
@@ -118,7 +118,7 @@ class Rebalancing(Shipped):
         require((s.stage[k] == Stage.RUNNING) & (s.worker[k] == None) & ~s.live[k])  # noqa: E711
         s.end(k)
 
-    @action(fair="weak")
+    @action(fair="weak", danger=("time-out", "loss"))
     def time_out(s, w: Worker, k: Instance, v: Worker):
         """The leader that was asked does not answer; the request fails."""
         require((s.asked[k] == v) & s.is_at(k, w) & s.stalled[v])
@@ -127,7 +127,7 @@ class Rebalancing(Shipped):
 
     # The leader
 
-    @action(fair="weak")
+    @action(fair="weak", danger="rebalance")
     def hand_out(s, v: Worker, u: Worker):
         """All members have rejoined, and one of them is given the tasks; a leader that is still there stays it."""
         newest = s.latest_set(s.read[v])

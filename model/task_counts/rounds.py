@@ -3,7 +3,7 @@
 The ids are fenced one after another from the highest; nothing depends on their order.
 """
 
-from ..language import Map, Set, action, append, each, either, exists, fault, length, require, rule, when
+from ..language import Map, Set, action, append, danger, each, either, exists, fault, length, require, rule, when
 from .core import Count, Instance, Round, Task, Worker
 from .leadership import Leadership
 from .topic import Position
@@ -16,6 +16,16 @@ class Rounds(Leadership):
     left: Map[Worker, Count]  # task ids below this one are still to be fenced
     task: Map[Instance, Task]
     live: Set[Instance]  # its producer was opened, and nobody has fenced it since
+
+    @danger("several-tasks")
+    def several_to_fence(s):
+        """A round has several ids to fence."""
+        return exists(Worker, lambda w: s.left[w] > 1)
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Tasks of several ids can commit."""
+        return exists(Instance, Instance, lambda j, k: s.live[j] & s.live[k] & (s.task[j] != s.task[k]))
 
     def end_round(s, w):
         s.round[w] = Round.NONE
@@ -57,7 +67,7 @@ class Rounds(Leadership):
             s.live = each(lambda k: s.live[k] & (s.task[k] + 1 != s.left[w]))
         s.left[w] = s.left[w] - 1
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger=("late-copy", "duplicate"))
     def fence_late(s, i: Task):
         """A request to fence that was given up for lost arrives after all, and may meet a task of the newest set."""
         require(exists(Instance, lambda k: s.live[k] & (s.task[k] == i)))
@@ -98,7 +108,7 @@ class Rounds(Leadership):
         s.fencing[w] = 0
         s.fail_those_who_asked(w, True)
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger=("loss", "lost-answer", "time-out"))
     def fence_fails(s, w: Worker):
         """One id can't be fenced, and so the round fails; what was fenced stays fenced."""
         require((s.round[w] == Round.FENCING) & (s.left[w] > 0))

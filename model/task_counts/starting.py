@@ -4,8 +4,8 @@ An instance is a place for one start of a task by one worker, free again when th
 on one worker or on many: a task that its worker left running (618.23), or one that two workers were given.
 """
 
-from ..language import Ghost, Map, Option, action, each, either, exists, length, require, rule, when
-from .core import Instance, Stage, Task, Worker
+from ..language import Ghost, Map, Option, action, danger, each, either, exists, length, require, rule, when
+from .core import Instance, Round, Stage, Task, Worker
 from .rounds import Rounds
 from .topic import Position
 
@@ -68,7 +68,22 @@ class Starting(Rounds):
             a_count_after_the_sets=~s.is_pending(),
         )  # fmt: skip
 
-    @action
+    @danger("zombie")
+    def goes_on_late(s):
+        """A start of an earlier set goes on, while a task of the newest one polls."""
+        newest = s.latest_set()
+        return exists(
+            Instance, Instance,
+            lambda j, k: (s.stage[j] == Stage.RUNNING) & (s.of[j] == newest) & (s.stage[k] != Stage.NONE)
+            & (s.of[k] < newest),
+        )  # fmt: skip
+
+    @danger("rebalance")
+    def starts_in_a_round(s):
+        """Tasks start while the leader fences."""
+        return exists(Worker, Instance, lambda w, k: (s.round[w] != Round.NONE) & (s.stage[k] == Stage.PRODUCER))
+
+    @action(danger="client-crash")
     def stop(s, w: Worker, k: Instance):
         """Revoked, failed, fenced or crashed."""
         require((s.stage[k] != Stage.NONE) & s.is_at(k, w))

@@ -13,6 +13,7 @@ from ..language import (
     action,
     at,
     axiom,
+    danger,
     exists,
     latest,
     length,
@@ -20,6 +21,7 @@ from ..language import (
     when,
 )  # fmt: skip
 from .core import Worker
+from .outside import OF_THE_CORES
 
 
 class Record(Nat, upto="2 * tasks + 1"):
@@ -37,6 +39,8 @@ class Topic(Protocol):
     tasks: Constant[Nat]
     log: Seq[Record, "log"]  # type: ignore[name-defined]  # noqa: F821  a bound's name
     read: Map[Worker, Position]  # how far a worker has read the config topic
+
+    outside = OF_THE_CORES
 
     @axiom
     def some_task(s):
@@ -64,6 +68,21 @@ class Topic(Protocol):
     def is_pending(s):
         """A set stands after the latest count."""
         return s.latest_count() < s.latest_set()
+
+    @danger("slow-reader")
+    def behind(s):
+        """A worker has not read the newest record."""
+        return exists(Worker, lambda w: s.read[w] < length(s.log))
+
+    @danger("empty-set")
+    def no_tasks(s):
+        """The newest set is empty."""
+        return (s.latest_set() > 0) & (s.size_of(s.latest_set()) == 0)
+
+    @danger("one-task")
+    def one_for_one(s):
+        """One task is to take the place of one."""
+        return s.is_pending() & (s.count() == 1) & (s.size_of(s.latest_set()) == 1)
 
     def is_count(s, position):
         return (position <= length(s.log)) & (at(s.log, position) > s.tasks)

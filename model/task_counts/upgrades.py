@@ -15,15 +15,19 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
     either,
     exists,
     fault,
     forall,
     implies,
+    not_of_this,
+    open_hole,
     require,
     when,
 )  # fmt: skip
+from .outside import BROKERS, COMPACTION, NOT_OF_CONNECT, OTHERS, READS, TO_STAY, TOPIC
 
 
 class Worker(Sort, bound="workers"):
@@ -79,6 +83,53 @@ class Upgrades(Protocol):
 
     polled: Ghost[Generation]  # the newest set of which a task has polled since the guarantee began
 
+    outside = (
+        *BROKERS,
+        *TOPIC,
+        *NOT_OF_CONNECT,
+        *READS,
+        *COMPACTION,
+        *OTHERS,
+        *TO_STAY,
+        *open_hole("ids do not collide: names-may-collide has tasks whose ids do, leader-id-shared the leader's",
+                   "id-collision"),
+        *open_hole("fencing all ids is one step, which fails or is answered: the cores have its parts",
+                   "late-copy", "duplicate", "loss", "lost-answer", "time-out"),
+        *open_hole("a task start is one step with its checks, so that none goes on late: the cores have its parts",
+                   "zombie", "rebalance"),
+        *open_hole("a set has a task at least: the cores have empty ones", "empty-set"),
+        *not_of_this("fencing is never skipped here, with one task or several", "one-task"),
+    )  # fmt: skip
+
+    @danger("worker-without-support")
+    def some_are_not_on(s):
+        """A worker runs tasks, or leads, without the feature, beside one that has it on."""
+        return exists(Worker, lambda w: s.support[w] == Support.ENABLED) & exists(
+            Worker, Task, lambda w, i: (s.support[w] != Support.ENABLED) & (s.leads[w] | s.running[w, i])
+        )
+
+    @danger("mixed-clients")
+    def versions_differ(s):
+        """Workers have different versions."""
+        return exists(
+            Worker, Worker, lambda v, w: (s.support[v] == Support.NONE) & (s.support[w] != Support.NONE)
+        )  # fmt: skip
+
+    @danger("leader-in-a-call")
+    def deposed_in_a_round(s):
+        """The group has another leader than the one that has a round under way."""
+        return exists(Worker, lambda w: (s.leader != w) & (s.round[w] != Round.NONE))
+
+    @danger("several-tasks")
+    def several_to_fence(s):
+        """A set that needs a round follows a count of several tasks."""
+        return s.is_pending() & (s.count > 1)
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Tasks of several ids can commit."""
+        return exists(Task, Task, lambda i, j: (i != j) & (s.live[i] != None) & (s.live[j] != None))  # noqa: E711
+
     # Who does what
 
     def promised(s):
@@ -106,7 +157,7 @@ class Upgrades(Protocol):
         forward = forward & implies(s.support[w] == Support.ENABLED, support == Support.ENABLED)
         return forward & either("618.35", next, in_one_upgrade=True)
 
-    @action
+    @action(danger="client-crash")
     def restart(s, w: Worker, support: Support):
         """The worker's process ends, and with it its tasks; another one begins, perhaps upgraded."""
         require(s.may_restart_with(w, support))
@@ -234,7 +285,7 @@ class ClaimedEarly(Upgrades):
 class MassUpgrade(Upgrades):
     """All workers are stopped, upgraded, and started again."""
 
-    @action
+    @action(danger="client-crash")
     def restart(s, w: Worker, support: Support):
         require(s.support[w] == support)
         s.falls_silent(w)
@@ -260,12 +311,12 @@ class Strangers(Upgrades):
     def promised(s):
         return s.generation == s.generation
 
-    @action
+    @action(danger="client-crash")
     def restart(s, w: Worker, support: Support):
         require(s.support[w] == support)
         s.falls_silent(w)
 
-    @fault(budget="without_support")
+    @fault(budget="without_support", danger="worker-without-support")
     def comes_without(s, w: Worker):
         """A worker is started with an old version, or with the feature off."""
         require(s.support[w] == Support.ENABLED)
@@ -283,7 +334,7 @@ class Strangers(Upgrades):
         s.counted = s.generation
         s.count = n
 
-    @fault(budget="shared_ids")
+    @fault(budget="shared_ids", danger="id-collision")
     def takes_the_leaders_id(s, w: Worker):
         """A task whose transactional id is that of the leader opens its producer: the leader's next write fails."""
         require(s.owner == w)

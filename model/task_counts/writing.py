@@ -13,15 +13,28 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
     either,
     exists,
     forall,
     implies,
+    open_hole,
     require,
     when,
 )  # fmt: skip
 from .core import Count, Task, Worker
+from .outside import (
+    BROKERS,
+    COMPACTION,
+    ENABLED,
+    NOT_OF_CONNECT,
+    OTHERS,
+    OWN_IDS,
+    READS,
+    TO_STAY,
+    TOPIC,
+)  # fmt: skip
 
 
 class Call(Sort, bound="calls"):
@@ -48,6 +61,35 @@ class Writing(Protocol):
     applied: Map[Task, Option[Call]]  # in effect
     newest: Option[Call]  # whose commit record came last
     tasks: Count  # as many as that record says
+
+    outside = (
+        *BROKERS,
+        *TOPIC,
+        *NOT_OF_CONNECT,
+        *READS,
+        *COMPACTION,
+        *OTHERS,
+        *OWN_IDS,
+        *TO_STAY,
+        *ENABLED,
+        *open_hole("no task runs here, and none is fenced: the cores have both, of sets that are whole",
+                   "zombie", "rebalance", "one-task", "several-ids", "late-copy", "duplicate"),
+    )  # fmt: skip
+
+    @danger("leader-in-a-call")
+    def deposed_in_a_call(s):
+        """A leader is at a call, and another one has claimed the topic."""
+        return exists(Worker, Worker, lambda v, w: (v != w) & (s.call[v] != None) & (s.owner == w))  # noqa: E711
+
+    @danger("empty-set")
+    def no_tasks(s):
+        """The newest set is empty."""
+        return (s.newest != None) & (s.tasks == 0)  # noqa: E711
+
+    @danger("several-tasks")
+    def several_tasks(s):
+        """A set of several tasks is being written."""
+        return exists(Worker, lambda w: s.written[w] > 1)
 
     @action
     def claim(s, w: Worker):
@@ -100,7 +142,7 @@ class Writing(Protocol):
         s.kept = each(lambda i: None)
         s.end_call(w)
 
-    @action
+    @action(danger=("client-crash", "loss", "lost-answer", "time-out"))
     def give_up(s, w: Worker):
         """The call fails: a write is refused or late, the worker goes down, it learns that it leads no more."""
         require(s.call[w] != None)  # noqa: E711
