@@ -22,7 +22,7 @@ STEPS = {
     "B34": (
         "no_zombie",
         "create start_round write_count assign check_before open_producer check_after delete "
-        "create start_round write_count assign check_before open_producer check_after",
+        "create_again start_round write_count assign check_before open_producer check_after",
     ),
     "618.49": (
         "only_its_own",
