@@ -19,7 +19,7 @@ class WritingPromises(Properties, of=Writing):
     def is_read_by(s, x, i):
         return (i < s.tasks) & exists(Call, lambda c: (s.applied[i] == c) & (s.reader[c, x] == i))
 
-    @service(rule="618.P4")
+    @service(rule="618.3")
     def in_effect_in_the_end(s, w: Worker, c: Call):
         """A call of the leader ends with its set in effect, unless it is given up or another leader takes over."""
         return leads_to(
