@@ -8,6 +8,7 @@ That a record made it although nobody was told is the step to the log, then a fa
 from ..language import (
     Bool,
     Enumeration,
+    Nat,
     Option,
     Set,
     action,
@@ -31,6 +32,10 @@ class Pending(Enumeration):
     NOTHING, INIT, ADD, END, FENCE = range(5)
 
 
+class Failures(Nat, upto="failed_appends"):
+    """Of appends."""
+
+
 class Coordinator(Producers):
     """One transition at a time; whoever asks meanwhile is told CONCURRENT_TRANSACTIONS, and asks again."""
 
@@ -39,14 +44,15 @@ class Coordinator(Producers):
     of_txn: Option[Txn]
     of_partition: Option[Partition]
     remembers: Epoch  # the epoch before the last InitProducerId that named one (KIP-360); 0: none
-    ahead: Bool  # a fence could not be written: memory is one epoch ahead of the log
+    ahead: Failures  # a fence could not be written: so many epochs is memory ahead of the log
+    fence_failed: Bool  # and the next fence takes the epoch that memory has already
     acked: Set[Partition]  # the coordinator knows that the marker is there
     awaited: Bool  # the transaction's entry among those that wait for markers
     straggler: Bool  # somebody else who saw the last marker arrive has yet to take the entry out
 
     def live(s):
         """The epoch in memory."""
-        return s.epoch + when(s.ahead, 1, 0)
+        return s.epoch + s.ahead
 
     def is_exhausted(s, e):
         return either("txn.4", s.base + s.last <= e, one_late=s.base + s.last + 1 <= e)
@@ -73,6 +79,8 @@ class Coordinator(Producers):
 
     # InitProducerId
 
+    fence_producers = None  # an admin starts as a producer does, and does no more
+
     @action(fair="weak")
     def ask_for_epoch(s, c: Client):
         """Nothing is open, and the epoch named, if any, is the present one: the next epoch goes to the log."""
@@ -93,12 +101,12 @@ class Coordinator(Producers):
             s.remembers = s.expected(c)
         s.returned = returned
         s.stray[c] = False
-        s.ahead = False
+        s.forget_fence()
         s.overflow = s.overflow | s.is_last_of_all(to)
         s.move_on(to)
         s.clear()
 
-    @action(fair="weak", rule="txn.2")
+    @action(fair="weak", rule="txn.2", danger="lost-answer")
     def answer_init_again(s, c: Client):
         """A retry of what was answered before: the same answer, and no bump."""
         require(s.is_sent(c))
@@ -122,9 +130,9 @@ class Coordinator(Producers):
         s.start_fence()
         s.stray[c] = False
 
-    @action(fair="weak")
+    @action(fair="weak", danger=("time-out", "clock-step"))
     def time_out(s):
-        """The open transaction has taken too long."""
+        """The open transaction has taken too long, by whatever clock."""
         s.start_fence()
         s.crowded = True
 
@@ -134,20 +142,29 @@ class Coordinator(Producers):
 
     def fenced(s):
         """The epoch of the fence; one that memory has already does not go up again."""
-        return either("txn.18", s.epoch + 1, bumps_again=s.live() + 1)
+        return s.live() + when(s.fence_failed, 0, 1)
+
+    def forget_fence(s):
+        s.ahead = 0
+        s.fence_failed = False
 
     @action(fair="weak")
     def take_over(s, marker: Epoch, to: Epoch):
         """The fence is in the log, and with it the abort."""
         require(s.pending == Pending.FENCE)
-        require((marker == s.fence_marker(s.fenced())) & (to == s.fence_target(s.fenced())))
+        require((marker == s.fence_marker()) & (to == s.fence_target()))
+        remembers = s.fence_remembers()
         Core.take_over(s, marker, to)
         s.overflow = s.overflow | (s.base + s.last + 1 < marker)
-        s.ahead = False
-        s.remembers = 0
+        s.forget_fence()
+        s.remembers = remembers
         s.prepared()
         s.move_on(to)
         s.clear()
+
+    def fence_remembers(s):
+        """The last epoch that an InitProducerId may name after a fence: none."""
+        return 0
 
     # AddPartitions
 
@@ -161,7 +178,7 @@ class Coordinator(Producers):
     def may_add(s, t, p):
         """It is in the log, or was before."""
         mine = (s.pending == Pending.ADD) & (s.of_txn == t) & (s.of_partition == p)
-        before = (s.pending == Pending.NOTHING) & s.parts[p] & (s.phase == Phase.ONGOING) & ~s.ahead
+        before = (s.pending == Pending.NOTHING) & s.parts[p] & (s.phase == Phase.ONGOING) & (s.ahead == 0)
         return mine | before
 
     # EndTxn
@@ -183,7 +200,7 @@ class Coordinator(Producers):
         s.move_on(to)
         s.clear()
 
-    @action(fair="weak")
+    @action(fair="weak", danger=("lost-answer", "duplicate"))
     def answer_again(s, t: Txn):
         require((s.pending == Pending.NOTHING) & s.is_next_to_present(t))
         Core.answer_again(s, t)
@@ -200,25 +217,32 @@ class Coordinator(Producers):
 
     # The log, and who keeps it
 
-    @fault(budget="failed_appends")
+    @fault(budget="failed_appends", danger="failed-append")
     def append_fails(s):
-        """Too few replicas: nothing happened, but that a fence stays in memory."""
+        """Too few replicas: nothing happened, but that a fence stays in memory (hasFailedEpochFence)."""
         require(s.pending != Pending.NOTHING)
+        failed = s.pending == Pending.FENCE
+        ahead = when(failed, s.fenced() - s.epoch, s.ahead)
         with rule("txn.18"):
-            s.ahead = s.ahead | (s.pending == Pending.FENCE)
+            s.fence_failed = s.fence_failed | failed
+        s.ahead = ahead
         s.clear()
 
-    @fault(budget="fail_overs")
+    @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
         """Another coordinator reads the log, and sends the markers of what is prepared again."""
-        s.forgotten = s.forgotten | exists(Client, lambda c: s.asking[c] & s.again[c])
-        s.remembers = 0
-        s.ahead = False
+        s.remember_after_fail_over()
+        s.forget_fence()
         s.acked = each(lambda p: False)
         s.awaited = s.phase == Phase.PREPARED
         s.straggler = False
         s.clear()
         Core.fail_over(s)
+
+    def remember_after_fail_over(s):
+        """The last producer epoch is not in the log (until KAFKA-20357)."""
+        s.forgetful = s.forgetful | exists(Client, lambda c: s.asking[c] & s.again[c])
+        s.remembers = 0
 
     # Markers
 
@@ -228,7 +252,7 @@ class Coordinator(Producers):
         Core.mark(s, p, e, commit, k)
         s.acked[p] = True
 
-    @fault(budget="losses")
+    @fault(budget="losses", danger="lost-answer")
     def mark_unheard(s, p: Partition, e: Epoch, commit: Bool, k: Term):
         """A marker arrives, and the answer is lost."""
         Core.mark(s, p, e, commit, k)
@@ -269,15 +293,13 @@ class Coordinator(Producers):
         next."""
         return (s.number[t] + 1 == s.epoch) | ((s.epoch == s.base) & (s.number[t] + 2 == s.base))
 
-    def fence_marker(s, fenced):
-        """One more than the fence, as long as there is one more (KAFKA-19367)."""
-        reserved = s.base + s.last + 1
-        return either("txn.4", when(s.is_exhausted(fenced), reserved, fenced + 1), bumps_anyway=fenced + 1)
+    def fence_marker(s):
+        """The abort's bump is the fence: there is one (KAFKA-19367)."""
+        return s.epoch + 1
 
-    def fence_target(s, fenced):
+    def fence_target(s):
         """A producer id whose epochs are used up is left behind, whatever ended it (KAFKA-20090)."""
-        reserved = s.base + s.last + 1
-        return either("txn.4", s.after(fenced), stays=when(s.is_exhausted(fenced), reserved, fenced + 1))
+        return either("txn.4", s.after(s.epoch), stays=s.epoch + 1)
 
     def end_marker(s):
         return s.epoch + 1

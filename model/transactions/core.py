@@ -154,6 +154,17 @@ class Core(Protocol):
         s.given[c, to] = True
 
     @action
+    def fence_producers(s, to: Epoch):
+        """Admin.fenceProducers, an InitProducerId that no owner waits for: an id becomes known, if it was not, and
+        stays idle under an epoch above all that were given."""
+        require(s.phase == Phase.IDLE, rule="txn.3")
+        require(s.epoch < to, rule="txn.22")
+        s.one_step(to)
+        s.fence = s.epoch + 1
+        s.epoch = to
+        s.outcome = Outcome.NONE
+
+    @action
     def begin(s, c: Client, t: Txn, e: Epoch):
         """An owner begins a transaction with an epoch that it was given."""
         require(~s.begun[t] & s.given[c, e])
@@ -304,7 +315,7 @@ class Core(Protocol):
         s.fate = each(lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN), fate, s.fate[t, q]))
         s.known[p] = e
         s.known_term[p] = k
-        s.forget_questions(p)
+        s.forget_questions(p, e)
 
     def is_current(s, p, e, commit):
         """The marker is one of the transaction that is prepared."""
@@ -317,7 +328,7 @@ class Core(Protocol):
     def something_open(s, p):
         return exists(Txn, lambda t: s.fate[t, p] == Fate.OPEN)
 
-    def forget_questions(s, p):
+    def forget_questions(s, p, e):
         """What a leader still has to ask the coordinator: nothing, where leaders do not ask."""
 
     # What the variants say otherwise

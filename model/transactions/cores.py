@@ -8,8 +8,8 @@
 needs, and does not get.
 """
 
-from ..language import Bool, Set, action, each, either, excused, exists, forall, implies, require, rule
-from .core import Core, Epoch, Fate, Outcome, Partition, Phase, Term, Txn
+from ..language import Bool, Map, Set, action, each, either, excused, exists, forall, implies, require, rule, when
+from .core import Client, Core, Epoch, Fate, Outcome, Partition, Phase, Term, Txn
 
 
 class V1Core(Core):
@@ -70,15 +70,20 @@ class Asking(Core):
     @action(fair="strong")
     def append(s, t: Txn, p: Partition):
         """The coordinator said yes, and no marker came since the question (KAFKA-14884); or the producer has something
-        open here already, so that nobody needs to be asked.  Each answer is followed by an attempt to append: a leader
-        does not ask for ever instead."""
+        open here already, so that the coordinator needs not be asked.  Each answer is followed by an attempt to append:
+        a leader does not ask for ever instead."""
         mine = either("txn.15", s.asked[t, p], any_question=exists(Txn, lambda u: s.asked[u, p]))
-        joins = s.something_open(p) & s.record_in_time(t)
+        joins = s.is_open_here(t, p) & s.record_in_time(t)
         require(joins | s.cleared[t, p], rule="txn.15")
         require(joins | mine, rule="txn.15")
         s.write(t, p)
 
-    def forget_questions(s, p):
+    def is_open_here(s, t, p):
+        """What is open under another epoch is another transaction (KAFKA-18575)."""
+        same = exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] == s.number[t]))
+        return either("txn.16", same, any_epoch=s.something_open(p))
+
+    def forget_questions(s, p, e):
         with rule("txn.15"):
             s.asked = each(lambda t, q: s.asked[t, q] & (q != p))
 
@@ -103,12 +108,20 @@ class V2Core(Asking):
         s.add(t, p)
         s.cleared[t, p] = True
 
-    @action(fair="strong")
-    def append(s, t: Txn, p: Partition):
-        """What is open here is no older transaction (KAFKA-18575)."""
-        older = exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] < s.number[t]))
-        require(~older, rule="txn.16")
-        Asking.append(s, t, p)
+    @action(danger="lost-answer")
+    def initialize_again(s, c: Client):
+        """InitProducerId names the epoch that ended last: its sender is taken for an owner that missed an answer, and
+        told the present one.  So is an owner whose transaction took too long, since the abort keeps the epoch that it
+        ended."""
+        require(s.phase == Phase.IDLE)
+        require((s.outcome != Outcome.NONE) & s.given[c, s.ended])
+        s.fence = s.epoch
+        s.given[c, s.epoch] = True
+
+    def forget_questions(s, p, e):
+        """A marker has the epoch of the transaction that comes next, and a question about that one stays."""
+        with rule("txn.15"):
+            s.asked = each(lambda t, q: s.asked[t, q] & ((q != p) | (s.number[t] == e)))
 
 
 class Prompt(Core):
@@ -116,7 +129,7 @@ class Prompt(Core):
     request once the owner knows how the transaction ended, no marker once the coordinator has recorded that it is
     complete.  Only markers that a coordinator left behind when another one took over may still come, at any time."""
 
-    left: Set[Partition, Epoch, Bool, Term]  # the markers left behind, of every coordinator before
+    left: Map[Partition, Epoch, Bool, Term]  # markers of coordinators before this one were left behind
 
     outside = excused("nothing comes late but the markers that a deposed coordinator left behind", "late-copy")
 
@@ -130,10 +143,10 @@ class Prompt(Core):
         return s.begun[t] & (s.choice[t] == Outcome.NONE)
 
     def marker_in_time(s, p, e, commit, k):
-        return s.is_prepared(e, commit) | s.left[p, e, commit, k]
+        return s.is_prepared(e, commit) | (k < s.left[p, e, commit])
 
     def leave_behind(s):
-        s.left = each(lambda p, e, commit, k: s.left[p, e, commit, k] | (s.is_current(p, e, commit) & (k == s.term)))
+        s.left = each(lambda p, e, commit: when(s.is_current(p, e, commit), s.term + 1, s.left[p, e, commit]))
 
 
 class PromptV1Core(Prompt, V1Core):

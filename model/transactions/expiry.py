@@ -15,17 +15,17 @@ class Forgetting(Coordinator):
 
     unknown: Bool  # the transactional id is forgotten
 
-    @fault(budget="expiries")
+    @fault(budget="expiries", danger="id-expiry")
     def expire(s):
         require((s.pending == Pending.NOTHING) & ~s.unknown & (s.epoch != 0))
         require(s.phase == Phase.IDLE, rule="txn.20")
         s.unknown = True
-        s.forgotten = True
+        s.expired = True
         s.phase = Phase.IDLE
         s.outcome = Outcome.NONE
         s.parts = each(lambda p: False)
         s.remembers = 0
-        s.ahead = False
+        s.forget_fence()
 
     def live(s):
         return when(s.unknown, 0, Coordinator.live(s))

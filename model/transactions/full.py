@@ -1,8 +1,8 @@
 """The full model in its variants: the coordinator with producers and the partitions of each core."""
 
-from ..language import action, require
+from ..language import action, fault, require
 from .coordinator import Coordinator, Pending
-from .core import Outcome, Partition, Phase, Txn
+from .core import Client, Outcome, Partition, Phase, Txn
 from .cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
 
 
@@ -32,11 +32,21 @@ class V1(Coordinator, V1Core):
     def is_next_to_present(s, t):
         return s.number[t] == s.epoch
 
-    def fence_marker(s, fenced):
-        return fenced
+    @action(fair="weak")
+    def refuse_end(s, t: Txn):
+        """PRODUCER_FENCED or INVALID_TXN_STATE: this EndTxn neither ends what is open nor repeats what ended.  Until v2
+        the epoch is looked at before what is pending."""
+        require((s.choice[t] != Outcome.NONE) & ~s.success[t] & s.ready[s.owner[t]])
+        old = s.number[t] != s.live()
+        waits = (s.pending != Pending.NOTHING) | (s.phase == Phase.PREPARED)
+        require(old | (~waits & ~s.may_end(t) & (s.outcome != s.choice[t])))
+        s.stop(s.owner[t])
 
-    def fence_target(s, fenced):
-        return fenced
+    def fence_marker(s):
+        return s.fenced()
+
+    def fence_target(s):
+        return s.fenced()
 
     def end_marker(s):
         return s.epoch
@@ -50,7 +60,8 @@ class Verified(V1, VerifiedCore):
 
 
 class V2(Coordinator, V2Core):
-    """KIP-890, part 2: a fence is followed by the bump of the abort, unless there is no epoch left to bump to."""
+    """KIP-890, part 2, and KIP-1228, as of Kafka 4.3: the bump of an abort is its fence, and changes nothing in memory
+    before it is in the log."""
 
     @action
     def ask_to_verify(s, t: Txn, p: Partition):
@@ -61,6 +72,26 @@ class V2(Coordinator, V2Core):
     def verify(s, t: Txn, p: Partition):
         require(s.may_add(t, p))
         V2Core.verify(s, t, p)
+        s.clear()
+
+    initialize_again = None  # `answer_init_again` says when
+
+    @action(fair="weak", rule="txn.2", danger="lost-answer")
+    def answer_init_again(s, c: Client):
+        """So is an owner answered that the abort of its transaction fenced: with the epoch after the abort."""
+        epoch = s.epoch
+        Coordinator.answer_init_again(s, c)
+        s.given[c, epoch] = True
+        s.fence = epoch
+
+    def fence_remembers(s):
+        """The epoch of the transaction that was aborted."""
+        return s.epoch
+
+    @fault(budget="failed_appends", danger="failed-append")
+    def append_fails(s):
+        """Too few replicas: nothing happened."""
+        require(s.pending != Pending.NOTHING)
         s.clear()
 
 

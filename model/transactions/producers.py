@@ -12,6 +12,7 @@ from ..language import (
     Nat,
     Set,
     action,
+    danger,
     exists,
     fault,
     forall,
@@ -42,7 +43,9 @@ class Producers(Core):
 
     overflow: Ghost[Bool]  # somebody was given the epoch that only a fence may carry, or a fence went past it
     crowded: Ghost[Bool]  # there were two producers, or one that took too long
-    forgotten: Ghost[Bool]  # a coordinator lost the memory of a retry, or a copy came late of a request without epoch
+    forgetful: Ghost[Bool]  # a fail-over lost the memory of a retry that was under way
+    copied: Ghost[Bool]  # a copy came late of a request that names no epoch
+    expired: Ghost[Bool]  # the transactional id was forgotten
     returned: Ghost[Bool]  # a producer that was fenced was given an epoch for naming its old one
 
     def init(s):
@@ -65,14 +68,14 @@ class Producers(Core):
         s.asking[c] = True
         s.again[c] = True
 
-    @fault(budget="copies")
+    @fault(budget="copies", danger=("late-copy", "duplicate"))
     def come_late(s, c: Client):
         """The network kept a copy of the first request, which was answered; nobody takes the answer to the copy."""
         require((s.ready[c] | s.again[c] | s.dead[c] | (s.asking[c] & (s.answered[c] != 0))) & ~s.stray[c])
         s.stray[c] = True
-        s.forgotten = True
+        s.copied = True
 
-    @fault(budget="losses")
+    @fault(budget="losses", danger=("lost-answer", "loss"))
     def lose_answer(s, c: Client):
         require(s.asking[c] & (s.answered[c] != 0))
         s.answered[c] = 0
@@ -100,6 +103,11 @@ class Producers(Core):
         Core.learn(s, t)
         s.holds[s.owner[t]] = s.follows[t]
         s.overflow = s.overflow | s.is_last_of_all(s.follows[t])
+
+    @danger("end-of-epochs")
+    def next_id(s):
+        """The epochs of a producer id are used up."""
+        return s.base > 1
 
     def is_last_of_all(s, e):
         """The epoch that no owner may have, of the present id or of the one before."""

@@ -12,6 +12,8 @@ CORE_PROGRESS = (
 )
 _QUIET = dict(reinits=0, copies=0, losses=0, failed_appends=0, fail_overs=0, stragglers=0)
 FULL = dict(_QUIET, clients=2, transactions=2, partitions=1, epochs=4, last=9)
+_RETRY = dict(clients=1, transactions=1, reinits=1, losses=1, fail_overs=1)
+FAIL_OVER_IN_A_RETRY = dict(FULL, **_RETRY)
 FEATURES: Mapping[str, Mapping[str, int]] = {
     "two partitions": TWO_PARTITIONS,
     "retries": dict(clients=1, epochs=5, reinits=1, losses=1, failed_appends=1),
@@ -19,6 +21,7 @@ FEATURES: Mapping[str, Mapping[str, int]] = {
     "a fenced producer asks again": dict(reinits=1),
     "the last epoch": dict(clients=1, epochs=8, last=1, failed_appends=1),
     "fail-over": dict(clients=1, fail_overs=1, failed_appends=1, losses=1),
+    "fail-over in a retry": _RETRY,
     "two answers at once": dict(clients=1, stragglers=1),
 }
 OF_V1: Mapping[str, Mapping[str, int]] = {
@@ -63,11 +66,3 @@ REASONS = {
     "stragglers": "one second callback meets one newer entry",
     "expiries": "an id is forgotten once",
 }
-
-SURVIVORS: Mapping[tuple[str, str], str] = {
-    ("txn.18", "append_fails: ahead not updated"): "a fence that failed was promised to nobody: to forget it is as if "
-    "it had not been tried, and what is forgotten is only the bump that must not be made twice",
-    ("txn.18", "bumps_again"): "v2 stops at the epoch reserved for fences, however often it bumps; v1 does not, and "
-    "there it is necessary",
-}
-"""What survives in the full models, which are explored and not proved, and why that is right."""

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
-from .boundaries import ExpiringPromises, LoneProducer, RecoveringPromises
+from .boundaries import ExpiringPromises, RecoveringPromises
 from .bounds import (
     BEFORE_KIP_1228,
     CORE,
     CORE_PROGRESS,
     EXPIRING,
+    FAIL_OVER_IN_A_RETRY,
     FEATURES,
     FULL,
     HANGING,
@@ -26,7 +27,6 @@ from .bounds import (
     PROGRESS,
     REASONS,
     SHALLOW,
-    SURVIVORS,
     TO_A_LATE_END,
     TWO_PARTITIONS,
 )  # fmt: skip
@@ -40,7 +40,15 @@ from .core_v1 import (
     V1CorePromises,
     VerifiedLemmas,
 )
-from .full import PromptV1Promises, PromptVerifiedPromises, V1Promises, V2Promises, VerifiedPromises
+from .full import (
+    PromptV1Promises,
+    PromptVerifiedPromises,
+    V1Promises,
+    V2Of400Promises,
+    V2OfTrunkPromises,
+    V2Promises,
+    VerifiedPromises,
+)  # fmt: skip
 
 REFERENCE = "fencepost.reference_impl.transactions"
 Bounds = Mapping[Profile, Mapping[str, int]]
@@ -49,13 +57,14 @@ _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
 _HANGS = ("nothing_hangs", "nothing_open_after_a_fence")
 _ESCAPES = (*_HANGS, "no_zombie_write", "nothing_committed_unasked", "as_told")
 _LONE = ("alone_never_fenced",)
+_FENCED = (*_LONE, "alone_and_known_never_fenced")
 _LIVENESS = ("ends_in_the_end", "decided_in_the_end", "answered_in_the_end", "initialized_in_the_end")
 _SERVING = ("appended_in_the_end", "told_in_the_end", "on_its_way", "asked_to_end")
 _WAITING = ("prepared", "undecided", "waiting", "waiting_for_an_epoch")
 _RARE = (
     "next_producer_id", "refused_to_return", "two_partitions", "two_owners", "fenced_while_open", "both_ends",
     "open_after_a_fence", "somebody_fenced", "third_epoch", "told_aborted", "told_before_the_marker",
-    "open_while_prepared", *_WAITING,
+    "open_while_prepared", "answered_the_second_time", *_WAITING,
 )  # fmt: skip
 
 
@@ -142,23 +151,30 @@ TRANSACTIONS = ProtocolEntry(
               judged=(), features={"two partitions": dict(TWO_PARTITIONS, fail_overs=1)}, depth=NOT_BOUNDED,
               progress_bounds=()),
         _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
-              judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS),
+              expected=_violated(*_LONE), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS),
         _full(
-            "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "fail-over", "the last epoch of v1",
-            judged=("txn.18",), leaves_out=("two_partitions", "refused_to_return"), progress_bounds=PROGRESS[3:],
+            "v2-trunk", V2OfTrunkPromises, "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
+            "", judged=("txn.25",), bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=(*_LIVENESS, *_WAITING, *_RARE,
+            "one_fate", "no_epoch_past_the_last", "fenced_for_good"),
         ),
         _full(
-            "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "fail-over",
-            leaves_out=("two_partitions", "next_producer_id", "refused_to_return"),
+            "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "two partitions of v1", "retries",
+            "a fenced producer asks again", "fail-over", "fail-over in a retry", "the last epoch of v1",
+            expected=_violated(*_LONE), judged=("txn.18",), progress_bounds=PROGRESS[3:],
+        ),
+        _full(
+            "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "retries",
+            "a fenced producer asks again", "fail-over", "fail-over in a retry", "the last epoch of v1",
+            expected=_violated(*_LONE),
         ),
         _full(
             "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
-            "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_HANGS, "no_zombie_write", *_LONE), bounds=_bounds(LATE), depth=TO_A_LATE_END,
+            "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_HANGS, "no_zombie_write", *_FENCED), bounds=_bounds(LATE), depth=TO_A_LATE_END,
             leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return"),
         ),
         _full(
             "v1-verified", VerifiedPromises, "verification keeps records from hanging, and lets a late EndTxn decide",
-            "two owners", "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_LONE), bounds=_bounds(LATE),
+            "two owners", "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_FENCED), bounds=_bounds(LATE),
             depth=TO_A_LATE_END, leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return"),
         ),
         _misread("v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not",
@@ -175,23 +191,18 @@ TRANSACTIONS = ProtocolEntry(
             ("two_partitions", "two_owners", "fenced_while_open", "both_ends", "open_after_a_fence", "third_epoch"),
             (HANGING,), depth=NOT_BOUNDED,
         ),
-        _full(
-            "v2-fail-over-forgets", LoneProducer, "a retry that names its epoch meets a coordinator that remembers none",
-            "", rule="txn.2", expected=_violated(*_LONE), leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
-            bounds=_bounds(dict(FULL, clients=1, transactions=1, reinits=1, losses=1, fail_overs=1)),
-        ),
-        _full(
-            "v2-late-first-request", LoneProducer, "a late copy of the first InitProducerId fences its own sender",
-            "", rule="txn.2", expected=_violated(*_LONE), leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
-            bounds=_bounds(dict(FULL, clients=1, copies=1)),
-        ),
+        _misread("v2-fail-over-forgets", V2Promises, "a retry that names its epoch meets a coordinator that remembers none",
+                 "txn.25", _LONE, FAIL_OVER_IN_A_RETRY),
+        _misread("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
+                 "txn.2", _LONE, dict(FULL, clients=1, copies=1)),
         _full(
             "v2-expiring", ExpiringPromises, "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
+            expected=_violated(*_LONE),
             leaves_out=(*_LIVENESS, *_WAITING, *_RARE), bounds=_bounds(EXPIRING),
         ),
         _full(
             "v2-expiring-recovered", RecoveringPromises, "the same, and who was fenced comes back (KAFKA-18019)", "",
-            rule="txn.20", expected=_violated("fenced_for_good"), leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
+            rule="txn.20", expected=_violated("fenced_for_good", *_LONE), leaves_out=(*_LIVENESS, *_WAITING, *_RARE),
             bounds=_bounds(EXPIRING),
         ),
         _bug(
@@ -212,7 +223,7 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _bug(
             "v2-any-open-transaction", V2Lemmas, "what is open in the partition is taken for this transaction", "txn.16",
-            "append: guard 1 dropped", "nothing_hangs", CORE,
+            "any_epoch", "nothing_hangs", CORE,
         ),
         _bug(
             "v2-before-kip-1228", V2Lemmas, "Kafka 4.0 and 4.1: a marker's epoch only has to be not older than the "
@@ -220,10 +231,10 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _bug(
             "v2-epoch-before-pending", V2Promises, "the epoch is looked at before what is pending", "txn.5",
-            "refuse_end: guard 1 dropped", "alone_never_fenced", FULL,
+            "refuse_end: guard 1 dropped", _FENCED, FULL,
         ),
         _bug(
-            "v2-bumps-past-the-last", V2Promises, "the abort bumps once more after a fence to the last epoch", "txn.4",
+            "v2-bumps-past-the-last", V2Of400Promises, "Kafka 4.0.0: the abort bumps once more after a fence to the last epoch", "txn.4",
             "bumps_anyway", "no_epoch_past_the_last", LAST_EPOCH,
         ),
         _bug(
@@ -237,7 +248,6 @@ TRANSACTIONS = ProtocolEntry(
     ),
     REASONS,
     parts=("idempotence", "transactional-offsets", "read-committed", "transaction-log", "transaction-partitions"),
-    survivors=SURVIVORS,
     examples={"smoke": 12},
     implementations=tuple((f"{REFERENCE}:reference", mode) for mode in ("v2", "v1-verified", "v1")),
     histories={"nightly": 50_000},
@@ -262,6 +272,8 @@ TRANSACTIONS = ProtocolEntry(
         _scenario("KAFKA-19367", "two bumps in one abort go past the last epoch", "v2-bumps-past-the-last", "v2"),
         _scenario("KAFKA-20090", "a time-out at the last epoch leaves nowhere to go", "v2-no-next-id", "v2"),
         _scenario("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
+        _scenario("KAFKA-20357", "a retry meets a coordinator that does not know the epoch before", "v2-fail-over-forgets",
+                  "v2-trunk", False),
         _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2", False),
         _scenario("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2", False),
         _scenario("deposed-coordinator", "one that was deposed answers a leader from its cache", "v1-verified-overlapping",

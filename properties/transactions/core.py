@@ -4,7 +4,7 @@ The idea: a record that is open belongs to the transaction that the coordinator 
 that it will send a marker to; so one Prepare decides all of it.
 """
 
-from fencepost.model.language import Bool, exists, forall, implies, lemma, when
+from fencepost.model.language import Bool, exists, forall, implies, lemma, when, witness
 from fencepost.model.transactions.core import Client, Epoch, Fate, Outcome, Partition, Phase, Term, Txn
 from fencepost.model.transactions.cores import V2Core
 
@@ -247,6 +247,21 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
             Txn,
             Txn,
             lambda t, u: implies(s.ended_last(t) & s.success[u] & (s.follows[u] == s.epoch), s.owner[t] == s.owner[u]),
+        )
+
+    @witness(of="one_owner")
+    def taken_for_who_missed_an_answer(s):
+        """An owner that never asked for the end of its transaction, which a time-out or another producer ended, has the
+        present epoch."""
+        return exists(
+            Txn,
+            lambda t: (
+                (s.choice[t] == Outcome.NONE)
+                & (s.result[t] == Outcome.ABORT)
+                & s.given[s.owner[t], s.epoch]
+                & (s.phase == Phase.IDLE)
+                & (s.number[t] < s.epoch)
+            ),
         )
 
 

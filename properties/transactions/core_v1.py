@@ -1,7 +1,7 @@
 """Why the core of v1 keeps its promises, on a prompt network; and what verification alone gives on any."""
 
 from fencepost.model.language import Bool, exists, forall, implies, lemma, when
-from fencepost.model.transactions.core import Epoch, Fate, Outcome, Partition, Phase, Term, Txn
+from fencepost.model.transactions.core import Epoch, Fate, Outcome, Partition, Phase, Txn
 from fencepost.model.transactions.cores import LateMarkerCore, PromptV1Core, PromptVerifiedCore, V1Core, VerifiedCore
 
 from .core import AskingLemmas, Common, Deciding, DecidingAskingLemmas
@@ -44,10 +44,10 @@ class PromptLemmas(V1Lemmas, Deciding):
             Partition,
             Epoch,
             Bool,
-            Term,
-            lambda p, e, commit, k: implies(
-                s.left[p, e, commit, k],
-                (k < s.term) & ((s.is_current(p, e, commit) & ~s.marked[p]) | (k < s.known_term[p])),
+            lambda p, e, commit: implies(
+                s.left[p, e, commit] != 0,
+                (s.left[p, e, commit] <= s.term)
+                & ((s.is_current(p, e, commit) & ~s.marked[p]) | (s.left[p, e, commit] <= s.known_term[p])),
             ),
         )
 

@@ -5,14 +5,15 @@ from functools import lru_cache, partial
 from typing import Any
 
 from fencepost.model.language.mutations import settle
-from fencepost.model.transactions.expiry import Expiring, ExpiringV1, ExpiringVerified
+from fencepost.model.transactions.expiry import ExpiringV1, ExpiringVerified
+from fencepost.model.transactions.releases import ExpiringOf400
 
 from ..agreement import Followed
 from .calls import CALLS, SHOWN_AND_UNSHOWN
 from .interpreter import TransactionsInterpreter
 from .observations import COLUMNS
 
-MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": Expiring}
+MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": ExpiringOf400}
 
 ROOM = {"clients": 64, "transactions": 96, "epochs": 256, "fail_overs": 12}
 """More than most programs need: whoever needs more is not followed to the end."""

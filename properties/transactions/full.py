@@ -4,6 +4,7 @@ from fencepost.model.language import exists, forall, implies, leads_to, progress
 from fencepost.model.transactions.core import Client, Outcome, Txn
 from fencepost.model.transactions.cores import PromptV1Core, PromptVerifiedCore, V1Core, V2Core, VerifiedCore
 from fencepost.model.transactions.full import V2, PromptV1, PromptVerified, V1LateEnds, VerifiedLateEnds
+from fencepost.model.transactions.releases import V2Of400, V2OfTrunk
 
 from .promises import Promises
 
@@ -18,13 +19,19 @@ class FullPromises(Promises):
 
     @promise(rule="txn.P8")
     def alone_never_fenced(s):
-        """A producer that is alone, in time, and whose coordinator remembers, is never told to stop for retrying its
-        own requests."""
-        return forall(Client, lambda c: implies(s.dead[c], s.crowded | s.forgotten))
+        """A producer that is alone, and ends its transactions in time, is never told to stop for repeating its own
+        requests.  It fails: see `alone_and_known_never_fenced`."""
+        return forall(Client, lambda c: implies(s.dead[c], s.crowded))
+
+    @promise(rule="txn.P8")
+    def alone_and_known_never_fenced(s):
+        """So it is under three conditions: no fail-over came while it repeated an InitProducerId that names its epoch
+        (KIP-360), no copy of one that names none came late, and the transactional id was not forgotten."""
+        return forall(Client, lambda c: implies(s.dead[c], s.crowded | s.forgetful | s.copied | s.expired))
 
     @promise(rule="txn.P1")
     def fenced_for_good(s):
-        """A producer that another one has fenced gets no epoch for naming its old one."""
+        """A producer that another one has fenced, and been told so, gets no epoch for naming its old one."""
         return ~s.returned
 
     @progress(rule="txn.P10")
@@ -46,6 +53,11 @@ class FullPromises(Promises):
     def somebody_fenced(s):
         """A producer was told to stop."""
         return exists(Client, lambda c: s.dead[c])
+
+    @witness(of="alone_and_known_never_fenced")
+    def answered_the_second_time(s):
+        """A producer that is alone repeats a request, and is not told to stop."""
+        return ~s.crowded & exists(Client, lambda c: s.asking[c] & s.again[c] & (s.expected(c) == s.remembers))
 
     @witness(of="fenced_for_good")
     def refused_to_return(s):
@@ -99,10 +111,18 @@ class VerifiedPromises(FullPromises, of=VerifiedLateEnds):
 class V2Promises(FullPromises, of=V2):
     """v2."""
 
-    @refinement(of=V2Core, actions=STEPS | {"ask_to_verify": ()})
+    @refinement(of=V2Core, actions=STEPS | {"ask_to_verify": (), "answer_init_again": ("initialize_again",)})
     def does_as_the_core(s):
         """What the log and the partitions say is the core's state."""
         return {}
+
+
+class V2OfTrunkPromises(FullPromises, of=V2OfTrunk):
+    """v2 of later than Kafka 4.4."""
+
+
+class V2Of400Promises(FullPromises, of=V2Of400):
+    """v2 of Kafka 4.0.0."""
 
 
 class PromptV1Promises(FullPromises, of=PromptV1):
