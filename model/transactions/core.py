@@ -153,7 +153,7 @@ class Core(Protocol):
         s.fence = to
         s.given[c, to] = True
 
-    @action
+    @fault(budget="fences")
     def fence_producers(s, to: Epoch):
         """Admin.fenceProducers, an InitProducerId that no owner waits for: an id becomes known, if it was not, and
         stays idle under an epoch above all that were given."""

@@ -4,18 +4,19 @@ from collections.abc import Mapping
 
 from ..catalogue import Profile
 
-CORE = dict(clients=2, transactions=2, partitions=1, epochs=3, fail_overs=1)
-TWO_PARTITIONS = dict(clients=1, partitions=2, epochs=2, fail_overs=0)
+CORE = dict(clients=2, transactions=2, partitions=1, epochs=3, fail_overs=1, fences=1)
+_TWO_PARTITIONS = dict(clients=1, partitions=2, epochs=2, fail_overs=0)
+TWO_PARTITIONS = dict(_TWO_PARTITIONS, fences=0)
 CORE_PROGRESS = (
-    dict(clients=2, transactions=1, partitions=1, epochs=5, fail_overs=1),
-    dict(clients=1, transactions=2, partitions=1, epochs=4, fail_overs=0),
+    dict(clients=2, transactions=1, partitions=1, epochs=5, fail_overs=1, fences=0),
+    dict(clients=1, transactions=2, partitions=1, epochs=4, fail_overs=0, fences=0),
 )
 _QUIET = dict(reinits=0, copies=0, losses=0, failed_appends=0, fail_overs=0, stragglers=0)
 FULL = dict(_QUIET, clients=2, transactions=2, partitions=1, epochs=4, last=9)
 _RETRY = dict(clients=1, transactions=1, reinits=1, losses=1, fail_overs=1)
 FAIL_OVER_IN_A_RETRY = dict(FULL, **_RETRY)
 FEATURES: Mapping[str, Mapping[str, int]] = {
-    "two partitions": TWO_PARTITIONS,
+    "two partitions": _TWO_PARTITIONS,
     "retries": dict(clients=1, epochs=5, reinits=1, losses=1, failed_appends=1),
     "late copies": dict(clients=1, copies=1),
     "a fenced producer asks again": dict(reinits=1),
@@ -33,11 +34,11 @@ OF_V1: Mapping[str, Mapping[str, int]] = {
 LATE = dict(FULL, clients=1, epochs=2, last=3)
 """What a late request of one transaction does to the next: as little as shows it, for a bounded check to get there."""
 LAST_EPOCH = dict(FULL, **FEATURES["the last epoch"])
-OVERLAPPING = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=1)
-LATE_MARKER = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=0)
+OVERLAPPING = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=1, fences=0)
+LATE_MARKER = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=0, fences=0)
 """A late marker, or a stale answer, tears one transaction of v1 apart: an epoch serves both, and no fence is needed."""
-BEFORE_KIP_1228 = dict(clients=1, transactions=2, partitions=2, epochs=3, fail_overs=0)
-HANGING = dict(clients=1, transactions=1, partitions=1, epochs=2, fail_overs=0)
+BEFORE_KIP_1228 = dict(clients=1, transactions=2, partitions=2, epochs=3, fail_overs=0, fences=0)
+HANGING = dict(clients=1, transactions=1, partitions=1, epochs=2, fail_overs=0, fences=0)
 EXPIRING = dict(FULL, last=1, epochs=7, transactions=1, expiries=1)
 PROGRESS = (
     dict(FULL, clients=1, transactions=1, epochs=6, losses=1, failed_appends=1, reinits=1),
@@ -63,6 +64,7 @@ REASONS = {
     "losses": "one lost answer leaves one side not knowing",
     "failed_appends": "one failure leaves a transition to be tried again",
     "fail_overs": "one fail-over loses all that only memory knows, and leaves one coordinator's markers behind",
+    "fences": "one call of an admin; a second raises the epoch once more",
     "stragglers": "one second callback meets one newer entry",
     "expiries": "an id is forgotten once",
 }

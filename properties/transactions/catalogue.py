@@ -170,12 +170,12 @@ TRANSACTIONS = ProtocolEntry(
         _full(
             "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
             "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_HANGS, "no_zombie_write", *_FENCED), bounds=_bounds(LATE), depth=TO_A_LATE_END,
-            leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return"),
+            leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return", "answered_the_second_time"),
         ),
         _full(
             "v1-verified", VerifiedPromises, "verification keeps records from hanging, and lets a late EndTxn decide",
             "two owners", "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_FENCED), bounds=_bounds(LATE),
-            depth=TO_A_LATE_END, leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return"),
+            depth=TO_A_LATE_END, leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return", "answered_the_second_time"),
         ),
         _misread("v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not",
                  "txn.9", _LATE, LATE_MARKER),

@@ -77,7 +77,10 @@ BENT: list[tuple[Callable[[Columns], Columns], str, Kind | int, str, str | None]
         "for every p: (if sent[txn, p] then fate[txn, p] != ABSENT)", None,
     ),
     (bends.told_before_it_is_logged, "v2", Kind.end_handled, "if error = 0 then phase != ONGOING", "txn.7"),
-    (bends.told_the_other_outcome, "v1-verified", Kind.txn_logged, "number = epoch + 1", None),
+    (
+        bends.told_the_other_outcome, "v1-verified", Kind.txn_logged,
+        "number = (0 if unknown, else epoch + ahead) + (0 if fence_failed, else 1)", None,
+    ),
     (bends.aborted_record_read, "v2", Kind.record_read, "fate[txn, partition] = COMMITTED", "txn.17"),
     (
         bends.offset_pending, "v2", Kind.offset_fetched,
@@ -88,8 +91,8 @@ BENT: list[tuple[Callable[[Columns], Columns], str, Kind | int, str, str | None]
     (bends.state_of_no_log, "v2", Kind.txn_logged, "the protocol has such an event", None),
     (bends.stranger, "v2", Kind.record_acked, "fate[txn, partition] != ABSENT", "txn.P4"),
     (bends.out_of_nowhere, "v2", -7, "the protocol has such an event", None),
-    (bends.not_asked, "v2", Kind.batch_appended, "((for some t: fate[t, partition] = OPEN)", "txn.15"),
-    (bends.not_asked, "v1-verified", Kind.batch_appended, "((for some t: fate[t, partition] = OPEN)", "txn.15"),
+    (bends.not_asked, "v2", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN and number[u]", "txn.15"),
+    (bends.not_asked, "v1-verified", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN and number[u]", "txn.15"),
     (bends.never_bumped, "v2", Kind.txn_logged, "number = epoch + 1", None),
 ]  # fmt: skip
 

@@ -21,21 +21,23 @@ KILLED = [
     ("core-v1-prompt", "txn.3", "old_epoch", "nothing_hangs", 7),
     ("core-v2", "txn.3", "while_prepared", "nothing_open_after_a_fence", 8),
     ("core-v1-prompt", "txn.12", "append: guard 1 dropped", "nothing_hangs", 7),
-    ("core-v2", "txn.7", "end: guard 1 dropped", "one_owner", 13),
+    ("core-v2", "txn.7", "end: guard 1 dropped", "one_owner", 9),
     ("core-v2", "txn.9", "end: guard 1 dropped", "one_owner", 7),
     ("core-v2", "txn.15", "append: guard 1 dropped", "nothing_hangs", 5),
     ("core-v1-verified", "txn.15", "append: guard 2 dropped", "nothing_hangs", 9),
     ("core-v1-verified", "txn.15", "any_question", "nothing_hangs", 15),
     ("core-v2", "txn.23", "not_older", "nothing_committed_unasked", 17),
-    ("v2", "txn.5", "refuse_end: guard 1 dropped", "alone_never_fenced", 14),
+    ("v2", "txn.5", "refuse_end: guard 1 dropped", "alone_and_known_never_fenced", 14),
     ("v2", "txn.4", "stays", "no_epoch_past_the_last", 23),
-    ("v2", "txn.4", "bumps_anyway", "no_epoch_past_the_last", 18),
     ("v2", "txn.4", "one_late", "no_epoch_past_the_last", 17),
     ("v2", "txn.2", "ask_for_epoch: guard 1 dropped", "fenced_for_good", 10),
     ("core-v2", "txn.8", "answer_again: guard 1 dropped", "one_owner", 9),
-    ("core-v2", "txn.16", "append: guard 1 dropped", "nothing_hangs", 12),
+    ("core-v2", "txn.16", "any_epoch", "nothing_hangs", 12),
     ("core-v1-prompt", "txn.11", "mark: guard 1 dropped", "nothing_committed_unasked", 14),
     ("core-v1-prompt", "txn.18", "take_over: guard 1 looser", "nothing_hangs", 7),
+    ("v1-prompt", "txn.18", "append_fails: fence_failed not updated", "no_epoch_past_the_last", 14),
+    ("core-v2", "txn.22", "fence_producers: guard 1 looser", "nothing_open_after_a_fence", 7),
+    ("v2-trunk", "txn.25", "not_in_the_log", "alone_never_fenced", 10),
 ]
 """(variant, rule, mutation, the promise that fails first, fewest steps)."""
 
@@ -65,6 +67,7 @@ ALSO = [
     ("core-v1-prompt", "txn.12", "append: guard 1 dropped", "no_zombie_write"),
     ("core-v1-verified-prompt", "txn.15", "any_question", "nothing_committed_unasked"),
     ("core-v1-prompt", "txn.18", "take_over: guard 1 looser", "no_zombie_write"),
+    ("core-v2", "txn.22", "fence_producers: guard 1 looser", "no_zombie_write"),
 ]
 """Promises that fail as well, later than the first."""
 

@@ -26,7 +26,7 @@ SHORTEST = {
     "KAFKA-19367": ("no_epoch_past_the_last", 18),
     "KAFKA-20090": ("no_epoch_past_the_last", 23),
     "KAFKA-19999": ("ends_in_the_end", None),
-    "KAFKA-20357": ("alone_never_fenced", 11),
+    "KAFKA-20357": ("alone_never_fenced", 10),
     "KIP-1228": ("nothing_committed_unasked", 17),
     "late-marker-v1": ("nothing_committed_unasked", 15),
     "deposed-coordinator": ("no_zombie_write", 17),
