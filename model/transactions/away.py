@@ -169,7 +169,7 @@ class MortalPromptVerified(ForgettingPromptVerified):
     def forget(s, p: Partition):
         """The producer was idle for long: by then no marker is on its way."""
         Mortal.forget(s, p)
-        s.left = each(lambda q, e, commit, k: s.left[q, e, commit, k] & (q != p))
+        s.left = each(lambda q, e, commit: when(q == p, 0, s.left[q, e, commit]))
 
 
 class DroppingPromptVerified(Dropping, MortalPromptVerified):

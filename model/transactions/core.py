@@ -315,7 +315,7 @@ class Core(Protocol):
         s.fate = each(lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN), fate, s.fate[t, q]))
         s.known[p] = e
         s.known_term[p] = k
-        s.forget_questions(p, e)
+        s.answer_questions(p, e)
 
     def is_current(s, p, e, commit):
         """The marker is one of the transaction that is prepared."""
@@ -328,7 +328,11 @@ class Core(Protocol):
     def something_open(s, p):
         return exists(Txn, lambda t: s.fate[t, p] == Fate.OPEN)
 
-    def forget_questions(s, p, e):
+    def answer_questions(s, p, e):
+        """A marker came: what a leader has asked the coordinator is asked no more."""
+        s.forget_questions(p)
+
+    def forget_questions(s, p):
         """What a leader still has to ask the coordinator: nothing, where leaders do not ask."""
 
     # What the variants say otherwise

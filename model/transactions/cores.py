@@ -83,7 +83,7 @@ class Asking(Core):
         same = exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] == s.number[t]))
         return either("txn.16", same, any_epoch=s.something_open(p))
 
-    def forget_questions(s, p, e):
+    def forget_questions(s, p):
         with rule("txn.15"):
             s.asked = each(lambda t, q: s.asked[t, q] & (q != p))
 
@@ -118,7 +118,7 @@ class V2Core(Asking):
         s.fence = s.epoch
         s.given[c, s.epoch] = True
 
-    def forget_questions(s, p, e):
+    def answer_questions(s, p, e):
         """A marker has the epoch of the transaction that comes next, and a question about that one stays."""
         with rule("txn.15"):
             s.asked = each(lambda t, q: s.asked[t, q] & ((q != p) | (s.number[t] == e)))

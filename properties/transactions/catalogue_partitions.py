@@ -21,7 +21,7 @@ from .away import (
 )
 from .bounds import NOT_BOUNDED, REASONS
 
-_QUIET = dict(transactions=2, partitions=1, fail_overs=0, absences=0, restarts=0, tails=0, expiries=0)
+_QUIET = dict(transactions=2, partitions=1, fail_overs=0, fences=0, absences=0, restarts=0, tails=0, expiries=0)
 _EVERY_FAULT = dict(_QUIET, clients=1, epochs=2, absences=1, restarts=1, tails=1, expiries=1)
 _TWO_OWNERS = dict(_EVERY_FAULT, clients=2, transactions=2)
 _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
@@ -113,7 +113,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         ),
     ),
     {
-        **{name: REASONS[name] for name in ("clients", "transactions", "partitions", "epochs", "fail_overs")},
+        **{name: REASONS[name] for name in ("clients", "transactions", "partitions", "epochs", "fail_overs", "fences")},
         "absences": "a partition goes away once, at any moment, and comes back",
         "restarts": "all questions of a leader are lost at once; asking again is the same again",
         "tails": "one lost tail, which may be all that is not acknowledged",

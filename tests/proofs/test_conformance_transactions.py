@@ -91,8 +91,8 @@ BENT: list[tuple[Callable[[Columns], Columns], str, Kind | int, str, str | None]
     (bends.state_of_no_log, "v2", Kind.txn_logged, "the protocol has such an event", None),
     (bends.stranger, "v2", Kind.record_acked, "fate[txn, partition] != ABSENT", "txn.P4"),
     (bends.out_of_nowhere, "v2", -7, "the protocol has such an event", None),
-    (bends.not_asked, "v2", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN and number[u]", "txn.15"),
-    (bends.not_asked, "v1-verified", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN and number[u]", "txn.15"),
+    (bends.not_asked, "v2", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN", "txn.15"),
+    (bends.not_asked, "v1-verified", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN", "txn.15"),
     (bends.never_bumped, "v2", Kind.txn_logged, "number = epoch + 1", None),
 ]  # fmt: skip
 
