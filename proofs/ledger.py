@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fencepost.model.language.properties import Property
 from fencepost.model.rules import RULES, Rule
+from fencepost.proofs import sets
 from fencepost.proofs.explore import Exploration, explore
 from fencepost.proofs.held import tests_of
 from fencepost.proofs.induction import Proof, prove
@@ -17,7 +18,7 @@ from fencepost.proofs.necessity import Necessity
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.scope import Scope, scope_of_proof, scope_of_search
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import ProtocolEntry, Variant, bounds_of, features_of
+from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, bounds_of, features_of
 
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 NO_VERDICT = "no verdict yet"
@@ -102,6 +103,7 @@ def _verdict(
     mine = [n for n in judged if n.rule == rule.number]
     if rule.kind != "promise":
         words += _sentences([n for n in mine if n.verdict == "shown"] if words else mine)
+        words += _sets(rule.number, entries)
     held = _held(rule.number, tests)
     if rule.kind == "interface":
         return held or NO_VERDICT
@@ -159,6 +161,29 @@ def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:
             variant = entry.variant(claim.variant)
             worst = min((found.of(variant, variant.asked[name]) for name in claim.properties), key=WORST.index)
             yield f"**{worst}** in {variant.name}: {', '.join(map(name_in_words, claim.properties))}"
+
+
+def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
+    """What the sets of rules that are kept say of one rule: whether proofs need it, and with which others it fails."""
+    uses: dict[str, list[str]] = {"must": [], "may": []}
+    for entry in entries:
+        for variant in sets.asked(entry):
+            try:
+                kept = sets.read(variant)
+            except CatalogueError:  # of another model than this one
+                continue
+            known = kept.of_rule(rule) if kept is not None else {"must": [], "may": [], "cut_sets": []}
+            for need, where in uses.items():
+                if known[need]:
+                    where.append(f"{', '.join(map(name_in_words, known[need]))} ({variant.name})")
+            for cut in known["cut_sets"]:
+                if len(cut["rules"]) > 1:
+                    what = f"{name_in_words(cut['promise'])} fails in {cut['steps']} steps"
+                    yield f"without {' and '.join(cut['rules'])} together {what} ({variant.name})"
+    if uses["must"]:
+        yield f"every proof needs it: {'; '.join(uses['must'])}"
+    if uses["may"]:
+        yield f"some proofs use it: {'; '.join(uses['may'])}"
 
 
 def _held(number: str, tests: Path | None) -> str:

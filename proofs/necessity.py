@@ -174,6 +174,13 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
             name, trace = broken
             told = list(say_trace(spec, trace))
             return verdict("necessary", "explore", told, promise=name, steps=len(trace), trace=trace, bound=bounds)
+    for bounds in explored.values():
+        claims = evidence_of(mutant.rule, variant.kept, "claim")
+        broken, _ = _broken_within(spec, claims, bounds, None) if claims else (None, True)
+        if broken is not None:
+            name, trace = broken
+            told = [f"no promise fails, but the claim {claims[name].rule} does", *say_trace(spec, trace)]
+            return verdict("necessary", "explore", told, promise=name, steps=len(trace), trace=trace, bound=bounds)
     served = _served(spec, variant)
     if served.fails is not None:
         name, run, small = served.fails
@@ -192,13 +199,13 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
     return verdict("survives-bounded", "explore", [*why, *missing, *served.told, "no promise fails within the bound"])
 
 
-def evidence_of(rule: str, properties: Mapping[str, Property]) -> dict[str, Property]:
-    """What may show that a rule is necessary: promises that users know, of another number than the rule's own.  A
-    property that says the rule again is broken without it by definition."""
+def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "promise") -> dict[str, Property]:
+    """What may show that a rule is necessary: promises that users know, else claims of the documents, of another number
+    than the rule's own.  A property that says the rule again is broken without it by definition."""
     return {
         n: p
         for n, p in properties.items()
-        if p.role == "promise" and p.rule is not None and p.rule != rule and RULES[p.rule].kind == "promise"
+        if p.role == "promise" and p.rule is not None and p.rule != rule and RULES[p.rule].kind == kind
     }
 
 

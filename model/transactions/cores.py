@@ -2,7 +2,8 @@
 
 `v1`: an epoch serves many transactions, so that nothing tells a late request of one from a request of the next.
 `v1-verified` (KIP-890, part 1): the leader asks the coordinator before the first record of a transaction.
-`v2` (KIP-890, part 2): every end of a transaction bumps the epoch, and the leader's question adds the partition.
+`v2` (KIP-890, part 2, with KIP-1228): every end of a transaction bumps the epoch, and the leader's question adds the
+partition.
 
 `Prompt…` is a network that does not deliver a request after its sender had the answer to a later one: what v1
 needs, and does not get.

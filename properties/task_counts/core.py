@@ -1,4 +1,4 @@
-"""Why the cores keep the promises: the lemmas, unbounded in everything.
+"""Why the cores keep the promises: the lemmas, with any number of workers, instances, tasks and sets.
 
 The idea: between a set and its count nobody of it polls, so that a round, as long as its set is the newest, sees the
 number of those who can commit only fall.

@@ -1,4 +1,4 @@
-"""Why the cores keep the promises: the lemmas, unbounded in everything.
+"""Why the cores keep the promises: the lemmas, with any number of clients, transactions, partitions and epochs.
 
 The idea: a record that is open belongs to the transaction that the coordinator has open or prepared, in a partition
 that it will send a marker to; so one Prepare decides all of it.

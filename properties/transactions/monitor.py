@@ -25,7 +25,7 @@ EXPECTING = {
     "v1-verified": frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P8"}),
     "v2": frozenset[str](),
 }
-"""What late copies break by design.  Part 1 of KIP-890 ends hanging transactions, and part 2 the rest."""
+"""What late copies break by design.  Part 1 of KIP-890 ends hanging transactions, and part 2 with KIP-1228 the rest."""
 
 ON_THE_WAY = frozenset({"txn.3", "txn.5", "txn.10", "txn.13", "txn.15", "txn.21"})
 """Rules that seem broken where what is predicted has happened before."""
