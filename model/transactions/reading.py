@@ -18,12 +18,15 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
     either,
+    excused,
     exists,
     fault,
     forall,
     implies,
+    not_of_this,
     require,
     when,
 )  # fmt: skip
@@ -60,6 +63,26 @@ class Phase(Enumeration):
 class ReadCommitted(Protocol):
     """Producers write, the coordinator ends their transactions, replication follows, and readers fetch and take."""
 
+    outside = (
+        *excused("nothing is removed from the log; the variants of cleaned logs take that away", "cleaning"),
+        *excused(
+            "every transaction that is open gets a marker in the end; what follows where it does not is in "
+            "transaction-partitions", "partition-away",
+        ),
+        *not_of_this(
+            "what the log holds is given, whoever sent it, however late, and how often", "late-copy", "duplicate",
+            "loss", "lost-answer", "reordering", "client-crash", "zombie", "mixed-clients", "sequence-wrap",
+            "producer-expiry", "id-expiry", "end-of-epochs",
+        ),
+        *not_of_this(
+            "which end a transaction comes to is decided elsewhere, and may be decided again after a loss",
+            "coordinator-fail-over", "overlapping-coordinators", "uncovered-log", "failed-append", "time-out",
+            "transaction-version", "clock-step",
+        ),
+        *not_of_this("one partition, read by consumers that share nothing", "several-partitions", "several-groups"),
+        *not_of_this("what a restarted leader forgets are batches that it knew, none that it holds", "leader-restart"),
+    )  # fmt: skip
+
     end: Offset
     high: Offset  # high watermark: what is below it is not lost
     kind: Map[Offset, Kind]
@@ -78,6 +101,18 @@ class ReadCommitted(Protocol):
 
     part: Ghost[Set[Txn, Offset]]  # is this record of that transaction?
     returned: Ghost[Set[Reader, Offset]]
+
+    @danger("several-ids")
+    def two_are_open(s):
+        """Two producers have transactions open, and the last stable offset is the first offset of the older one."""
+        return exists(Txn, Txn, lambda t, u: s.is_open(t) & s.is_open(u) & (s.owner[t] != s.owner[u]))
+
+    @danger("slow-reader")
+    def piece_within(s):
+        """A reader has a piece that begins and ends within an aborted transaction."""
+        return exists(
+            Reader, Txn, lambda r, t: s.listed[r, t] & (s.first[t] < s.position[r]) & (s.upto[r] <= s.last[t])
+        )
 
     def append(s, kind, producer):
         s.kind[s.end] = kind
@@ -112,7 +147,7 @@ class ReadCommitted(Protocol):
         s.part[t, end] = True
         s.end = end + 1
 
-    @action
+    @action(danger="several-records")
     def add(s, t: Txn):
         """One more record of an open transaction."""
         end = s.end
@@ -156,7 +191,7 @@ class ReadCommitted(Protocol):
         require(s.high < s.end)
         s.high = s.high + 1
 
-    @fault(budget="fail_overs")
+    @fault(budget="fail_overs", danger=("unreplicated-tail", "truncation"))
     def fail_over(s):
         """Another leader: what is not replicated is lost, and transactions that ended there are open again."""
         high = s.high
@@ -204,6 +239,9 @@ class ReadCommitted(Protocol):
         s.upto[r] = n
         s.listed = each(lambda q, t: when(q == r, ~s.sees_all[r] & s.reaches_into(t, position, n), s.listed[q, t]))
 
+    def kind_in_piece(s, r, o):
+        return s.kind[o]
+
     def reaches_into(s, t, start, end):
         """Does this aborted transaction go into the list that comes with the records from start to end?"""
         reaches = (start <= s.last[t]) & (s.first[t] < end)
@@ -216,7 +254,7 @@ class ReadCommitted(Protocol):
         """The reader looks at its next record: returns it, or leaves it out; an abort marker ends an aborted range."""
         o = s.position[r]
         require(o < s.upto[r])
-        p, kind = s.writer[o], s.kind[o]
+        p, kind = s.writer[o], s.kind_in_piece(r, o)
 
         def mine(t):
             return s.listed[r, t] & (s.owner[t] == p)

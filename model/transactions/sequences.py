@@ -26,6 +26,7 @@ from ..language import (
     exists,
     fault,
     forall,
+    kafka_excludes,
     not_of_this,
     require,
     rule,
@@ -74,8 +75,9 @@ class Sequences(Protocol):
             "sequence numbers are counted in each partition, of one producer's batches there", "reordering",
             "several-groups", "several-partitions",
         ),
-        *not_of_this("no record is read, and none removed; the cleaner keeps the last batch of every producer",
-                    "slow-reader", "cleaning"),
+        *not_of_this("no record is read", "slow-reader"),
+        *kafka_excludes("the cleaner keeps the last batch of every producer that it knows, if need be without records",
+                       "Cleaner.cleanInto: lastRecordsOfActiveProducers", "cleaning"),
         *not_of_this("nothing here looks at a clock; the expiry of a producer may come at any time", "clock-step"),
     )  # fmt: skip
 

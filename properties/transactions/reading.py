@@ -88,7 +88,8 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
         return exists(
             Reader, Offset, Offset, Txn, Txn,
             lambda r, a, b, t, u: ~s.sees_all[r] & s.returned[r, a] & s.part[t, a] & s.part[u, b]
-            & (b < s.position[r]) & ~s.returned[r, b] & (s.first[u] < s.last[t]) & (s.first[t] < s.last[u]),
+            & s.is_aborted(u) & (b < s.position[r]) & ~s.returned[r, b]
+            & (s.first[u] < s.last[t]) & (s.first[t] < s.last[u]),
         )  # fmt: skip
 
     @witness(of="only_what_was_committed")
@@ -181,6 +182,18 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
                 & (s.writer[o] == s.owner[t])
                 & (s.is_open(t) | (o < s.last[t])),
                 s.part[t, o],
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def one_transaction_at_a_time(s):
+        """A producer ends a transaction before it begins another one."""
+        return forall(
+            Txn, Txn,
+            lambda t, u: implies(
+                (s.phase[t] != Phase.NONE) & (s.phase[u] != Phase.NONE) & (s.owner[t] == s.owner[u])
+                & (s.first[t] < s.first[u]),
+                s.has_ended(t) & (s.last[t] < s.first[u]),
             ),
         )  # fmt: skip
 
