@@ -80,9 +80,11 @@ class AgreementItem(pytest.Item):
         self.variant = variant
 
     def runtest(self) -> None:
-        failure = run(self.config, self.variant).failure
-        if failure is not None:
-            raise Disagrees(f"{failure}\n\n{failure.program}")
+        report = run(self.config, self.variant)
+        if report.failure is not None:
+            raise Disagrees(f"{report.failure}\n\n{report.failure.program}")
+        if report.verdict == "unknown":
+            raise Disagrees(f"inconclusive: {report.inconclusive}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The disagreement without the machinery that found it."""

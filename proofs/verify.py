@@ -100,7 +100,7 @@ def _everything(made: Verification, entry: ProtocolEntry, profile: Profile, seed
     yield from _claims(made, entry)
     for of_variant in planned.others:
         yield from of_variant().results
-    yield from _implementation(entry, planned)
+    yield from _implementation(made, entry, planned)
     yield from _histories(entry, profile, seed)
 
 
@@ -127,11 +127,20 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
         yield f"{entry.name}: claims of the documents", replace(found, **shared(proofs))
 
 
-def _implementation(entry: ProtocolEntry, planned: Plan) -> Found:
+def _implementation(made: Verification, entry: ProtocolEntry, planned: Plan) -> Found:
+    """Agreement, with the share of the programs that the model followed to their end: below the least that means
+    something the verdict is unknown.  Actions of the model that no program reached are left unchecked."""
     for variant_name, reported in planned.implementations:
         report = reported()
         name = report.implementation
         evidence: dict[str, Any] = {"implementation": name, "examples": report.examples, "program": report.program}
+        evidence |= {"followed": report.followed, "least": report.least, "unreached": report.coverage.unreached()}
+        if report.coverage.beyond:
+            evidence["undecided"] = dict(report.coverage.beyond)
+        if report.inconclusive:
+            evidence["reason"] = report.inconclusive
+        if evidence["unreached"]:
+            made.open.append(f"{entry.name}/{variant_name}: driven without {', '.join(evidence['unreached'])}")
         found = result(
             entry,
             entry.variant(variant_name),

@@ -205,6 +205,10 @@ class Monitor(Protocol):
         """Take note of a call with its result and events; ``messages``: what is in flight after it."""
 
 
+FOLLOWED = 0.95
+"""The share of programs that a model must follow to their end, where nothing else is said."""
+
+
 @dataclass(frozen=True)
 class Agreeing:
     """What agreement must know of a protocol.
@@ -217,6 +221,10 @@ class Agreeing:
     parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not.
 
     ``dangers``: which dangers a call is that does something, for the faults that the driver makes happen.
+
+    ``ending``: calls by which the machine ends a program and which do too much for the model to follow: promises are
+    held against what they show.  ``followed``: by variant, the least share of the programs that the model must follow
+    to their end for agreement to mean something, where it is not `FOLLOWED`.
 
     ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.
 
@@ -240,6 +248,8 @@ class Agreeing:
     follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
     composite: frozenset[str] = frozenset()
+    ending: frozenset[str] = frozenset()
+    followed: Mapping[str, float] = field(default_factory=dict)
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
     dangers: Callable[[Any], tuple[str, ...]] = lambda call: ()
     steps: int = 30

@@ -34,7 +34,9 @@ class Coverage:
     errors: Counter[int] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
-    beyond: Counter[str] = field(default_factory=Counter)  # why systems were not followed to their end
+    beyond: Counter[str] = field(default_factory=Counter)  # why systems were followed no further
+    systems: int = 0  # that were called at all
+    unfollowed: int = 0  # of which the model left out more than the calls that end a program
     dangers: Counter[str] = field(default_factory=Counter)  # that the steps taken are
     true: set[Conjunct] = field(default_factory=set)
     false: set[Conjunct] = field(default_factory=set)
@@ -103,6 +105,15 @@ class Coverage:
         self.false.update(failing)
         self.decisive.update(failing if len(failing) == 1 else [])
 
+    @property
+    def followed(self) -> float:
+        """The share of the systems that were followed to their end."""
+        return (self.systems - self.unfollowed) / self.systems if self.systems else 0.0
+
+    def unreached(self) -> list[str]:
+        """Actions of the model that no step taken was."""
+        return [] if self.spec is None else [name for name in self.spec.actions if not self.actions[name]]
+
     def never(self) -> dict[str, list[str]]:
         """What was never reached, in words: actions, and guards never true, never false, or never decisive."""
         if self.spec is None:
@@ -113,7 +124,7 @@ class Coverage:
             return [f"{action}: {say(g.condition)}" for (action, i), g in places.items() if (action, i) not in seen]
 
         return {
-            "actions": [name for name in self.spec.actions if not self.actions[name]],
+            "actions": self.unreached(),
             "guards never true": missing(self.true),
             "guards never false": missing(self.false),
             "guards never decisive": missing(self.decisive),
@@ -123,7 +134,9 @@ class Coverage:
         return Coverage(
             self.actions + other.actions, self.rules + other.rules, self.errors + other.errors,
             self.kinds + other.kinds,
-            self.calls + other.calls, self.beyond + other.beyond, self.dangers + other.dangers,
+            self.calls + other.calls, self.beyond + other.beyond, self.systems + other.systems,
+            self.unfollowed + other.unfollowed,
+            self.dangers + other.dangers,
             self.true | other.true, self.false | other.false, self.decisive | other.decisive,
             self.spec or other.spec, self.states + other.states,
         )  # fmt: skip

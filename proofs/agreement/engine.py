@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from fencepost.properties.agreement import DRIVEN, Agreeing, driven
+from fencepost.properties.agreement import DRIVEN, FOLLOWED, Agreeing, driven
 from fencepost.properties.driving import Call, Factory, Program
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
@@ -35,14 +35,15 @@ class AgreementReport:
     """What came of it.  ``examples``: systems driven, up to the one that failed; ``observed``: event kinds that were
     shown; ``model``: what it was held against beside the promises, or ``none``; ``predicted``: promises that the
     variant is known to break and did break, each with its shortest program; ``dangers``: how often each of those that
-    were met was."""
+    were met was; ``least``: the share of the systems that the model must follow to their end for *holds*, else the
+    verdict is *unknown*."""
 
     implementation: str
     protocol: str
     variant: str
     model: str
     seed: int
-    verdict: Literal["holds", "violated"]
+    verdict: Literal["holds", "violated", "unknown"]
     failure: Disagreement | None
     predicted: Mapping[str, Disagreement]
     examples: int
@@ -50,6 +51,28 @@ class AgreementReport:
     coverage: Coverage
     seconds: float
     dangers: Mapping[str, int] = field(default_factory=dict)
+    least: float = 0.0
+
+    @property
+    def systems(self) -> int:
+        """How many were driven in all, and called at least once."""
+        return self.coverage.systems
+
+    @property
+    def followed(self) -> float | None:
+        """The share of them that the model followed to their end; None where there is no model."""
+        return None if self.model == "none" else self.coverage.followed
+
+    @property
+    def inconclusive(self) -> str:
+        """Why the verdict is unknown; empty if it is not."""
+        if self.verdict != "unknown":
+            return ""
+        left = "; ".join(f"{reason} ({count} times)" for reason, count in self.coverage.beyond.most_common())
+        return (
+            f"the model followed {self.followed:.0%} of {self.systems} programs to their end, "
+            f"{self.least:.0%} is the least: {left}"
+        )
 
     @property
     def program(self) -> str:
@@ -121,13 +144,15 @@ def agree(
     failure = _shortest(search, name, search.failures) if search.failures else None
     # What an implementation that fails does in predicted ways as well is of no interest.
     predicted = {} if failure or verdict_only else search.predicted
+    least = agreeing.followed.get(variant, FOLLOWED) if agreeing.follow else 0.0
+    too_little = search.coverage.followed < least
     return AgreementReport(
         name or repr(implementation), protocol, variant, variant if agreeing.follow else "none", seed,
-        "violated" if failure else "holds", failure,
+        "violated" if failure else "unknown" if too_little else "holds", failure,
         {rule: _shortest(search, name, [predicted[rule]], rule) for rule in sorted(predicted)},
         search.examples_to_failure or search.examples,
         tuple(sorted(search.observed)), search.coverage, time.monotonic() - began,
-        search.exercised.counts(search.coverage),
+        search.exercised.counts(search.coverage), least,
     )  # fmt: skip
 
 

@@ -39,7 +39,9 @@ class Watch:
     ) -> None:  # fmt: skip
         self.tracker: Tracker | None = None
         if agreeing.follow is not None and not wanted:
-            self.tracker = Tracker(read_followed(agreeing.follow(config["mode"], config)), observed, coverage)
+            reading = read_followed(agreeing.follow(config["mode"], config))
+            self.tracker = Tracker(reading, observed, coverage, agreeing.ending)
+            coverage.spec = reading.plain.spec
         self.monitor = agreeing.monitor(config, expecting)
         self.monitor.only = only
         self.coverage, self.wanted = coverage, wanted

@@ -25,26 +25,40 @@ MOST_KEYS = 50_000
 class Tracker:
     """Follows one system.  ``observed``: the event kinds that this implementation shows whenever they happen.
 
-    ``beyond``: why the model cannot follow it any more, if so; nothing is held against it from there on."""
+    ``beyond``: why the model cannot follow it any more, if so; nothing is held against it from there on.  ``ending``:
+    calls that end a program, and do too much for a model to follow."""
 
-    def __init__(self, reading: Reading, observed: frozenset[str], coverage: Coverage) -> None:
-        self.observed, self.coverage = observed, coverage
+    def __init__(
+        self, reading: Reading, observed: frozenset[str], coverage: Coverage, ending: frozenset[str] = frozenset()
+    ) -> None:
+        self.observed, self.coverage, self.ending = observed, coverage, ending
         self.reading, self.followed, self.interpreter = reading, reading.followed, reading.followed.interpreter()
         self.stepper = Stepper(reading, self.interpreter)
         self.candidates = [Candidate(reading.plain.initial(), (), False)]
-        self.beyond = ""
+        self.beyond, self.called, self.followed_to_the_end = "", False, True
         self._frozen: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Hold one call against the model.  Raises `Disagreed`.  ``messages``: what is in flight after the call."""
+        if not self.called:
+            self.called = True
+            self.coverage.systems += 1
         if self.beyond:
             self.coverage.called(made.call.table_name)
+            self._leave(made)
             return
         try:
             self._follow(made, messages)
         except Beyond as reason:
             self.beyond = str(reason)
             self.coverage.left(self.beyond)
+            self._leave(made)
+
+    def _leave(self, made: Made) -> None:
+        """A call that is not followed."""
+        if self.followed_to_the_end and made.call.name not in self.ending:
+            self.followed_to_the_end = False
+            self.coverage.unfollowed += 1
 
     def _follow(self, made: Made, messages: Sequence[Message]) -> None:
         self.interpreter.called(made, messages)

@@ -116,14 +116,18 @@ def agree(
     console.print(
         f"{target}{where} against {agreeing.protocol}/{variant}{against}, seed {seed}: {SIGNS[report.verdict]} "
         f"after {report.examples} clusters, {duration(report.seconds)}"
+        + ("" if report.followed is None else f"; {report.followed:.0%} of {report.systems} followed to their end")
     )
+    if report.inconclusive:
+        console.print(f"    inconclusive: {report.inconclusive}", markup=False)
+        console.print("    Its promises are kept as far as they were tried; --promises-only asks for no more.")
     if report.failure is not None:
         console.print(str(report.failure), markup=False)
         console.print(report.program, markup=False)
     for broken in report.predicted.values():
         console.print(f"as predicted of {variant}: {broken.promise}", markup=False)
         console.print(broken.program, markup=False)
-    for reason, count in sorted(report.coverage.beyond.items()) if bootstrap else ():
+    for reason, count in sorted(report.coverage.beyond.items()):
         console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
     for what, missing in report.never.items():
         if missing and not bootstrap:
@@ -138,9 +142,10 @@ def agree(
                 "never": report.never, "seconds": round(report.seconds, 3),
                 "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap,
                 "sources": read,
+                "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
             },
         )  # fmt: skip
-    return 1 if report.verdict == "violated" else 0
+    return 0 if report.verdict == "holds" else 1
 
 
 def _rules(option: str, names: tuple[str, ...]) -> frozenset[str] | None:

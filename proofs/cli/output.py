@@ -72,7 +72,7 @@ def _engine(result: Result) -> str:
         states = result.evidence["distinct"]
         return f"explore {states:,} states" + (f", first after {steps} steps" if steps is not None else "")
     took = f"{result.engine} {duration(result.seconds)}"
-    if "followed" in result.evidence:
+    if result.evidence.get("followed") is not None:
         return f"{took}, {result.evidence['followed']:.1%} followed to their end"
     return took
 

@@ -33,6 +33,9 @@ TRANSACTIONS = Agreeing(
     dangers=dangers_of,
     expecting=EXPECTING,
     composite=frozenset({"settle", "probe", "newcomers"}),
+    # Measured with the reference, 150 programs each: 95 %, 96 % and 76 %, the worst 25 of one seed 85 %, 92 % and 52 %.
+    # What is missing are late copies of records of which others came in time (KAFKA-14402), and room for more epochs.
+    followed={"v2": 0.8, "v1-verified": 0.8, "v1": 0.4},
 )
 
 OVER_THE_WIRE = replace(
@@ -45,5 +48,8 @@ OVER_THE_WIRE = replace(
     tries=5,
     replays=1_000,
     probed=False,
+    ending=frozenset({"settle", "probe"}),
+    # Measured with the reference behind the same interface: 82 to 100 % in v2, 60 to 71 % in the others.
+    followed={"v2": 0.5, "v1-verified": 0.3, "v1": 0.3},
 )
 """Chance has a part in what a real broker does."""

@@ -27,9 +27,10 @@ class WithNewcomers(Driver):
 
 
 def with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
-    """The same, with machines that send ``count`` newcomers beside all else."""
+    """The same, with machines that send ``count`` newcomers beside all else.  There is no room for so many in the
+    model, so that nothing but promises is asked of a program from there on, and of every program they may come."""
     machines = {
         variant: type(f"{machine.__name__}WithNewcomers", (WithNewcomers, machine), {"count": count})
         for variant, machine in agreeing.machines.items()
     }
-    return replace(agreeing, machines=machines)
+    return replace(agreeing, machines=machines, followed=dict.fromkeys(machines, 0.0))

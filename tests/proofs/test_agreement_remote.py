@@ -202,10 +202,10 @@ def test_late_copy_of_an_offset_is_not_followed():
 
 
 def test_too_many_states(monkeypatch):
-    """Where too many states fit, the model follows no further, which is no defect of the broker."""
+    """Where too many states fit, the model follows no further, which is no defect of the broker, and no agreement."""
     monkeypatch.setattr(tracking, "MOST_CANDIDATES", 3)
     report = driven(prompt, "v2", max_examples=3)
-    assert report.verdict == "holds"
+    assert (report.verdict, report.failure, report.followed) == ("unknown", None, 0.0)
     assert report.coverage.beyond["too many states fit what was seen"]
 
 

@@ -142,7 +142,7 @@ def test_who_writes_from_outside_is_not_followed():
     """With a writer that is no leader nothing is promised (618.34), and nothing is held against anybody."""
     outside = [Call("run"), Call("write_foreign", connector=0, kind="count", value=1), Call("run")]
     report = driven(REFERENCE, max_examples=4, steps=3, prefixes=[outside])
-    assert report.verdict == "holds"
+    assert (report.verdict, report.failure) == ("unknown", None)
     assert "somebody else writes to the config topic" in report.coverage.beyond
 
 
