@@ -10,8 +10,9 @@ from typing import Any
 
 from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
+from fencepost.proofs.live import counts_of, runs_of
 from fencepost.proofs.results import Result
-from fencepost.proofs.scope import ENGINES, NOTHING_SAID, Cell, Engine, unaccounted
+from fencepost.proofs.scope import ENGINES, NOTHING_SAID, Cell, Engine, scope_of_counts, unaccounted
 from fencepost.properties.agreement import DRIVEN, driven
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
@@ -77,7 +78,7 @@ class Matrix:
         found = (
             self.scopes[engine][danger] if engine in asked.engines else Cell("out", why=self._unasked(engine, danger))
         )
-        if engine == "agreement" and found.status == "in" and danger in asked.excuses:
+        if engine in ("agreement", "live") and found.status == "in" and danger in asked.excuses:
             return Cell("excused", found.count, asked.excuses[danger])
         have = [e for e in asked.engines if self.scopes[e][danger].status != "out"]
         if have and found.status == "out" and found.why.startswith("open: "):
@@ -142,6 +143,10 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
         elif r.verdict in ("holds", "violated", "not proved", "vacuous"):
             judged.setdefault(engine, set()).add(r.property)
         scopes[engine] = _together(scopes.get(engine), r.within.cells, of=engine)
+    if live := runs_of(entry.name, variant.name):
+        driven_live = f"none of the {sum(run.examples for run in live)} sequences on {live[0].brokers} met it"
+        scopes["live"] = dict(scope_of_counts(variant.spec, "live", counts_of(live), driven_live).cells)
+        judged["live"] = set()
     asked = []
     for name, item in variant.asked.items():
         if item.rule is not None and RULES[item.rule].kind == "promise" and item.role != "refinement":
@@ -153,8 +158,8 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
 
 
 def _judges(engine: Engine, name: str, rule: str, judged: Mapping[Engine, set[str]]) -> bool:
-    """Agreement holds an implementation against the model, and so against all that is asked of that."""
-    if engine == "agreement":
+    """Agreement holds implementations and live brokers against the model, and so against all that is asked of it."""
+    if engine in ("agreement", "live"):
         return engine in judged
     return (rule if engine in ("histories", "recordings") else name) in judged.get(engine, ())
 

@@ -139,6 +139,7 @@ def agree(
                 "implementation": target, "protocol": report.protocol, "variant": variant, "model": report.model,
                 "seed": seed, "verdict": report.verdict, "examples": report.examples, "program": report.program,
                 "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
+                "dangers": dict(sorted(report.dangers.items())),
                 "never": report.never, "seconds": round(report.seconds, 3),
                 "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap,
                 "sources": read,

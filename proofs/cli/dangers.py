@@ -113,11 +113,13 @@ def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bo
 def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:
     """All that the answer depends on beside the sources: what the catalogue says of these variants, and how much is
     tried."""
+    from fencepost.proofs.live import runs_of
     from fencepost.proofs.verify import EXAMPLES, HISTORIES
 
     plain = tuple(repr(replace(v)) for v in variants)
     tried = entry.examples.get(profile, EXAMPLES[profile]), entry.histories.get(profile, HISTORIES[profile])
-    return (entry.name, plain, entry.implementations, entry.simulators, profile, seed, *tried)
+    live = [run for v in variants for run in runs_of(entry.name, v.name)]
+    return (entry.name, plain, entry.implementations, entry.simulators, profile, seed, *tried, live)
 
 
 def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "list[list[Matrix]]":

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from cluster import ClusterError, KafkaCluster, archive_classes, fetch_kafka, kafka_version, reason_to_skip
+from fencepost.proofs import live
+from fencepost.proofs.agreement import AgreementReport
 from kafka_jars import POM
 
 
@@ -59,9 +61,30 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
         RUNNING.stop()
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """Also where the session was interrupted."""
     RUNNING.stop()
+    file = session.config.getoption("keep_live", None)
+    if file is not None and KEPT:
+        live.write(Path(file), sorted(KEPT, key=lambda run: (run.protocol, run.variant, run.test)))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    says = "write to this file how often live brokers met each danger (proofs/verdicts/live.json)"
+    parser.addoption("--keep-live", metavar="FILE", default=None, help=says)
+
+
+KEPT: list[live.LiveRun] = []
+
+
+@pytest.fixture
+def keep_live(request: pytest.FixtureRequest) -> Callable[[AgreementReport], None]:
+    """Takes note of what a run that found nothing has met."""
+
+    def keep(report: AgreementReport) -> None:
+        KEPT.append(live.run_of(report, f"Apache Kafka {kafka_version()}", request.node.nodeid.removeprefix("tests/")))
+
+    return keep
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,8 @@ Every answer and every record that is read is one that the model allows (20 s a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from cluster import KafkaCluster
 from fencepost.proofs.agreement import AgreementReport, agree
@@ -30,16 +32,20 @@ def followed(mode: str, kafka: KafkaCluster, sequences: int, seed: int = 0, **co
 
 
 @pytest.mark.parametrize("mode", CLUSTERS)
-def test_kafka_is_followed(mode: str, request: pytest.FixtureRequest) -> None:
+def test_kafka_is_followed(
+    mode: str, request: pytest.FixtureRequest, keep_live: Callable[[AgreementReport], None]
+) -> None:
     """Nothing that the model does not allow, and every step of it is among what happens."""
     report = followed(mode, request.getfixturevalue(CLUSTERS[mode]), 20)
     assert {"initialize", "take_over", "end", "append", "mark", "complete"} <= set(report.coverage.actions)
+    keep_live(report)
 
 
-def test_time_outs_are_followed(kafka_v2: KafkaCluster) -> None:
+def test_time_outs_are_followed(kafka_v2: KafkaCluster, keep_live: Callable[[AgreementReport], None]) -> None:
     """In real time, a hundred times as fast: Kafka ends what takes too long, and the model says whose end that is."""
     report = followed("v2", kafka_v2, 8, seed=5, timeouts=True)
     assert report.coverage.actions["time_out"]
+    keep_live(report)
 
 
 @pytest.mark.nightly
