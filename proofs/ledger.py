@@ -18,7 +18,7 @@ from fencepost.proofs.necessity import Necessity
 from fencepost.proofs.progress import check_progress
 from fencepost.proofs.scope import Scope, scope_of_proof, scope_of_search
 from fencepost.proofs.words import name_in_words
-from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, bounds_of, features_of
+from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
 
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 NO_VERDICT = "no verdict yet"
@@ -33,6 +33,7 @@ class Verdicts:
         self.proofs: dict[str, Proof] = {}
         self.explored: dict[str, list[Exploration]] = {}
         self.waits: dict[str, dict[str, str]] = {}
+        self.broken: dict[str, dict[str, int]] = {}
 
     def of(self, variant: Variant, item: Property) -> str:
         """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``."""
@@ -69,19 +70,23 @@ class Verdicts:
         return self.waits[variant.name]
 
     def steps(self, variant: Variant, item: Property) -> int | None:
-        """Of a shortest run that breaks what is expected to break."""
-        asked = {item.name: item}
+        """Of a shortest run that breaks what is expected to break, within the first bounds in which it does."""
         if item.role == "progress":
             for bound in variant.progress_bounds:
-                trace = check_progress(explore(variant.spec, asked, bound))[item.name].trace
+                trace = check_progress(explore(variant.spec, {item.name: item}, bound))[item.name].trace
                 if trace is not None:
                     return len(trace)
             return None
-        for bound in (bounds_of(variant, "smoke"), *features_of(variant, "smoke").values()):
-            made = explore(variant.spec, asked, bound, stop_when_violated=True)
-            if made.violated:
-                return made.traces.steps(item.name)
-        return None
+        if variant.name not in self.broken:
+            found = self.broken[variant.name] = {}
+            expected = {n for n, verdict in variant.expected.items() if verdict == "violated"}
+            left = {n: p for n, p in variant.asked.items() if n in expected and p.role in ("promise", "step")}
+            for bound in features_of(variant, "smoke").values():
+                if left:
+                    made = explore(variant.spec, left, bound, stop_when_violated="all")
+                    found |= {name: made.traces.steps(name) for name in made.violated}
+                    left = {n: p for n, p in left.items() if n not in found}
+        return self.broken[variant.name].get(item.name)
 
 
 def ledger(entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None = None) -> str:
