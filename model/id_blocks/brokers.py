@@ -110,8 +110,11 @@ class IdBlocks(Protocol):
 
     def grant(s, first):
         """For the record: these ids are granted now."""
-        s.granted_twice = s.granted_twice | exists(Id, lambda i: s.granted[i] & s.in_block(i, first))
-        s.granted = each(lambda i: s.granted[i] | s.in_block(i, first))
+        s.grant_up_to(first, first + s.size)
+
+    def grant_up_to(s, first, end):
+        s.granted_twice = s.granted_twice | exists(Id, lambda i: s.granted[i] & (first <= i) & (i < end))
+        s.granted = each(lambda i: s.granted[i] | ((first <= i) & (i < end)))
 
     def in_block(s, i, first):
         return (first <= i) & (i < first + s.size)
@@ -194,8 +197,29 @@ class RpcBrokers(IdBlocks):
         require(s.end[b] <= s.first[r], rule="730.20")
         s.ready[b] = True
         s.ready_first[b] = s.first[r]
+        s.keep_length(b, r)
         with rule("730.19"):
             s.outstanding[b] = None
+
+    def length(s, r):
+        """Ids in the block of an answer.  All controllers agree on it here; `lengths.py` has some that do not."""
+        return s.size
+
+    def ready_length(s, b):
+        """Ids in the block that a broker has fetched ahead."""
+        return s.size
+
+    def installed_length(s, b):
+        return s.ready_length(b)
+
+    def keep_length(s, b, r):
+        """Where it is not always the same, the broker takes it from the answer."""
+
+    def block_end(s, r):
+        return s.first[r] + s.length(r)
+
+    def in_answer(s, i, r):
+        return (s.first[r] <= i) & (i < s.block_end(r))
 
     @action(fair="weak", dead="no controller that keeps its own rules grants an id that the broker already held")
     def reject(s, b: Broker, r: Request):
@@ -224,11 +248,11 @@ class RpcBrokers(IdBlocks):
     def install(s, b: Broker):
         """The current block is used up and there is a next one."""
         require((s.cursor[b] == s.end[b]) & s.ready[b])
-        first = s.ready_first[b]
+        first, length = s.ready_first[b], s.installed_length(b)
         late = when(s.epoch[b] == 0, first + 1, first)
         s.cursor[b] = either("730.8", first, first_release_starts_one_late=late)
         s.end[b] = either(
-            "730.8", first + s.size, first_release_starts_one_late=late + s.size, one_long=first + s.size + 1
+            "730.8", first + length, first_release_starts_one_late=late + length, one_long=first + length + 1
         )
         s.ready[b] = False
         s.ready_first[b] = 0

@@ -6,6 +6,8 @@ without.  A controller that takes over knows the snapshot and the committed reco
 
 from ..language import (
     Bool,
+    Ghost,
+    Set,
     action,
     danger,
     each,
@@ -49,10 +51,13 @@ class Kraft(RpcBrokers):
     snapshot: Id  # next free id by the latest snapshot
     record_follows: Bool  # a committed record stands after the snapshot
 
+    persisted: Ghost[Set[Id]]  # in a committed record, answered or not
+    persisted_twice: Ghost[Bool]
+
     @danger("uncovered-log")
     def not_yet_committed(s):
         """A block is recorded, the next one is counted on from its end, and no majority has the record yet."""
-        return exists(Request, lambda r: (s.stage[r] == Stage.RECORDED) & (s.committed < s.first[r] + s.size))
+        return exists(Request, lambda r: (s.stage[r] == Stage.RECORDED) & (s.committed < s.block_end(r)))
 
     @action(fair="weak")
     def allocate(s, b: Broker, r: Request):
@@ -71,15 +76,21 @@ class Kraft(RpcBrokers):
     def commit(s):
         """A majority has the next record."""
         require(s.committed != s.logged)
-        s.committed = when(s.committed + s.size <= s.logged, s.committed + s.size, s.logged)
+        s.persist(when(s.committed + s.size <= s.logged, s.committed + s.size, s.logged))
+
+    def persist(s, end):
+        first = s.committed
+        s.persisted_twice = s.persisted_twice | exists(Id, lambda i: s.persisted[i] & (first <= i) & (i < end))
+        s.persisted = each(lambda i: s.persisted[i] | ((first <= i) & (i < end)))
+        s.committed = end
         s.record_follows = True
 
     @action(fair="weak")
     def answer(s, r: Request):
         require(s.stage[r] == Stage.RECORDED)
-        require(s.first[r] + s.size <= s.committed, rule="730.7")
+        require(s.block_end(r) <= s.committed, rule="730.7")
         s.stage[r] = Stage.ANSWERED
-        s.grant(s.first[r])
+        s.grant_up_to(s.first[r], s.block_end(r))
 
     @action(fair="weak")
     def refuse(s, b: Broker, r: Request):

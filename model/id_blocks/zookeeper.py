@@ -60,9 +60,10 @@ class Zookeeper(BlockNode):
         s.read_next[b] = s.next_in_node()
         s.read_version[b] = s.version
 
-    @action(fair="strong")
+    @action(fair="weak")
     def write(s, b: Broker):
-        """The conditional write succeeds, and the block is the broker's at once."""
+        """The conditional write succeeds, and the block is the broker's at once.  That it is made if it stays possible
+        is all that is owed: a race that is lost uses up a block, so that no broker loses for ever where ids end."""
         s.may_write(b)
         first = s.start_of_block(s.read_next[b])
         s.put(first)

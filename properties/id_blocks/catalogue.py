@@ -14,6 +14,7 @@ from fencepost.model.id_blocks.rejected import (
 
 from ..catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
 from .controllers import BridgeProperties, DefenceInDepth, KraftProperties, ZookeeperProperties
+from .lengths import LengthsProperties, MalformedProperties
 from .promises import Promises
 
 Faults = Mapping[Profile, Mapping[str, int]]
@@ -124,6 +125,7 @@ _SAFETY_ONLY = (
 )
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
+_OTHERS = tuple(n for n in LengthsProperties.properties if n != "no_id_twice")
 _SAFE = ("no_id_twice", "disjoint_blocks")
 REFERENCE = "fencepost.reference_impl.id_blocks"
 SIMULATED = dict(brokers=3, controllers=3, block_size=10, max_id=100_000, events=200)
@@ -136,12 +138,33 @@ ID_BLOCKS = ProtocolEntry(
         Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"], depth=SHALLOW),
         Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER, progress_bounds=PROGRESS["kraft"], for_mutants=DefenceInDepth),
         Variant(
+            "kraft-lengths", LengthsProperties, "controllers whose blocks differ in length, and brokers that take it from the answer",
+            bounds={
+                "smoke": dict(_QUIET, brokers=2, requests=2, ids=4, size=2, fail_overs=1),
+                "nightly": dict(_QUIET, brokers=2, requests=2, ids=5, size=2, fail_overs=1, restarts=1, snapshots=1, copies=1),
+            },
+            leaves_out=_SAFETY_ONLY[:-1], depth=SHALLOW,
+        ),
+        Variant(
+            "kraft-own-length", LengthsProperties, "the same, and a broker goes by the length that it knows", "730.8",
+            ("730.8", "its_own_size"), {"no_id_twice": "violated"}, _about(ids=4, size=2), _OTHERS,
+        ),
+        Variant(
+            "kraft-malformed", MalformedProperties, "a controller at fault, whose block runs past the last id, and the broker's check",
+            "730.20", None, {}, _about(brokers=1, ids=4, size=2, errors=1), ("two_blocks_held",),
+        ),
+        Variant(
+            "kraft-malformed-taken", MalformedProperties, "the same without the check: ids wrap, and begin again", "730.20",
+            ("730.20", "take: guard 1 dropped"), {"no_id_twice": "violated"}, _about(brokers=1, ids=4, size=2, errors=1),
+            ("disjoint_blocks", "a_second_block_in_use", "two_blocks_held"),
+        ),
+        Variant(
             "kraft-answer-first", KraftProperties, "the text's order taken literally: the answer before the commit", "730.7",
             ("730.7", "answer: guard 1 dropped"), _TWICE, _about(fail_overs=1), _SAFETY_ONLY,
         ),
         Variant(
             "kraft-snapshot-of-block", KraftProperties, "the snapshot carries the latest block's first id", "730.10",
-            ("730.10", "start_of_block"), _TWICE | {"used_up_for_ever": "violated"}, _about(snapshots=1, fail_overs=1), _SAFETY_ONLY,
+            ("730.10", "start_of_block"), _TWICE | dict.fromkeys(("used_up_for_ever", "persisted_once"), "violated"), _about(snapshots=1, fail_overs=1), _SAFETY_ONLY,
         ),
         Variant(
             "bridge-from-block-start", BridgeProperties, "KRaft starts from ZooKeeper's latest block (KAFKA-15552)", "730.15",

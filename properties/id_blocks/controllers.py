@@ -4,13 +4,28 @@ from fencepost.model.id_blocks.bridge import Bridge, Controller
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
 from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.id_blocks.zookeeper import Zookeeper
-from fencepost.model.language import exists, forall, implies, lemma, when, witness
+from fencepost.model.language import exists, forall, implies, lemma, promise, when, witness
 
 from .promises import IdBlocksProperties, RpcProperties
 
 
 class ControllerProperties(RpcProperties):
-    """Lemmas about the KRaft controller."""
+    """What the KRaft controller promises of its log, and lemmas about it."""
+
+    @promise(rule="730.P2")
+    def persisted_once(s):
+        """No two blocks that the log ever had for good share an id, answered or not."""
+        return ~s.persisted_twice
+
+    @witness(of="persisted_once")
+    def never_answered(s):
+        """A block is persisted that was never answered, and a later one is in use."""
+        return exists(Id, Id, lambda i, j: (i < j) & s.persisted[i] & ~s.granted[i] & s.given[j])
+
+    @lemma
+    def persisted_is_committed(s):
+        """What was persisted is used up by the committed log."""
+        return forall(Id, lambda i: implies(s.persisted[i], i < s.committed))
 
     @lemma
     def log_follows_memory(s):
@@ -25,10 +40,10 @@ class ControllerProperties(RpcProperties):
     @lemma
     def recorded_is_new(s):
         """A block that is recorded and not yet answered ends within memory, and none of it was granted."""
-        return forall(Request, lambda r: implies(s.stage[r] == Stage.RECORDED, s.first[r] + s.size <= s.next)) & forall(
+        return forall(Request, lambda r: implies(s.stage[r] == Stage.RECORDED, s.block_end(r) <= s.next)) & forall(
             Request,
             Id,
-            lambda r, i: implies((s.stage[r] == Stage.RECORDED) & s.in_block(i, s.first[r]), ~s.granted[i]),
+            lambda r, i: implies((s.stage[r] == Stage.RECORDED) & s.in_answer(i, r), ~s.granted[i]),
         )
 
     @lemma
@@ -39,7 +54,7 @@ class ControllerProperties(RpcProperties):
             Request,
             lambda r, q: implies(
                 (r != q) & (s.stage[r] == Stage.RECORDED) & (s.stage[q] == Stage.RECORDED),
-                (s.first[r] + s.size <= s.first[q]) | (s.first[q] + s.size <= s.first[r]),
+                (s.block_end(r) <= s.first[q]) | (s.block_end(q) <= s.first[r]),
             ),
         )
 

@@ -138,7 +138,7 @@ class RpcProperties(IdBlocksProperties):
         )
 
     def in_ready(s, b, i):
-        return s.ready[b] & s.in_block(i, s.ready_first[b])
+        return s.ready[b] & (s.ready_first[b] <= i) & (i < s.ready_first[b] + s.ready_length(b))
 
     def waits_for(s, b, r):
         return (s.stage[r] == Stage.ANSWERED) & s.awaits(b, r)
@@ -146,7 +146,7 @@ class RpcProperties(IdBlocksProperties):
     @lemma
     def ready_was_granted(s):
         """A block fetched ahead was granted, ends within the book, and none of it was handed out."""
-        return forall(Broker, lambda b: implies(s.ready[b], s.ready_first[b] + s.size <= s.book())) & forall(
+        return forall(Broker, lambda b: implies(s.ready[b], s.ready_first[b] + s.ready_length(b) <= s.book())) & forall(
             Broker, Id, lambda b, i: implies(s.in_ready(b, i), s.granted[i] & ~s.given[i])
         )
 
@@ -196,12 +196,10 @@ class RpcProperties(IdBlocksProperties):
     @lemma
     def answered_was_granted(s):
         """The block of an answer was granted, within the book."""
-        return forall(
-            Request, lambda r: implies(s.stage[r] == Stage.ANSWERED, s.first[r] + s.size <= s.book())
-        ) & forall(
+        return forall(Request, lambda r: implies(s.stage[r] == Stage.ANSWERED, s.block_end(r) <= s.book())) & forall(
             Request,
             Id,
-            lambda r, i: implies((s.stage[r] == Stage.ANSWERED) & s.in_block(i, s.first[r]), s.granted[i]),
+            lambda r, i: implies((s.stage[r] == Stage.ANSWERED) & s.in_answer(i, r), s.granted[i]),
         )
 
     @lemma
@@ -212,12 +210,12 @@ class RpcProperties(IdBlocksProperties):
             Request,
             lambda r, q: implies(
                 (r != q) & (s.stage[r] == Stage.ANSWERED) & (s.stage[q] == Stage.ANSWERED),
-                (s.first[r] + s.size <= s.first[q]) | (s.first[q] + s.size <= s.first[r]),
+                (s.block_end(r) <= s.first[q]) | (s.block_end(q) <= s.first[r]),
             ),
         )
 
     def awaited(s, b, r, i):
-        return s.waits_for(b, r) & s.in_block(i, s.first[r])
+        return s.waits_for(b, r) & s.in_answer(i, r)
 
     @lemma
     def awaited_is_new(s):
