@@ -1,5 +1,5 @@
-"""Blocks of several lengths (730.8), malformed ones (730.20), blocks that the log has for good (730.P2), and what a broker
-that writes to ZooKeeper is owed."""
+"""Blocks of several lengths (730.8), malformed ones (730.20), blocks that the log has for good (730.P2), and what
+is owed to a broker that writes to ZooKeeper."""
 
 import pytest
 from fencepost.model.language.mutations import mutation
