@@ -52,7 +52,7 @@ class Mortal(Core):
         require(s.away[p])
         s.away[p] = False
 
-    @fault(budget="restarts", danger="leader-restart")
+    @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
     def restart(s, p: Partition):
         """The leader starts again from its snapshot, which has epochs and what is open, and no questions."""
         require(~s.away[p])

@@ -109,7 +109,7 @@ class Cleaned(ReadCommitted):
         )  # fmt: skip
         s.replayed = o + 1
 
-    @fault(budget="restarts", danger="leader-restart")
+    @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
     def begin_again(s):
         """A broker starts, and reads the log from its beginning."""
         s.replayed = 0

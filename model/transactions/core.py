@@ -122,7 +122,8 @@ class Core(Protocol):
         *open_hole(
             "a partition takes every marker that it must, and forgets nothing that it knows; the parts on partitions "
             "have what follows where it does not",
-            "partition-away", "unreplicated-tail", "leader-restart", "producer-expiry", "cleaning", "truncation",
+            "partition-away", "unreplicated-tail", "leader-restart", "broker-restart", "producer-expiry", "cleaning",
+            "truncation",
         ),
         *not_of_this("records have no sequence numbers here; idempotence has them", "sequence-wrap"),
         *not_of_this("readers are in read-committed", "slow-reader"),

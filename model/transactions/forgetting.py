@@ -86,7 +86,7 @@ class Forgetful(Sequences):
     def is_answerable(s, a):
         return s.copied[a]
 
-    @fault(budget="restarts", danger="leader-restart")
+    @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
     def restart(s, n: Number):
         """The leader starts again, from a snapshot with the last batch and what the log has behind it."""
         require(~s.blank & (s.kept_from <= n) & (n < s.expected))

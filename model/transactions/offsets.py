@@ -19,11 +19,16 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
     either,
+    excused,
     exists,
     fault,
     forall,
+    kafka_excludes,
+    not_of_this,
+    open_hole,
     require,
     when,
 )  # fmt: skip
@@ -50,6 +55,49 @@ class Fate(Enumeration):
 class TransactionalOffsets(Protocol):
     """Commits, markers, fetches, expiry, compaction, and taking over."""
 
+    outside = (
+        *excused(
+            "compaction leaves every marker: what follows where a marker goes is in the variant cleaned of "
+            "read-committed", "cleaning",
+        ),
+        *excused(
+            "what the offsets topic has acknowledged stays there (acks=all, no unclean election)",
+            "unreplicated-tail", "truncation",
+        ),
+        *open_hole(
+            "one coordinator at a time: a deposed one that has not heard of its successor would answer a fetch from "
+            "its own memory, and it takes a second memory here to have that", "overlapping-coordinators",
+        ),
+        *open_hole("an append succeeds at once: transaction-log has those that fail or stay in doubt", "failed-append"),
+        *open_hole(
+            "a marker comes as long as its transaction is open: what follows where it does not is in "
+            "transaction-partitions", "partition-away",
+        ),
+        *kafka_excludes(
+            "the coordinator of groups answers from what is replicated alone",
+            "CoordinatorRuntime.scheduleReadOperation: lastCommittedOffset", "uncovered-log",
+        ),
+        *not_of_this(
+            "which commits arrive, how late and how often, is free here: each of them is one more record", "late-copy",
+            "duplicate", "loss", "lost-answer", "client-crash", "zombie", "mixed-clients",
+        ),
+        *not_of_this(
+            "producers are told apart and nothing else is known of them", "producer-expiry", "leader-restart",
+            "sequence-wrap", "id-expiry", "end-of-epochs", "transaction-version", "time-out",
+        ),
+        *not_of_this(
+            "one key of one group in one partition; a marker decides all keys alike", "reordering",
+            "several-partitions", "several-groups",
+        ),
+        *not_of_this("a fetch is answered from memory, at once", "slow-reader"),
+        *not_of_this("no step looks at a clock: an offset may expire at any time", "clock-step"),
+        *not_of_this(
+            "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
+            "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
+            "re-creation", "id-collision",
+        ),
+    )  # fmt: skip
+
     end: Position  # the next free place of the log
     place: Map[Record, Position]
     transactional: Set[Record]
@@ -74,6 +122,19 @@ class TransactionalOffsets(Protocol):
     decided: Ghost[Map[Record, Position]]  # where its fate stands in the log
     fetched: Ghost[Set[Record]]  # was the answer to a fetch
     fetched_early: Ghost[Bool]  # a fetch was answered while a transaction was still to decide
+
+    @danger("several-ids")
+    def two_are_pending(s):
+        """Commits of two producers are pending at once."""
+        return exists(Producer, Producer, lambda p, q: (p != q) & s.waiting[p] & s.waiting[q])
+
+    @danger("several-records")
+    def replaced_in_its_transaction(s):
+        """A transaction that is open has committed the offset twice."""
+        return exists(
+            Record, Record,
+            lambda x, y: (x != y) & (s.by[x] == s.by[y]) & (s.fate[x] == Fate.OPEN) & (s.fate[y] == Fate.OPEN),
+        )  # fmt: skip
 
     def init(s):
         s.end = 1
@@ -201,20 +262,20 @@ class TransactionalOffsets(Protocol):
 
     # Compaction, and taking over
 
-    @action
+    @action(danger="cleaning")
     def remove_replaced(s, x: Record, y: Record):
         """Compaction removes a record that a later one has replaced for good."""
         require(s.kept[x] & s.kept[y] & (s.place[x] < s.place[y]))
         require((s.fate[x] == Fate.COMMITTED) & (s.fate[y] == Fate.COMMITTED))
         s.kept[x] = False
 
-    @action
+    @action(danger="cleaning")
     def remove_aborted(s, x: Record):
         """Compaction removes a record of an aborted transaction."""
         require(s.kept[x] & (s.fate[x] == Fate.ABORTED))
         s.kept[x] = False
 
-    @fault(budget="fail_overs")
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
         """Another coordinator begins to read the log."""
         s.cursor = 1

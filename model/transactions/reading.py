@@ -80,7 +80,15 @@ class ReadCommitted(Protocol):
             "transaction-version", "clock-step",
         ),
         *not_of_this("one partition, read by consumers that share nothing", "several-partitions", "several-groups"),
-        *not_of_this("what a restarted leader forgets are batches that it knew, none that it holds", "leader-restart"),
+        *not_of_this(
+            "what a restarted leader forgets are batches that it knew, none that it holds", "leader-restart",
+            "broker-restart",
+        ),
+        *not_of_this(
+            "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
+            "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
+            "re-creation", "id-collision",
+        ),
     )  # fmt: skip
 
     end: Offset

@@ -17,11 +17,16 @@ from ..language import (
     Set,
     Sort,
     action,
+    danger,
     each,
     either,
+    excused,
+    exists,
     fault,
     forall,
     implies,
+    not_of_this,
+    open_hole,
     require,
     when,
 )  # fmt: skip
@@ -48,6 +53,39 @@ class Phase(Enumeration):
 class TransactionLog(Protocol):
     """Transitions in two steps, compaction, and taking over."""
 
+    outside = (
+        *excused(
+            "what the transaction log has stays there (acks=all, no unclean election)", "unreplicated-tail",
+            "truncation",
+        ),
+        *open_hole("a record counts as soon as it is in the log: that takes a second copy of the log", "uncovered-log"),
+        *open_hole(
+            "one coordinator at a time: the variants named overlapping of the protocol transactions have a deposed one "
+            "that still answers", "overlapping-coordinators",
+        ),
+        *open_hole(
+            "of what the log says of an id only phase and epoch are here: the full models of the protocol transactions "
+            "have producer ids that are used up, and variants with two transaction versions", "end-of-epochs",
+            "transaction-version",
+        ),
+        *not_of_this(
+            "who asks for a transition, how late and how often, is free here: each request is one more transition, or "
+            "is sent away", "late-copy", "duplicate", "loss", "lost-answer", "reordering", "client-crash", "zombie",
+            "mixed-clients", "time-out",
+        ),
+        *not_of_this(
+            "partitions and records are in the other models of transactions: here markers are sent or are not",
+            "several-partitions", "several-records", "partition-away", "leader-restart", "producer-expiry",
+            "sequence-wrap", "slow-reader", "several-groups",
+        ),
+        *not_of_this("no step looks at a clock: an id may expire at any time at which it is idle", "clock-step"),
+        *not_of_this(
+            "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
+            "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
+            "re-creation", "id-collision",
+        ),
+    )  # fmt: skip
+
     end: Position
     id: Map[Position, Id]  # of which id the record is
     says: Map[Position, Phase]
@@ -68,6 +106,11 @@ class TransactionLog(Protocol):
     owed: Ghost[Set[Id]]  # partitions have an open transaction, and wait for its markers
     was_commit: Ghost[Set[Id]]  # the present transaction: its owner or a partition was told that it is committed
     was_abort: Ghost[Set[Id]]
+
+    @danger("several-ids")
+    def two_are_known(s):
+        """The coordinator has two ids with something to remember."""
+        return exists(Id, Id, lambda t, u: (t != u) & (s.phase[t] != Phase.UNKNOWN) & (s.phase[u] != Phase.UNKNOWN))
 
     def is_loaded(s):
         return s.cursor == s.end
@@ -122,7 +165,7 @@ class TransactionLog(Protocol):
         require(~s.queued[t], rule="txn.10")
         s.start(t, Phase.COMPLETE, s.epoch[t])
 
-    @action
+    @action(danger="id-expiry")
     def expire(s, t: Id):
         """The id was not used for a long time."""
         require(s.is_free(t) & (s.phase[t] != Phase.UNKNOWN))
@@ -172,7 +215,7 @@ class TransactionLog(Protocol):
         s.pending_epoch[t] = 0
         s.appended[t] = False
 
-    @fault(budget="failures")
+    @fault(budget="failures", danger="failed-append")
     def give_up(s, t: Id):
         """The append fails, or nothing is heard of it: whoever asked is sent away, and memory stays as it was."""
         require(s.pending[t] != Phase.UNKNOWN)
@@ -191,14 +234,14 @@ class TransactionLog(Protocol):
 
     # Compaction, and taking over
 
-    @action
+    @action(danger="cleaning")
     def remove_replaced(s, x: Position, y: Position):
         """Compaction removes a record, since a later one of the same id is there."""
         require(s.kept[x] & s.kept[y] & (s.id[x] == s.id[y]))
         require(x < y, rule="txn.19")
         s.kept[x] = False
 
-    @action
+    @action(danger="cleaning")
     def remove_tombstone(s, x: Position):
         """Compaction removes a tombstone, since nothing older of the id is left, nor known to anybody who is reading:
         tombstones stay for longer than that takes."""
@@ -207,7 +250,7 @@ class TransactionLog(Protocol):
         require(forall(Position, lambda y: implies((y < x) & (s.id[y] == s.id[x]), ~s.kept[y])), rule="txn.19")
         s.kept[x] = False
 
-    @fault(budget="fail_overs")
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
         """Another coordinator begins to read the log; what only memory held is gone."""
         s.cursor = 0

@@ -56,7 +56,8 @@ class Sequences(Protocol):
     outside = (
         *excused(
             "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote; the "
-            "variants of forgetful leaders take that away", "leader-restart", "unreplicated-tail", "truncation",
+            "variants of forgetful leaders take that away", "leader-restart", "broker-restart", "unreplicated-tail",
+            "truncation",
         ),
         *excused(
             "the leader forgets no producer; the variants of forgetful leaders take that away", "producer-expiry",
@@ -79,6 +80,11 @@ class Sequences(Protocol):
         *kafka_excludes("the cleaner keeps the last batch of every producer that it knows, if need be without records",
                        "Cleaner.cleanInto: lastRecordsOfActiveProducers", "cleaning"),
         *not_of_this("nothing here looks at a clock; the expiry of a producer may come at any time", "clock-step"),
+        *not_of_this(
+            "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
+            "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
+            "re-creation", "id-collision",
+        ),
     )  # fmt: skip
 
     window: Constant[Nat]  # how many batches the partition remembers

@@ -19,15 +19,8 @@ from small_catalogue import small_catalogue
 PROMISES = {"730.P1", "730.P2", "730.P3"}
 NAME = "id-blocks/zookeeper"
 
-NOT_YET = {
-    "read-committed", "transactional-offsets", "transaction-log", "idempotence", "transactions",
-    "transaction-partitions", "task-counts", "config-topic-writes", "task-count-deletion", "task-count-connectors",
-    "exactly-once-upgrade", "config-topic",
-}  # fmt: skip
-"""Protocols with variants that say nothing of some danger yet.  It is to become empty."""
 
-
-@pytest.mark.parametrize("name", sorted(set(protocols()) - NOT_YET))
+@pytest.mark.parametrize("name", sorted(protocols()))
 def test_every_model_accounts_for_every_danger(name: str) -> None:
     """It has it, or says why not; what it says nothing of would be open without a reason."""
     found = {v.name: unaccounted(v.spec) for v in protocols()[name].variants if v.main}
