@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from ..catalogue import Profile, ProtocolEntry, Variant
+from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
+from .bounds import NOT_BOUNDED
+from .metadata import MetadataInTheLog, MetadataPromises
 from .recovery import TransactionLogProperties
 
 _SMALL = dict(ids=2, epochs=0, log=4, fail_overs=1, failures=1)
@@ -24,6 +26,22 @@ def _wrong(name: str, says: str, rule: str, alternative: str, log: int) -> Varia
     )  # fmt: skip
 
 
+_METADATA: Mapping[Profile, Mapping[str, int]] = {
+    "smoke": dict(partitions=1, epochs=5, producer_ids=3, timeouts=1, last=3, losses=1, fail_overs=1),
+    "nightly": dict(partitions=2, epochs=5, producer_ids=4, timeouts=1, last=3, losses=2, fail_overs=2),
+}
+_RETRIES = ("retries_are_answered", "retries_are_answered_before_the_end")
+
+
+def _not_in_the_log(name: str, says: str, alternative: str, *breaks: str) -> Variant:
+    """A coordinator that takes over and lacks what a release does not write."""
+    others = tuple(n for n in MetadataPromises.properties if n not in breaks)
+    return Variant(
+        name, MetadataPromises, says, "txn.25", ("txn.25", alternative), dict.fromkeys(breaks, "violated"),
+        _METADATA, others, proof=False, depth=NOT_BOUNDED,
+    )  # fmt: skip
+
+
 TRANSACTION_LOG = ProtocolEntry(
     "transaction-log",
     "The coordinator's log: who takes over knows of every transaction what was durable, and ends it in the same way.",
@@ -35,6 +53,22 @@ TRANSACTION_LOG = ProtocolEntry(
             bounds=_BOUNDS,
             progress_bounds=(dict(ids=1, epochs=0, log=5, fail_overs=1, failures=1),),
             depth={"smoke": 6, "ci": 9, "nightly": 11},
+        ),
+        Variant(
+            "metadata", MetadataInTheLog, "all that a coordinator knows of an id, every field of it in the log",
+            bounds=_METADATA, judged=("txn.25",), depth={"smoke": 7, "ci": 9, "nightly": 11},
+        ),
+        Variant(
+            "metadata-retries", MetadataPromises, "the same with a producer that repeats what it is not told of",
+            expected={"retries_are_answered": "violated"}, bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED,
+        ),
+        _not_in_the_log(
+            "metadata-4.3", "the epoch before the present one is not in the log: a retry is refused after a fail-over "
+            "(KAFKA-20357)", "no_last_epoch", "all_of_it_is_in_the_log", *_RETRIES,
+        ),
+        _not_in_the_log(
+            "metadata-4.2", "nor are the producer ids before and after: a fail-over while the id changes hands out the "
+            "last epoch (KAFKA-20310)", "no_other_ids", "all_of_it_is_in_the_log", *_RETRIES, "no_reserved_epoch",
         ),
         _wrong(
             "memory-ahead-of-log",
@@ -53,9 +87,19 @@ TRANSACTION_LOG = ProtocolEntry(
     ),
     {
         "ids": "two, since what is kept of one must not depend on the other",
-        "epochs": "an epoch goes along with the phase; it has to differ once, where the log is long enough",
+        "epochs": "an epoch goes along with the phase, and has to differ once, where the log is long enough; with "
+        "metadata: those of a producer id, one for markers, and one that must not be there",
+        "producer_ids": "the first, the next, and one after that",
+        "partitions": "what holds of one holds of each",
+        "timeouts": "a time-out that is none",
+        "last": "a retry well before the last epoch of a producer id, and one at it",
+        "losses": "one lost answer makes a retry",
         "log": "begun, open, prepared and complete: a whole transaction; more lets it expire, or another one begin",
         "fail_overs": "each reads the log from its beginning; a second one does the same",
         "failures": "one append that is given up, with its record in the log or not",
     },
-)
+    scenarios=(
+        Scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and does not know the next",
+                 "metadata-4.2", "metadata-retries"),
+    ),
+)  # fmt: skip
