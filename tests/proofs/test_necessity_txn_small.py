@@ -16,6 +16,7 @@ PARTITIONS = "transaction-partitions"
 ABORTED_READ, MISSED, UNREAD = "only_what_was_committed", "all_that_was_committed", "read_in_the_end"
 TWICE, NOT_WRITTEN, STRAYED = "written_once", "told_is_written", "in_its_transaction"
 UNSETTLED, MEMORY, EARLY = "settled_in_the_end", "memory_is_what_the_log_says", "not_before_it_is_decided"
+RECORDED = "all_of_it_is_in_the_log"
 
 NECESSARY = [
     ("parked-v2", "txn.16", "whatever_is_open", "nothing_hangs", 12),
@@ -55,6 +56,10 @@ NECESSARY = [
     (LOG, "txn.19", "remove_tombstone: guard 2 dropped", MEMORY, 9),
     (LOG, "txn.19", "the_first", MEMORY, 8),
     (LOG, "txn.19", "without_prepares", MEMORY, 12),
+    ("metadata", "txn.25", "no_last_epoch", RECORDED, 6),
+    ("metadata", "txn.25", "no_other_ids", RECORDED, 5),
+    ("metadata", "txn.25", "no_partitions", RECORDED, 5),
+    ("metadata", "txn.25", "no_timeout", RECORDED, 3),
 ]
 """Without it a promise fails: (variant, rule, mutation, promise, fewest steps)."""
 
@@ -108,6 +113,8 @@ SHOWN = [
     ("unclean-v2", "txn.26", "nothing_lost", 11),
     ("offsets-fetched-early", "txn.21", EARLY, 2),
     ("offsets-by-completion", "txn.21", MEMORY, 3),
+    ("metadata-4.3", "txn.25", RECORDED, 6),
+    ("metadata-4.2", "txn.25", RECORDED, 5),
     ("memory-ahead-of-log", "txn.8", MEMORY, 2),
     ("tombstones-removed-early", "txn.19", MEMORY, 10),
 ]

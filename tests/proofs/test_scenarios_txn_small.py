@@ -6,7 +6,7 @@ from fencepost.proofs.explore import explore
 from fencepost.proofs.necessity import first_broken
 from fencepost.properties.catalogue import ProtocolEntry, Scenario, bounds_of, protocols
 
-PARTS = ("read-committed", "idempotence", "transactional-offsets", "transaction-partitions")
+PARTS = ("read-committed", "idempotence", "transactional-offsets", "transaction-partitions", "transaction-log")
 ENTRIES = [protocols()[name] for name in PARTS]
 SCENARIOS = {known.name: (entry, known) for entry in ENTRIES for known in entry.scenarios}
 RUNS = {
