@@ -4,8 +4,8 @@ A marker for a partition without a leader is kept until there is one (Kafka 4.0 
 partition for a deleted one and counts it as done (KAFKA-20734): its transaction stays open there, and the next one of
 the same producer joins it, so that one marker decides both.
 
-A leader takes a record for part of what is open if the epoch is the same, and asks the coordinator otherwise: that is
-how a partition keeps two transactions apart (txn.16), and all it does for that.
+A leader takes a record for part of what is open if the epoch is the same (UnifiedLog.hasOngoingTransaction), and asks
+the coordinator otherwise: that is how a partition keeps two transactions apart, and all it does for that.
 """
 
 from ..language import (
@@ -13,9 +13,7 @@ from ..language import (
     Set,
     action,
     each,
-    either,
     excused,
-    exists,
     fault,
     forall,
     implies,
@@ -98,10 +96,6 @@ class Mortal(Core):
         Core.take_marker(s, p, e, commit, k)
         s.safe[p] = e
 
-    def is_open_here(s, t, p):
-        """Something of this epoch is open (UnifiedLog.hasOngoingTransaction)."""
-        return exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] == s.number[t]))
-
 
 class Unclean(Mortal):
     """A leader takes over although it lacks what was acknowledged (unclean.leader.election.enable)."""
@@ -121,25 +115,16 @@ class Dropping(Mortal):
 
 
 class MortalAsking(Mortal, Asking):
-    """Leaders that ask, unless something of the same epoch is open."""
+    """Leaders that ask, where there is one."""
 
     @action(fair="weak")
     def ask(s, t: Txn, p: Partition):
         require(~s.away[p])
         Asking.ask(s, t, p)
 
-    @action(fair="strong")
-    def append(s, t: Txn, p: Partition):
-        """The coordinator said yes, and no marker came since the question; or the transaction is open here."""
-        mine = either("txn.16", s.is_open_here(t, p), whatever_is_open=s.something_open(p))
-        require((mine & s.record_in_time(t)) | (s.cleared[t, p] & s.asked[t, p]))
-        s.write(t, p)
-
 
 class MortalV2(MortalAsking, V2Core):
     """v2 with markers that are kept for a partition that is away."""
-
-    append = MortalAsking.append
 
 
 class DroppingV2(Dropping, MortalV2):
@@ -149,8 +134,6 @@ class DroppingV2(Dropping, MortalV2):
 class MortalVerified(MortalAsking, VerifiedCore):
     """v1 with verification, on any network."""
 
-    append = MortalAsking.append
-
 
 class ForgettingPromptV1(Mortal, PromptV1Core):
     """v1 on a network that is prompt."""
@@ -158,8 +141,6 @@ class ForgettingPromptV1(Mortal, PromptV1Core):
 
 class ForgettingPromptVerified(MortalAsking, PromptVerifiedCore):
     """v1 with verification on a network that is prompt, but for the markers that a coordinator leaves behind."""
-
-    append = MortalAsking.append
 
 
 class MortalPromptVerified(ForgettingPromptVerified):

@@ -1,4 +1,5 @@
-"""Partitions that fail their part of transactions, in the catalogue: what they keep, and, case by case, what they end.
+"""Partitions that fail their part of transactions, in the catalogue: what they keep, and, case by case, what they end;
+and partitions that have two records of a transaction.
 
 The cases of rule txn.26 are variants, each asked for what it breaks: a marker that is dropped, a producer that is
 forgotten, a tail that is lost.  What a restart from a snapshot takes is known batches, which is in `idempotence`.
@@ -20,8 +21,10 @@ from .away import (
     UncleanV2Promises,
 )
 from .bounds import NOT_BOUNDED, REASONS
+from .several import SeveralV1Promises, SeveralV2Lemmas, SeveralVerifiedLemmas
 
 _QUIET = dict(transactions=2, partitions=1, fail_overs=0, fences=0, absences=0, restarts=0, tails=0, expiries=0)
+_SEVERAL = dict(transactions=2, partitions=1, fail_overs=0, fences=0)
 _EVERY_FAULT = dict(_QUIET, clients=1, epochs=2, absences=1, restarts=1, tails=1, expiries=1)
 _TWO_OWNERS = dict(_EVERY_FAULT, clients=2, transactions=2)
 _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
@@ -39,22 +42,33 @@ def _parked(name: str, properties: type[Properties], says: str, *leaves_out: str
     )  # fmt: skip
 
 
+def _several(
+    name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *leaves_out: str
+) -> Variant:  # fmt: skip
+    bounds = dict(_SEVERAL, **bounds)
+    return Variant(
+        name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, fail_overs=1, fences=1)},
+        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *leaves_out), judged=(),
+    )  # fmt: skip
+
+
 def _case(
     name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *breaks: str,
-    features: Mapping[str, Mapping[str, int]] | None = None,
+    rule: str = "txn.26", features: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Variant:  # fmt: skip
-    """Where a guarantee ends: asked for what it breaks, and no more."""
+    """Where a guarantee ends, or what was mended: asked for what it breaks, and no more."""
     others = tuple(n for n in properties.properties if n not in breaks)
-    smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": dict(_QUIET, **bounds)}
+    smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": bounds}
     return Variant(
-        name, properties, says, "txn.26", expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,
+        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,
         depth=NOT_BOUNDED, features=features or {},
     )  # fmt: skip
 
 
 TRANSACTION_PARTITIONS = ProtocolEntry(
     "transaction-partitions",
-    "Partitions that go away, start again, lose a tail and forget: what is left of transactions.",
+    "Partitions that go away, start again, lose a tail and forget, or have several records of a transaction: what is "
+    "left of transactions.",
     (
         Variant(
             "parked-v2",
@@ -67,7 +81,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
                 dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, restarts=1),
                 dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, tails=1),
             ),
-            judged=("txn.16",),
+            judged=(),
         ),
         _parked(
             "parked-v1-verified", MortalVerifiedLemmas, "v1 with verification: nothing hangs, no zombie writes",
@@ -77,39 +91,64 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             "parked-v1-verified-prompt", MortalPromptVerifiedLemmas,
             "v1 with verification on a prompt network: partitions may forget, but not while markers are on their way",
         ),
+        _several(
+            "several-v2", SeveralV2Lemmas, "v2 with two records of a transaction in a partition",
+            dict(clients=2, epochs=2), *_PROGRESS, "both_ends", "taken_for_who_missed_an_answer",
+        ),
+        _several(
+            "several-v1-verified", SeveralVerifiedLemmas,
+            "v1 with verification and two records of a transaction in a partition: a late one asks or joins",
+            dict(clients=1, epochs=1), *_LATE, *_PROGRESS, *_OF_TWO, "both_ends", "told_before_the_marker",
+            "told_aborted", "third_epoch",
+        ),
+        _case(
+            "several-v1", SeveralV1Promises, "v1: the second record comes after the end of its transaction",
+            dict(_SEVERAL, clients=1, transactions=1, epochs=1), "nothing_hangs", rule="txn.15",
+        ),
+        _case(
+            "several-v1-verified-late", SeveralVerifiedLemmas,
+            "v1 with verification: the second record joins the next transaction, which shares its epoch",
+            dict(_SEVERAL, clients=1, epochs=2), *_LATE, rule="txn.9",
+        ),
         _case(
             "dropped-v2", DroppingV2Promises,
             "v2 of Kafka 4.3: a partition without a leader is taken for a deleted one, and the next transaction joins "
             "what stayed open there",
-            dict(clients=1, epochs=3, absences=1), "nothing_hangs", "nothing_lost", "as_told",
-            "nothing_committed_unasked", "one_fate", features={"two partitions": dict(partitions=2)},
+            dict(_QUIET, clients=1, epochs=3, absences=1), "nothing_hangs", "nothing_lost", "as_told",
+            "nothing_committed_unasked",
         ),
         _case(
             "dropped-v2-fenced", DroppingV2Promises,
             "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
-            dict(clients=2, transactions=1, epochs=3, absences=1), "nothing_open_after_a_fence",
+            dict(_QUIET, clients=2, transactions=1, epochs=3, absences=1), "nothing_open_after_a_fence",
         ),
         _case(
             "dropped-v1", DroppingPromptVerifiedPromises,
             "the same in v1 with verification, where the next transaction has the same epoch",
-            dict(clients=1, epochs=2, absences=1), "nothing_hangs", "nothing_lost", "as_told",
+            dict(_QUIET, clients=1, epochs=2, absences=1), "nothing_hangs", "nothing_lost", "as_told",
             "nothing_committed_unasked",
+        ),
+        _case(
+            "dropped-v1-torn", DroppingPromptVerifiedPromises,
+            "the same with two partitions, one of which is away: a transaction is committed in one, and the abort of "
+            "the next one decides the other",
+            dict(_QUIET, clients=1, partitions=2, epochs=1, absences=1), "one_fate",
         ),
         _case(
             "expired-v1", ForgettingPromptV1Promises,
             "v1: a partition forgets the epoch that kept a fenced producer out",
-            dict(clients=2, epochs=3, expiries=1), "nothing_hangs", "nothing_open_after_a_fence", "no_zombie_write",
-            "nothing_committed_unasked",
+            dict(_QUIET, clients=2, epochs=3, expiries=1), "nothing_hangs", "nothing_open_after_a_fence",
+            "no_zombie_write", "nothing_committed_unasked",
         ),
         _case(
             "expired-v1-verified", ForgettingPromptVerifiedPromises,
             "v1 with verification: a partition forgets the coordinator's epoch, and takes a marker left behind",
-            dict(clients=1, epochs=2, fail_overs=1, expiries=1), "nothing_committed_unasked", "as_told",
+            dict(_QUIET, clients=1, epochs=2, fail_overs=1, expiries=1), "nothing_committed_unasked", "as_told",
             "nothing_lost",
         ),
         _case(
             "unclean-v2", UncleanV2Promises, "a leader takes over that lacks what was acknowledged",
-            dict(clients=1, transactions=1, epochs=2, tails=1), "nothing_lost",
+            dict(_QUIET, clients=1, transactions=1, epochs=2, tails=1), "nothing_lost",
         ),
     ),
     {
@@ -120,6 +159,14 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         "expiries": "a producer is forgotten whole; once more is the same again",
     },
     scenarios=(
+        Scenario(
+            "KAFKA-14402-second", "a second record comes late, and opens a transaction that nothing will end",
+            "several-v1", "several-v1-verified",
+        ),
+        Scenario(
+            "KAFKA-14402-joins", "a second record comes late, and shares the fate of the next transaction",
+            "several-v1-verified-late", "several-v2",
+        ),
         Scenario(
             "KAFKA-20734", "the marker of a partition without a leader counts as written, and is never sent",
             "dropped-v2", "parked-v2",

@@ -19,7 +19,6 @@ UNSETTLED, MEMORY, EARLY = "settled_in_the_end", "memory_is_what_the_log_says", 
 RECORDED = "all_of_it_is_in_the_log"
 
 NECESSARY = [
-    ("parked-v2", "txn.16", "whatever_is_open", "nothing_hangs", 12),
     (READER, "txn.17", "inclusive", ABORTED_READ, 3),
     (READER, "txn.17", "markers_need_no_replication", ABORTED_READ, 6),
     (READER, "txn.17", "no_high_watermark", ABORTED_READ, 4),
@@ -108,6 +107,9 @@ SHOWN = [
     ("dropped-v2", "txn.26", "nothing_hangs", 9),
     ("dropped-v2-fenced", "txn.26", "nothing_open_after_a_fence", 11),
     ("dropped-v1", "txn.26", "nothing_hangs", 10),
+    ("dropped-v1-torn", "txn.26", "one_fate", 25),
+    ("several-v1", "txn.15", "nothing_hangs", 10),
+    ("several-v1-verified-late", "txn.9", "nothing_committed_unasked", 15),
     ("expired-v1", "txn.26", "nothing_hangs", 8),
     ("expired-v1-verified", "txn.26", "nothing_committed_unasked", 17),
     ("unclean-v2", "txn.26", "nothing_lost", 11),
