@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-TESTS = Path(__file__).parents[1] / "tests"
+TESTS = Path(__file__).resolve().parents[1] / "tests"
 """Beside the package in a checkout; a wheel carries no tests."""
 
 

@@ -43,7 +43,7 @@ def sizes(chance: int) -> dict[str, Any]:
     return {
         "seed": 0, "workers": r.choice((2, 3, 3)), "connectors": r.choice((1, 1, 1, 2)), "max_tasks": r.choice((3, 2)),
         "protocol": r.choice(("eager", "cooperative")), "preemptive_stop": r.choice((True, False)),
-        "group_id": "connect", "heartbeat_ms": r.choice((3_000, 3_000, 0)),
+        "group_id": "connect", "support": "enabled", "heartbeat_ms": r.choice((3_000, 3_000, 0)),
     }  # fmt: skip
 
 

@@ -6,9 +6,10 @@ coordinator, another worker), where it waits until the driver lets the operation
 
 Config keys: ``seed``; ``mode`` ("A", "M" or "B": three texts of KIP-618; "shipped": Kafka 3.3 and later); ``workers``,
 ``connectors`` and ``max_tasks``; ``protocol`` of rebalances ("eager" or "cooperative"); ``preemptive_stop`` (618.22;
-default True); ``group_id`` ("connect"); ``support`` per worker (default "enabled" everywhere); ``graceful_shutdown_ms``
-(5000); ``heartbeat_ms`` (a worker hears from the group so often, and so learns late that its session has ended; 0, the
-default: at once); ``names`` of the connectors (default ``connector-0`` …).
+default True); ``group_id`` ("connect"); ``support`` of all workers or of each (default "disabled", as in Kafka; what is
+driven here says "enabled"); ``graceful_shutdown_ms`` (5000); ``heartbeat_ms`` (a worker hears from the group so often,
+and so learns late that its session has ended; 0, the default: at once); ``names`` of the connectors (default
+``connector-0`` …).
 
 Of the events only what topics, REST and coordinators show to everybody is needed (`BLACK_BOX`); every further kind of
 the history vocabulary that an implementation emits is held against promises and model as well.

@@ -9,7 +9,7 @@ from .programs import Call, the_end
 
 SMALL: Mapping[str, Any] = dict(
     seed=0, workers=2, connectors=1, max_tasks=2, protocol="eager", preemptive_stop=True, group_id="connect",
-    heartbeat_ms=0,
+    heartbeat_ms=0, support="enabled",
 )  # fmt: skip
 """A cluster on which everything can be tried."""
 

@@ -23,7 +23,7 @@ class Config:
     protocol: str = "cooperative"  # how the group rebalances (618.41)
     preemptive_stop: bool = True  # tasks of an old set are stopped before the worker joins again (618.22)
     group_id: str = "connect"
-    support: str | tuple[str, ...] = "enabled"  # exactly.once.source.support, of all workers or of each
+    support: str | tuple[str, ...] = "disabled"  # exactly.once.source.support, of all workers or of each (618.46)
     graceful_shutdown_ms: int = 5_000  # task.shutdown.graceful.timeout.ms (618.23)
     names: tuple[str, ...] = ()  # of connectors; default connector-0, connector-1, …
     rest_timeout_ms: int = 90_000  # of a request from worker to worker
@@ -70,14 +70,14 @@ class Config:
 KEYS = frozenset(field.name for field in fields(Config))
 
 
-def parse(config: Mapping[str, Any]) -> Config:
+def parse(config: Mapping[str, Any], kind: type[Config] = Config) -> Config:
     """The plug's config mapping, checked; lists are taken as tuples. Raises ValueError on an unknown key or a value
     out of range."""
     unknown = config.keys() - KEYS
     if unknown:
         raise ValueError(f"config has unknown keys {sorted(unknown)}: known are {sorted(KEYS)}")
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
-    return Config(**values)
+    return kind(**values)
 
 
 def check_support(mode: str, value: str) -> None:

@@ -49,8 +49,10 @@ class Run(Rates):
 
 
 RUN_KEYS = frozenset(f.name for f in fields(Run))
-# What differs from the driven cluster: enough workers for zombies, and time-outs that short histories see.
+# What differs from the driven cluster: exactly-once support, enough workers for zombies, and time-outs that short
+# histories see.
 CLUSTER_DEFAULTS: dict[str, Any] = {
+    "support": "enabled",
     "workers": 3,
     "max_tasks": 3,
     "graceful_shutdown_ms": 30,

@@ -178,7 +178,7 @@ class HerderBase:
         """A thread for the Connector, which makes the tasks' configurations."""
         if self.view.state.is_known(name):
             herder: Herder = self  # type: ignore[assignment]
-            started = Connector(herder, name)
+            started = self.env.parts.connector(herder, name)
             self.connectors[name] = started
             self.env.threads.start(self.node, started.run())
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from fencepost.reference_impl.connect.cluster_state import ClusterConfigState
+from fencepost.reference_impl.connect.config import Config
 from fencepost.reference_impl.connect.config_topic import ConfigTopic
+from fencepost.reference_impl.connect.connector import Connector
 from fencepost.reference_impl.connect.endpoint import FenceEndpoint
 from fencepost.reference_impl.connect.herder import Herder
 from fencepost.reference_impl.connect.privilege import WritePrivilege
@@ -23,4 +25,6 @@ class Parts:
     endpoint: type[FenceEndpoint] = FenceEndpoint  # who may ask for a round
     rounds: type[Rounds] = Rounds  # what is fenced, checked and counted
     herder: type[Herder] = Herder  # the single thread: rebalances, starts and stops
+    connector: type[Connector] = Connector  # publishes sets, and in M asks for rounds
     task: type[SourceTask] = SourceTask  # the start-up's steps, polling
+    config: type[Config] = Config  # keys and their defaults

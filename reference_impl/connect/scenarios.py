@@ -199,7 +199,8 @@ def colliding_names(broken: bool) -> list[Event]:
     script = Script(Parts(), mode="B", workers=2)
     script.configure(0, 2)
     script.work()
-    config = {"mode": "B", "workers": 1, "group_id": "connect-connector", "names": ["0" if broken else "zero"]}
+    names = ["0" if broken else "zero"]
+    config = {"mode": "B", "workers": 1, "group_id": "connect-connector", "names": names, "support": "enabled"}
     other = Script(Parts(), beside(script.system, config))
     other.configure(0, 2)
     script.work()

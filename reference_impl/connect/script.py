@@ -31,10 +31,11 @@ class Thread(NamedTuple):
 
 
 class Script:
-    """A driven cluster (one of these parts, or the one given), and which of its threads are held up."""
+    """A driven cluster (one of these parts, or the one given), and which of its threads are held up.  Exactly-once
+    support is on unless the script says otherwise: off, which is the default, there is nothing to show."""
 
     def __init__(self, parts: Parts, system: System | None = None, **config: Any) -> None:
-        self.system: System = system or build({"seed": 0, **config}, parts)
+        self.system: System = system or build({"seed": 0, "support": "enabled", **config}, parts)
         self.workers: int = self.system.env.config.workers
         self.held: set[int] = set()
         self.events: list[Event] = []

@@ -206,7 +206,7 @@ class System:
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
     """A driven cluster made of these parts."""
-    return System(Environment(parse(config), parts))
+    return System(Environment(parse(config, parts.config), parts))
 
 
 def beside(system: System, config: Mapping[str, Any]) -> System:

@@ -39,6 +39,11 @@ def next_id_after(block: Block) -> int:
     return block.last + 1
 
 
+def uses_rpc(config: Config) -> bool:
+    """Whether brokers ask the controller from the start, or take their blocks from ZooKeeper (730.21)."""
+    return config.starts_with_rpc
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The replaceable pieces of a cluster; the defaults are the correct ones."""
@@ -49,6 +54,7 @@ class Parts:
     block_loop: type[BlockLoop] = BlockLoop
     migrated_next_id: Callable[[Block], int] = next_id_after
     migrates_early: bool = False  # without waiting for every broker to use the RPC (730.14)
+    uses_rpc: Callable[[Config], bool] = uses_rpc
 
 
 class System:
@@ -66,7 +72,7 @@ class System:
             ZkController(env, node, parts.block_loop(env, self.block_node, -1)) for node in range(config.controllers)
         ]
         self._connect_controllers()
-        self.on_rpc = [config.starts_with_rpc] * config.brokers
+        self.on_rpc = [parts.uses_rpc(config)] * config.brokers
         self.brokers = [Broker(env, broker, self.new_source) for broker in range(config.brokers)]
         for broker in self.brokers:
             env.network.nodes[broker.name] = broker

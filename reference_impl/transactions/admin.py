@@ -58,6 +58,7 @@ class Admin(Node):
     """One admin instance, with the address `admin-<number>`."""
 
     retried = RETRIED
+    result = FenceProducersResult
 
     def __init__(self, env: Environment, number: int) -> None:
         super().__init__(f"admin-{number}", env.kernel)
@@ -68,7 +69,7 @@ class Admin(Node):
     def fence_producers(self, transactional_ids: Iterable[int]) -> FenceProducersResult:
         """Fence the holders of these ids; returns at once. Ids that nobody ever had are created (txn.22)."""
         ids = list(dict.fromkeys(transactional_ids))
-        result = FenceProducersResult(ids)
+        result = self.result(ids)
         for transactional_id in ids:
             call = CoordinatorCall(self.env, self)
             self.calls.append(call)

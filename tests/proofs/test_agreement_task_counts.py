@@ -148,7 +148,7 @@ def test_who_writes_from_outside_is_not_followed():
 
 def test_calls_are_spelled_as_python():
     """A thread is named by what it waits for, and the text says whose it is."""
-    cluster = reference({"seed": 0, "workers": 1, "mode": "B"})
+    cluster = reference({"seed": 0, "workers": 1, "mode": "B", "support": "enabled"})
     spelled = Call("step", 0, operation="join", outcome="lost").spelled(cluster)
     assert spelled.arguments == (0, "lost")
     assert spelled.remark == "join, worker 0"
@@ -157,7 +157,7 @@ def test_calls_are_spelled_as_python():
 
 def test_helpers_of_programs():
     """A cluster runs until a thread is about to do what is spared, and to the end of all faults."""
-    cluster = reference({"seed": 0, "workers": 2, "mode": "shipped"})
+    cluster = reference({"seed": 0, "workers": 2, "mode": "shipped", "support": "enabled"})
     run(cluster)
     assert cluster.configure(0, 0, 2)
     run(cluster, "open_producer", connector=0, task=1)
@@ -178,7 +178,7 @@ def test_run_of_the_model_leads_an_implementation():
     ]  # fmt: skip
     calls = calls_from(steps, "task-counts")
     assert [call.name for call in calls] == ["expire", "configure", "do", "do", "do", "do"]
-    cluster = reference({"seed": 0, "workers": 2, "mode": "shipped"})
+    cluster = reference({"seed": 0, "workers": 2, "mode": "shipped", "support": "enabled"})
     run(cluster)
     made = [make(cluster, call) for call in calls]
     assert all(m is not None and m.error is None for m in made)

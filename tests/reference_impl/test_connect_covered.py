@@ -73,7 +73,8 @@ def test_every_live_producer_is_covered(mode: str, protocol: str) -> None:
     for seed in (0, 1):
         polling: list[Watched] = []
         parts = Parts(task=type("WatchedHere", (Watched,), {"polling": polling}))
-        config = {"seed": seed, "mode": mode, "protocol": protocol, "workers": WORKERS, "max_tasks": 3}
+        config = {"seed": seed, "mode": mode, "support": "enabled", "protocol": protocol}
+        config |= {"workers": WORKERS, "max_tasks": 3}
         system = build({**config, "preemptive_stop": bool(seed), "heartbeat_ms": 3000 * seed}, parts)
         luck = random.Random(seed)
         for _ in range(800):

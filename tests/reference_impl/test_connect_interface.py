@@ -74,16 +74,17 @@ def test_requests_that_are_not_signed_as_they_must_be_are_refused(key: str, stat
 @pytest.mark.parametrize("mode", ["M", "B", "shipped"])
 @pytest.mark.rule("618.10")
 def test_the_endpoint_is_served_whatever_the_flag_says(mode: str) -> None:
-    """618.10: a leader with the feature off serves rounds for workers that have it on."""
-    script = cluster(mode, workers=2, support=["disabled", "enabled"])
+    """618.10: a leader with the feature off serves rounds for workers that have it on: for their tasks, in M for their
+    Connectors."""
+    script = cluster(mode, workers=2, connectors=2, support=["disabled", "enabled"])
     script.configure(0, tasks=2)
+    script.configure(1, tasks=2)  # owned by the other worker
     assert script.system.env.group.leader == 0
-    asked = [e for e in script.kinds("round_asked") if e.node == 1]
-    statuses = [e.status for e in script.kinds("round_answered") if e.request in {e.request for e in asked}]
-    if mode == "M":  # the Connector's owner asks, here the one with the feature off: nobody
-        assert not asked
-    else:
-        assert statuses == [200] and script.system.status(0, 1) == ("RUNNING", "")
+    asked = {e.request for e in script.kinds("round_asked") if e.node == 1}
+    assert asked
+    assert {e.status for e in script.kinds("round_answered") if e.request in asked} == {200}
+    running = {(e.node, e.connector) for e in script.kinds("task_running")}
+    assert (1, 1) in running and ("count_written", 1) in {(e.kind, e.connector) for e in script.told()}
 
 
 def test_the_session_key_is_replaced_in_time() -> None:
@@ -287,24 +288,38 @@ def test_transactions_of_the_leader(mode: str) -> None:
     assert len([b for b in log.batches if b.marker == 1]) == {"A": 5, "M": 6, "B": 6, "shipped": 5}[mode]
 
 
+@pytest.mark.rule("618.46")
 @pytest.mark.parametrize("mode", MODES)
-def test_off_by_default_in_kafka_on_here(mode: str) -> None:
-    """618.46: with the flag off tasks run without transactions, rounds and checks; with it on at one worker only, only
-    that one's tasks are protected."""
-    script = cluster(mode, workers=2, support="disabled")
+def test_off_by_default(mode: str) -> None:
+    """618.46: where nobody says anything, tasks run without transactions, rounds and checks."""
+    script = Script(Parts(), system=reference({"mode": mode, "workers": 2}))
+    assert {e.support for e in script.kinds("worker_started")} == {1}  # disabled
     script.configure(0, tasks=2)
     script.work()
-    assert not script.kinds("round_asked", "round_started", "task_checked", "producer_opened", "task_checked_again")
+    # In A nobody but the leader has a part in a round, and it holds one whatever its flag says.
+    assert not script.kinds("round_asked", "task_checked", "producer_opened", "task_checked_again")
     assert len(script.kinds("transaction_committed")) == 2
     assert {e.producer_id for e in script.kinds("transaction_committed")} == {-1}
 
 
+@pytest.mark.rule("618.46")
+@pytest.mark.parametrize("mode", ["B", "shipped"])
+def test_it_must_be_on_at_every_worker(mode: str) -> None:
+    """618.46: with it on at one worker only, only that one's tasks are protected."""
+    script = cluster(mode, workers=2, support=["enabled", "disabled"])
+    script.configure(0, tasks=2)
+    script.work()
+    pairs = {e.node: e.producer_id >= 0 for e in script.kinds("transaction_committed")}
+    assert pairs == {0: True, 1: False}
+
+
+@pytest.mark.rule("618.46")
 def test_values_of_the_flag() -> None:
     """618.46: boolean in the documents; disabled, preparing and enabled as shipped."""
     system = reference({"mode": "shipped", "workers": 1})
     for value in ("preparing", "disabled", "none", "enabled"):
         system.set_support(0, value)
-    assert [e.support for e in system.drain_events() if e.kind == "worker_started"] == [3, 2, 1, 0, 3]
+    assert [e.support for e in system.drain_events() if e.kind == "worker_started"] == [1, 2, 1, 0, 3]
     with pytest.raises(ValueError, match="must be one of none, disabled, preparing, enabled"):
         system.set_support(0, "on")
 

@@ -2,7 +2,10 @@
 
 import pytest
 from fencepost.reference_impl.connect import permissions
+from fencepost.reference_impl.connect.config_topic import NAME
+from fencepost.reference_impl.connect.parts import Parts
 from fencepost.reference_impl.connect.permissions import Acls, Permission
+from fencepost.reference_impl.connect.script import Script
 
 ID = "TransactionalId"
 
@@ -43,6 +46,45 @@ def test_one_principal_does_not_stand_in_for_another():
     assert acls.error(permissions.of_fencing("g", "c", 1)) == 0
     assert acls.error(permissions.of_task("g", "c", 0)) == 0
     assert acls.error(permissions.of_leader("g", "configs")) == 0
+
+
+def refused_without(denied, **config):
+    """The events of a cluster in which a connector is given two tasks, and two again, without this permission."""
+    script = Script(Parts(), mode="B", workers=1, **config)
+    script.configure(0, tasks=2)
+    script.system.env.brokers.acls.deny(denied)
+    script.system.restart_worker(0)
+    script.settle()
+    script.configure(0, tasks=2)
+    return script.told()
+
+
+@pytest.mark.rule("618.37")
+@pytest.mark.parametrize("place", range(4))
+def test_a_leader_needs_every_permission_of_the_workers_producer(place):
+    """618.37: without one of them nobody becomes leader in deed, and no set is written."""
+    events = refused_without(permissions.of_leader("connect", NAME)[place])
+    assert [e for e in events if e.kind == "claim_failed"]
+    assert len([e for e in events if e.kind == "set_written"]) == 1
+
+
+@pytest.mark.rule("618.37")
+@pytest.mark.parametrize("place", range(len(permissions.of_task("connect", "connector-0", 0))))
+def test_a_task_needs_every_permission_of_the_connectors_producer(place):
+    """618.37: without one of them its producer is not opened, and it fails; the other task has its own."""
+    denied = permissions.of_task("connect", "connector-0", 0)[place]
+    events = refused_without(denied)
+    failed = {e.task for e in events if e.kind == "task_failed"}
+    assert failed == ({0} if "connector-0" in denied.resource else {0, 1})
+
+
+@pytest.mark.rule("618.37")
+@pytest.mark.parametrize("place", range(2))
+def test_fencing_needs_every_permission_of_the_connectors_admin(place):
+    """618.37: without one of them the round fails, and with it every task."""
+    events = refused_without(permissions.of_fencing("connect", "connector-0", 1)[place])
+    assert 53 in [e.error for e in events if e.kind == "id_fenced"]
+    assert [e for e in events if e.kind == "round_failed"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_the_example_in_the_documentation_runs() -> None:
 
 def test_events_are_drained_once() -> None:
     """Draining gives the events since the last call."""
-    system = reference({"workers": 2})
+    system = reference({"workers": 2, "support": "enabled"})
     assert [event.kind for event in system.drain_events()] == ["worker_started"] * 2
     assert system.drain_events() == []
 
@@ -27,7 +27,7 @@ def test_events_are_drained_once() -> None:
 def test_users_are_refused_where_nobody_can_take_the_request() -> None:
     """Before there is a leader, on a stalled worker and on a crashed one, about connectors that there are none of, and
     about tasks that are nowhere."""
-    system = reference({"workers": 2, "mode": "shipped"})
+    system = reference({"workers": 2, "mode": "shipped", "support": "enabled"})
     assert not system.configure(0, 0, 1)
     script = Script(Parts(), workers=2, mode="shipped")
     assert not script.system.delete(0, 0) and not script.system.stop_connector(0, 0)
@@ -146,8 +146,8 @@ def test_a_foreign_count_record_breaks_it(mode: str) -> None:
 def test_colliding_ids_of_two_groups_fence_one_another() -> None:
     """618.49: group `g` with connector `a-1` and group `g-a` with connector `1` have the task id `g-a-1-0` in common.
     Within one group no two tasks share an id: what follows the last dash is the task, the rest the connector."""
-    system = reference({"workers": 1, "group_id": "g", "names": ["a-1"]})
-    other = beside(system, {"workers": 1, "group_id": "g-a", "names": ["1"]})
+    system = reference({"workers": 1, "group_id": "g", "names": ["a-1"], "support": "enabled"})
+    other = beside(system, {"workers": 1, "group_id": "g-a", "names": ["1"], "support": "enabled"})
     for one in (system, other):
         assert calm_down(one, random.Random(0))
         assert one.configure(0, 0, 1) and calm_down(one, random.Random(0))

@@ -103,7 +103,7 @@ def test_fencing_an_unknown_name_makes_it_known() -> None:
 
 def test_events_are_rows_of_the_columns() -> None:
     """An event has the columns of its row, the kind by name; codes and names are unique."""
-    system = reference({"workers": 1})
+    system = reference({"workers": 1, "support": "enabled"})
     (started,) = system.drain_events()
     assert started._fields == COLUMNS and isinstance(started, Event)
     assert (started.kind, started.node, started.support, started.error) == ("worker_started", 0, 3, 0)
@@ -131,7 +131,7 @@ def test_a_configuration_out_of_range_is_refused(config: dict[str, object], mess
 
 def test_calls_out_of_range_are_refused() -> None:
     """So are calls."""
-    system = reference({"workers": 1})
+    system = reference({"workers": 1, "support": "enabled"})
     with pytest.raises(ValueError, match="must be 1 to max_tasks=2"):
         system.configure(0, 0, 3)
     with pytest.raises(ValueError, match="must be set or count"):
@@ -142,7 +142,14 @@ def wander(mode: str, seed: int, steps: int = 400) -> System:
     """A driver without any aim: mostly steps, sometimes users, faults and time."""
     luck = random.Random(seed)
     config = {"seed": seed, "mode": mode, "workers": 3, "connectors": 2, "heartbeat_ms": 3000 * (seed % 2)}
-    system = reference({**config, "protocol": ("eager", "cooperative")[seed // 2 % 2], "preemptive_stop": seed % 3 > 0})
+    system = reference(
+        {
+            **config,
+            "support": "enabled",
+            "protocol": ("eager", "cooperative")[seed // 2 % 2],
+            "preemptive_stop": seed % 3 > 0,
+        }
+    )
     calls = [
         lambda w, c: system.configure(w, c, luck.randint(1, 2)), system.delete,
         system.stop_connector, system.restart_connector,

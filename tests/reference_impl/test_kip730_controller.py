@@ -98,6 +98,18 @@ def test_default_block_size_is_one_thousand(cluster, only):
     assert (answer.first, answer.length) == (0, 1000)
 
 
+@pytest.mark.rule("730.4")
+def test_brokers_hand_out_what_the_answer_says(cluster, only):
+    """730.4: from the first id, inclusive, as many as the length says, by whichever broker."""
+    system = cluster(prefetch=0)
+    for broker in (0, 1):
+        fetch_block(system, broker)
+        (answer,) = [e for e in only(system.drain_events(), "answer_sent") if e.broker == broker]
+        given = [system.init_producer_id(broker) for _ in range(11)]
+        assert given[:10] == [(0, answer.first + n) for n in range(answer.length)]
+        assert given[10] == (14, -1)
+
+
 def test_rpc_is_not_idempotent(cluster, only):
     """730.17: a second copy of a request gets a second block; the broker takes only one of the answers."""
     system = cluster()

@@ -1,7 +1,7 @@
 """618.12, 618.13, txn.22: Admin.fenceProducers, against a coordinator and against answers by hand."""
 
 import pytest
-from fencepost.reference_impl.transactions.admin import Admin, Fenced
+from fencepost.reference_impl.transactions.admin import Fenced
 from fencepost.reference_impl.transactions.messages import InitProducerIdResponse, ResponseBody
 from fencepost.reference_impl.transactions.script import Script
 from fencepost.reference_impl.transactions.system import Parts
@@ -15,7 +15,7 @@ def script():
 
 def admin_of(script):
     """An admin on the script's network."""
-    admin = Admin(script.system.env, 7)
+    admin = Parts().admin(script.system.env, 7)
     script.system.env.network.nodes["admin-7"] = admin
     return admin
 
