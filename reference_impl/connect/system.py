@@ -1,6 +1,6 @@
 """The plug: a whole Connect cluster with its Kafka behind the few operations by which a driver moves it, step by step.
 
->>> system = reference({"seed": 1, "mode": "shipped", "workers": 1})
+>>> system = reference({"seed": 1, "mode": "shipped", "workers": 1, "support": "enabled"})
 >>> system.threads()  # the worker wants to join the group
 [(0, 'join', 0, -1, -1)]
 >>> for operation in ("join", "assign", "sync", "claim", "write"):  # the last one is the session key
