@@ -126,11 +126,11 @@ class OffsetsOutsideTheTransaction(SourceTask):
         assert producer is not None
         send, here = producer.send, self.env.brokers
 
-        def apart(partition: int, record: Any) -> None:
+        def apart(partition: int, content: Any) -> None:
             if partition == OFFSETS_TOPIC:
-                here.append_plainly(partition, record)
+                here.append_plainly(partition, content)
             else:
-                send(partition, record)
+                send(partition, content)
 
         producer.send = apart  # type: ignore[method-assign]
         super().send_records()

@@ -36,8 +36,8 @@ class PairsForgotten(Admin):
     def question(self, transactional_id: int, call: CoordinatorCall, result: FenceProducersResult) -> Question:
         settle = result.settle
 
-        def without_pair(asked: int, fenced: Fenced) -> None:
-            settle(asked, Fenced(fenced.error, -1, -1))
+        def without_pair(transactional_id: int, fenced: Fenced) -> None:
+            settle(transactional_id, Fenced(fenced.error, -1, -1))
 
         result.settle = without_pair  # type: ignore[method-assign]
         return super().question(transactional_id, call, result)
