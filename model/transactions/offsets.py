@@ -70,8 +70,8 @@ class TransactionalOffsets(Protocol):
         ),
         *open_hole("an append succeeds at once: transaction-log has those that fail or stay in doubt", "failed-append"),
         *open_hole(
-            "a marker comes as long as its transaction is open: what follows where it does not is in "
-            "transaction-partitions", "partition-away",
+            "a marker comes as long as its transaction is open; the variant offsets-marker-dropped takes that away",
+            "partition-away",
         ),
         *kafka_excludes(
             "the coordinator of groups answers from what is replicated alone",
@@ -327,3 +327,43 @@ class TransactionalOffsets(Protocol):
         place = s.cursor
         require((place < s.end) & (s.commit_marker[p, place] | s.abort_marker[p, place]) & ~s.waiting[p])
         s.cursor = place + 1
+
+
+class MarkerDropped(TransactionalOffsets):
+    """KAFKA-20734: the partition has no leader when a marker is due, and the marker counts as written.  What is pending
+    there stays so until the producer's next transaction comes to the partition, whose marker decides both."""
+
+    abandoned: Set[Producer]  # no marker is under way for what is open of it
+    meant: Ghost[Map[Record, Fate]]  # what the transaction coordinator decided, and the marker did not come to say
+
+    @fault(budget="absences", danger="partition-away")
+    def drop_marker(s, p: Producer, commits: Bool):
+        """The transaction is over for its coordinator, and its owner told so."""
+        require(s.open[p] & ~s.abandoned[p])
+        fate = when(commits, Fate.COMMITTED, Fate.ABORTED)
+        s.meant = each(lambda x: when((s.fate[x] == Fate.OPEN) & (s.by[x] == p), fate, s.meant[x]))
+        s.abandoned[p] = True
+
+    @action
+    def begin_next(s, p: Producer):
+        """The producer's next transaction commits the offset of another key here."""
+        require(s.is_loaded() & s.abandoned[p])
+        s.abandoned[p] = False
+
+    @action
+    def commit_in_transaction(s, r: Record, p: Producer):
+        """TxnOffsetCommit: from now on a marker is due again for all that is open of the producer."""
+        TransactionalOffsets.commit_in_transaction(s, r, p)
+        s.abandoned[p] = False
+
+    @action(fair="weak")
+    def commit(s, r: Record):
+        """A commit marker comes, and decides all that is open of the producer."""
+        require(~s.abandoned[s.by[r]])
+        TransactionalOffsets.commit(s, r)
+
+    @action(fair="weak")
+    def abort(s, r: Record):
+        """An abort marker comes, and decides all that is open of the producer."""
+        require(~s.abandoned[s.by[r]])
+        TransactionalOffsets.abort(s, r)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
-from .offsets import TransactionalOffsetsProperties
+from .bounds import NOT_BOUNDED
+from .offsets import MarkerDroppedProperties, TransactionalOffsetsProperties
 
 _SMALL = dict(records=3, producers=2, log=5, fail_overs=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -12,6 +13,7 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "nightly": dict(_SMALL, records=4, log=6),
 }
 _PROPERTIES = TransactionalOffsetsProperties.properties
+_DROPPED = ("as_the_coordinator_decided", "no_aborted_offset_fetched", "answered_in_the_end")
 
 
 def _wrong(name: str, says: str, alternative: str, breaks: str) -> Variant:
@@ -50,11 +52,24 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             "in_order_of_completion",
             "memory_is_what_the_log_says",
         ),
+        Variant(
+            "offsets-marker-dropped",
+            MarkerDroppedProperties,
+            "the marker of a group's partition without a leader counts as written, and the next one decides two "
+            "transactions",
+            "txn.26",
+            expected=dict.fromkeys(_DROPPED, "violated"),
+            bounds={"smoke": dict(_SMALL, records=2, producers=1, log=4, fail_overs=0, absences=1)},
+            leaves_out=tuple(n for n in MarkerDroppedProperties.properties if n not in _DROPPED),
+            progress_bounds=(dict(records=1, producers=1, log=3, fail_overs=0, absences=1),),
+            depth=NOT_BOUNDED,
+        ),
     ),
     {
         "records": "two that compete, and one that replaces either, or takes it away",
         "producers": "two transactions that end in another order than they committed in",
         "log": "two commits, two markers, and one place more for what comes after them",
+        "absences": "a partition is without a leader once, when a marker is due",
         "fail_overs": "each reads the log from its beginning; a second one does the same",
     },
     scenarios=(

@@ -5,7 +5,7 @@ difference whether it was there when the log was written, or read it afterwards.
 """
 
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
-from fencepost.model.transactions.offsets import Fate, Position, Producer, Record, TransactionalOffsets
+from fencepost.model.transactions.offsets import Fate, MarkerDropped, Position, Producer, Record, TransactionalOffsets
 
 
 class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
@@ -254,3 +254,32 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
                 (s.fate[x] != Fate.OPEN) & (s.decided[x] < s.place[t]),
             ),
         )  # fmt: skip
+
+
+class MarkerDroppedProperties(TransactionalOffsetsProperties, of=MarkerDropped):
+    """What is left of the promises where a marker is dropped."""
+
+    @promise(rule="txn.P5")
+    def as_the_coordinator_decided(s):
+        """An offset comes to the end that its transaction came to."""
+        return forall(
+            Record,
+            lambda x: implies(
+                (s.meant[x] != Fate.NONE) & (s.is_committed(x) | s.is_aborted(x)), s.fate[x] == s.meant[x]
+            ),
+        )
+
+    @promise(rule="txn.P3")
+    def no_aborted_offset_fetched(s):
+        """No fetch is answered with an offset of a transaction that was aborted, whatever the log says of it."""
+        return forall(Record, lambda x: implies(s.fetched[x], s.meant[x] != Fate.ABORTED))
+
+    @witness(of="as_the_coordinator_decided")
+    def decided_elsewhere_only(s):
+        """A transaction is over, and its offset is pending."""
+        return exists(Record, lambda x: s.pending[x] & (s.meant[x] != Fate.NONE))
+
+    @witness(of="no_aborted_offset_fetched")
+    def fetched_beside_what_is_over(s):
+        """A fetch was answered, and the offset of an aborted transaction is pending."""
+        return exists(Record, Record, lambda x, y: s.fetched[x] & s.pending[y] & (s.meant[y] == Fate.ABORTED))
