@@ -21,7 +21,6 @@ from ..language import (
     danger,
     each,
     either,
-    excused,
     exists,
     fault,
     forall,
@@ -106,7 +105,7 @@ class Core(Protocol):
     result: Ghost[Map[Txn, Outcome]]  # by the Prepare that ended it
 
     outside = (
-        *excused(
+        *open_hole(
             "coordinators take over from one another in one step: core-v2-overlapping is proved where the deposed one "
             "still answers, and v1-verified-overlapping is shown to break there",
             "overlapping-coordinators",
@@ -116,7 +115,7 @@ class Core(Protocol):
         *open_hole("ids do not expire in a core; v2-expiring has that", "id-expiry"),
         *open_hole("an epoch only grows here, whatever the producer id; the full models have ids that are used up",
                   "end-of-epochs"),
-        *open_hole("one transaction version from first to last; the variants named for KAFKA-19446 have two",
+        *open_hole("one transaction version from first to last; core-versions has two",
                   "transaction-version", "mixed-clients"),
         *open_hole("one record stands for all that a transaction has in a partition", "several-records"),
         *open_hole(

@@ -38,6 +38,7 @@ OVERLAPPING = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs
 LATE_MARKER = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=0, fences=0)
 """A late marker, or a stale answer, tears one transaction of v1 apart: an epoch serves both, and no fence is needed."""
 BEFORE_KIP_1228 = dict(clients=1, transactions=2, partitions=2, epochs=3, fail_overs=0, fences=0)
+VERSIONS = dict(clients=1, transactions=2, partitions=1, epochs=3, fail_overs=0, fences=0, changes=1)
 HANGING = dict(clients=1, transactions=1, partitions=1, epochs=2, fail_overs=0, fences=0)
 EXPIRING = dict(FULL, last=1, epochs=7, transactions=1, expiries=1)
 PROGRESS = (
@@ -65,6 +66,7 @@ REASONS = {
     "failed_appends": "one failure leaves a transition to be tried again",
     "fail_overs": "one fail-over loses all that only memory knows, and leaves one coordinator's markers behind",
     "fences": "one call of an admin; a second raises the epoch once more",
+    "changes": "transaction.version is raised while a transaction is open; nightly it is lowered again",
     "stragglers": "one second callback meets one newer entry",
     "expiries": "an id is forgotten once",
 }

@@ -29,6 +29,7 @@ from .bounds import (
     SHALLOW,
     TO_A_LATE_END,
     TWO_PARTITIONS,
+    VERSIONS,
 )  # fmt: skip
 from .core import V2Lemmas, V2MutantLemmas
 from .core_overlapping import OverlappingPromptPromises, OverlappingV2Lemmas, OverlappingVerifiedPromises
@@ -49,6 +50,7 @@ from .full import (
     V2Promises,
     VerifiedPromises,
 )  # fmt: skip
+from .versions import OneEpochPromises, VersionsPromises
 
 REFERENCE = "fencepost.reference_impl.transactions"
 Bounds = Mapping[Profile, Mapping[str, int]]
@@ -150,6 +152,15 @@ TRANSACTIONS = ProtocolEntry(
         _core("core-v2-overlapping", OverlappingV2Lemmas, "the core of v2, where deposed coordinators still answer",
               judged=(), features={"two partitions": dict(TWO_PARTITIONS, fail_overs=1)}, depth=NOT_BOUNDED,
               progress_bounds=()),
+        _core(
+            "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
+            proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2),
+            features={
+                "two partitions": dict(partitions=2, epochs=2), "two owners": dict(clients=2),
+                "fail-over": dict(fail_overs=1),
+            },
+            progress_bounds=(VERSIONS,),
+        ),
         _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
               expected=_violated(*_LONE), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS),
         _full(
@@ -230,6 +241,18 @@ TRANSACTIONS = ProtocolEntry(
             "partition's, so that a late copy decides the next transaction", "txn.23", "not_older", _LATE, BEFORE_KIP_1228,
         ),
         _bug(
+            "versions-by-feature", VersionsPromises, "a partition checks a marker by the cluster's transaction.version, and "
+            "refuses those of v1 once that is 2", "txn.24", "by_the_feature", ("ends_in_the_end", "decided_in_the_end"),
+            VERSIONS,
+        ),
+        _bug(
+            "versions-unchecked", VersionsPromises, "a partition checks every marker as one of v1", "txn.24", "by_none",
+            _LATE[:3], VERSIONS,
+        ),
+        _misread("versions-one-epoch", OneEpochPromises,
+                 "a producer goes from v1 to v2 under the epoch that it has: its next records join what is open",
+                 "txn.16", _LATE[:3], VERSIONS),
+        _bug(
             "v2-epoch-before-pending", V2Promises, "the epoch is looked at before what is pending", "txn.5",
             "refuse_end: guard 1 dropped", _FENCED, FULL,
         ),
@@ -275,6 +298,8 @@ TRANSACTIONS = ProtocolEntry(
         _scenario("KAFKA-20357", "a retry meets a coordinator that does not know the epoch before", "v2-fail-over-forgets",
                   "v2-trunk", False),
         _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2", False),
+        _scenario("KAFKA-19446", "a partition does not know of which transaction version a marker is", "versions-by-feature",
+                  "core-versions", False),
         _scenario("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2", False),
         _scenario("deposed-coordinator", "one that was deposed answers a leader from its cache", "v1-verified-overlapping",
                   "core-v2-overlapping", False),

@@ -37,11 +37,13 @@ KILLED = [
     ("core-v1-prompt", "txn.18", "take_over: guard 1 looser", "nothing_hangs", 7),
     ("v1-prompt", "txn.18", "append_fails: fence_failed not updated", "no_epoch_past_the_last", 14),
     ("core-v2", "txn.22", "fence_producers: guard 1 looser", "nothing_open_after_a_fence", 7),
+    ("core-versions", "txn.24", "by_none", "nothing_lost", 17),
     ("v2-trunk", "txn.25", "not_in_the_log", "alone_never_fenced", 10),
 ]
 """(variant, rule, mutation, the promise that fails first, fewest steps)."""
 
 LIVENESS = [
+    ("core-versions", "txn.24", "by_the_feature", "ends_in_the_end"),
     ("v2", "txn.10", "by_name_alone", "ends_in_the_end"),
     ("core-v2", "txn.23", "only_newer", "ends_in_the_end"),
     ("core-v2", "txn.12", "append: guard 1 stricter", "appended_in_the_end"),

@@ -28,6 +28,7 @@ SHORTEST = {
     "KAFKA-19999": ("ends_in_the_end", None),
     "KAFKA-20357": ("alone_never_fenced", 10),
     "KIP-1228": ("nothing_committed_unasked", 17),
+    "KAFKA-19446": ("ends_in_the_end", None),
     "late-marker-v1": ("nothing_committed_unasked", 15),
     "deposed-coordinator": ("no_zombie_write", 17),
     "deposed-coordinator-prompt": ("as_told", 19),
