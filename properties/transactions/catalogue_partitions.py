@@ -1,5 +1,5 @@
 """Partitions that fail their part of transactions, in the catalogue: what they keep, and, case by case, what they end;
-and partitions that have two records of a transaction.
+partitions that have two records of a transaction; and the tail of the transaction log.
 
 The cases of rule txn.26 are variants, each asked for what it breaks: a marker that is dropped, a producer that is
 forgotten, a tail that is lost.  What a restart from a snapshot takes is known batches, which is in `idempotence`.
@@ -22,9 +22,11 @@ from .away import (
 )
 from .bounds import NOT_BOUNDED, REASONS
 from .several import SeveralV1Promises, SeveralV2Lemmas, SeveralVerifiedLemmas
+from .uncovered import CoveredLemmas, UncoveredPromises
 
 _QUIET = dict(transactions=2, partitions=1, fail_overs=0, fences=0, absences=0, restarts=0, tails=0, expiries=0)
 _SEVERAL = dict(transactions=2, partitions=1, fail_overs=0, fences=0)
+_TAIL = dict(clients=1, transactions=1, partitions=2, epochs=2, fail_overs=2, fences=0, tails=1)
 _EVERY_FAULT = dict(_QUIET, clients=1, epochs=2, absences=1, restarts=1, tails=1, expiries=1)
 _TWO_OWNERS = dict(_EVERY_FAULT, clients=2, transactions=2)
 _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
@@ -45,7 +47,7 @@ def _parked(name: str, properties: type[Properties], says: str, *leaves_out: str
 def _several(
     name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *leaves_out: str
 ) -> Variant:  # fmt: skip
-    bounds = dict(_SEVERAL, **bounds)
+    bounds = {**_SEVERAL, **bounds}
     return Variant(
         name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, fail_overs=1, fences=1)},
         depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *leaves_out), judged=(),
@@ -101,6 +103,17 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             dict(clients=1, epochs=1), *_LATE, *_PROGRESS, *_OF_TWO, "both_ends", "told_before_the_marker",
             "told_aborted", "third_epoch",
         ),
+        _several(
+            "log-covered", CoveredLemmas,
+            "v2 where the log's tail may be lost, and markers of a Prepare wait until it is replicated",
+            _TAIL, *_PROGRESS, *_OF_TWO, "both_ends", "epochs_go_up",  # an epoch that nobody was given is taken back
+            "taken_for_who_missed_an_answer", "third_epoch",
+        ),
+        _case(
+            "log-uncovered", UncoveredPromises,
+            "a coordinator that takes over sends markers of a Prepare without a copy, and both are lost", _TAIL,
+            "nothing_lost", "as_told", "one_fate", rule="txn.8",
+        ),
         _case(
             "several-v1", SeveralV1Promises, "v1: the second record comes after the end of its transaction",
             dict(_SEVERAL, clients=1, transactions=1, epochs=1), "nothing_hangs", rule="txn.15",
@@ -155,7 +168,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         **{name: REASONS[name] for name in ("clients", "transactions", "partitions", "epochs", "fail_overs", "fences")},
         "absences": "a partition goes away once, at any moment, and comes back",
         "restarts": "all questions of a leader are lost at once; asking again is the same again",
-        "tails": "one lost tail, which may be all that is not acknowledged",
+        "tails": "one lost tail, which may be all that is not acknowledged; of the transaction log, its last record",
         "expiries": "a producer is forgotten whole; once more is the same again",
     },
     scenarios=(
@@ -166,6 +179,10 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         Scenario(
             "KAFKA-14402-joins", "a second record comes late, and shares the fate of the next transaction",
             "several-v1-verified-late", "several-v2",
+        ),
+        Scenario(
+            "uncovered-Prepare", "a coordinator acts on a record that it alone has, and is lost with it",
+            "log-uncovered", "log-covered",
         ),
         Scenario(
             "KAFKA-20734", "the marker of a partition without a leader counts as written, and is never sent",

@@ -108,6 +108,7 @@ SHOWN = [
     ("dropped-v2-fenced", "txn.26", "nothing_open_after_a_fence", 11),
     ("dropped-v1", "txn.26", "nothing_hangs", 10),
     ("dropped-v1-torn", "txn.26", "one_fate", 25),
+    ("log-uncovered", "txn.8", "nothing_lost", 14),
     ("several-v1", "txn.15", "nothing_hangs", 10),
     ("several-v1-verified-late", "txn.9", "nothing_committed_unasked", 15),
     ("expired-v1", "txn.26", "nothing_hangs", 8),
