@@ -74,31 +74,42 @@ def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.n
     return np.where(there, row, NEVER)
 
 
+def _left_behind(view: TransactionView, writes: np.ndarray) -> np.ndarray:
+    """Rows that carry a pair and a transactional id: is that pair told fenced at any time?"""
+    left: np.ndarray = _fenced(view, writes, np.full(len(writes), view.size)) != NEVER
+    return left
+
+
 def fenced_unread(view: TransactionView) -> Rows:
-    """Records read, by when they were first sent."""
+    """Records read of pairs that are told fenced, by when they were first sent."""
     reads = view.rows_of(Kind.record_read)
     sent = view.sent_at(reads)
     reads, sent = reads[sent != NEVER], sent[sent != NEVER]
+    left = _left_behind(view, sent)
+    reads, sent = reads[left], sent[left]
     fence = _fenced(view, sent, sent)
     return found(reads, fence != NEVER, fence)
 
 
 def fenced_appends_unread(view: TransactionView) -> Rows:
-    """Records read, by when they were appended."""
+    """Records read of pairs that are told fenced, by when they were appended."""
     reads, records = view.rows_of(Kind.record_read), view.numbers_of("record")
     appended, sent = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]], view.sent_at(reads)
     known = (appended != NEVER) & (sent != NEVER)
+    known[known] = _left_behind(view, sent[known])
     reads, appended, sent = reads[known], appended[known], sent[known]
     fence = _fenced(view, sent, appended)
     return found(reads, fence != NEVER, fence)
 
 
 def fenced_never_commit(view: TransactionView) -> Rows:
-    """Ends told as asked, a commit, by when the owner first asked for a commit."""
+    """Ends told as asked, a commit, of pairs that are told fenced, by when the owner first asked for a commit."""
     told = view.fine(Kind.end_told)
     told = told[view.columns["outcome"][told] == COMMIT]
     asked = view.commit_asked[view.numbers_of("txn").of[told]]
     told, asked = told[asked != NEVER], asked[asked != NEVER]
+    left = _left_behind(view, asked)
+    told, asked = told[left], asked[left]
     fence = _fenced(view, asked, asked)
     return found(told, fence != NEVER, fence)
 
@@ -122,13 +133,13 @@ def epochs_never_fall(view: TransactionView) -> Rows:
 
 
 def init_bumps_epoch(view: TransactionView) -> Rows:
-    """Pairs given by InitProducerId, against those that anyone was told before it was asked for."""
+    """Pairs given by InitProducerId after others of the id, against those told before it was asked for."""
     fences = view.fences
     rows, asked = fences.rows[fences.asked >= 0], fences.asked[fences.asked >= 0]
     before = Told.of(view, given(view)).greatest_before(view, view.numbers_of("producer_id").of[rows], asked)
-    known = before != NEVER
+    rows, before = rows[before != NEVER], before[before != NEVER]
     epoch = view.columns["epoch"]
-    return found(rows, known & (epoch[rows] <= epoch[np.where(known, before, 0)]), before)
+    return found(rows, epoch[rows] <= epoch[before], before)
 
 
 def epochs_in_range(view: TransactionView) -> Rows:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from fencepost.properties.history import transaction_reading, transactions
 from fencepost.properties.history.bends import bent_by
@@ -297,3 +298,13 @@ def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
     for pairs in (1, 3, 7):
         monkeypatch.setattr(transaction_reading, "PAIRS", pairs)
         assert violated(story) == whole
+
+
+@pytest.mark.parametrize("name", ["fenced_unread", "fenced_appends_unread", "fenced_never_commit"])
+def test_what_is_said_of_fenced_pairs_judges_fenced_pairs(name: str) -> None:
+    """Where nobody is ever told a greater epoch, nothing is judged, however much is read: the property is undecided."""
+    columns = example().columns()
+    judged = transactions.check(columns, [name])[0][name].judged
+    assert 0 < judged < len(columns["kind"])
+    nobody = {**columns, "epoch": np.zeros_like(columns["epoch"])}
+    assert transactions.check(nobody, [name])[0][name].judged == 0
