@@ -315,7 +315,7 @@ class Metadata(Protocol):
         s.parts = each(lambda p: False)
         s.log_parts = each(lambda p: False)
 
-    @fault(budget="fail_overs", danger="coordinator-fail-over")
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
         """Another coordinator reads the record."""
         s.phase = s.log_phase

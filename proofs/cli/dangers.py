@@ -1,6 +1,8 @@
 """``fencepost dangers``: against what every verdict stands, promise by promise, danger by danger, engine by engine."""
 
+import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,6 @@ from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, PROFILE, SEED, OutputFile
 from fencepost.proofs.cli.output import console, duration, read_from, spinner
-from fencepost.proofs.report import write_json
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
 
 WIDTH = 11
+MOST_REASONS = 3
 LEGEND = (
     "in: met, with how often where that is counted; exc.: met, and excused under a condition; "
     "-: not of this protocol, or excluded by Kafka; blank: open"
@@ -52,11 +54,14 @@ def dangers(
         _print(matrix, promise)
     _print_open(matrices, promise)
     if json_file is not None:
-        write_json(json_file, [line.as_dict() for matrix in matrices for line in matrix.lines(promise)])
+        rows = (json.dumps(line.as_dict()) for matrix in matrices for line in matrix.lines(promise))
+        json_file.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
     if table is not None:
         from fencepost.proofs.matrix import holes
+        from fencepost.proofs.tables import digest_of
 
-        table.write_text(as_table(holes(matrices, promise), matrices), encoding="utf-8")
+        digest = digest_of([entry for entry, _ in wanted])
+        table.write_text(as_table(holes(matrices, promise), len(matrices), digest), encoding="utf-8")
     return 0
 
 
@@ -220,10 +225,18 @@ def _where(hole: "Hole") -> str:
     if hole.nowhere:
         parts.append(f"{_listed(hole.nowhere, 8)} in no variant")
     if hole.partly:
-        parts.append(f"not in {_listed([v.partition('/')[2] for v in hole.partly], 4)}, but in others")
+        parts.append(f"met in other variants, not in {_by_protocol(hole.partly)}")
     if hole.beside:
         parts.append(f"met by {', '.join(hole.beside)} alone")
     return "; ".join(parts)
+
+
+def _by_protocol(variants: Sequence[str]) -> str:
+    """``core-v2`` where one variant of a protocol is meant, ``3 of transactions`` where several are."""
+    protocol_of = {variant: variant.partition("/")[0] for variant in variants}
+    counts = Counter(protocol_of.values())
+    alone = [variant.partition("/")[2] for variant in variants if counts[protocol_of[variant]] == 1]
+    return ", ".join([*alone, *(f"{count} of {name}" for name, count in counts.items() if count > 1)])
 
 
 def _reason(hole: "Hole") -> str:
@@ -237,20 +250,24 @@ def _listed(names: Sequence[str], most: int) -> str:
 
 HEAD = """# Open dangers
 
-Made by `fencepost dangers --table` from what the engines met on {variants} variants, never by hand. A danger stands
-here for the promises and variants that no proof and no search judged with it, though neither the protocol nor Kafka
-excludes it. Every cell, with its reason: `fencepost dangers [PROTOCOL] --json FILE`.
+Made by `fencepost dangers --table proofs/verdicts/dangers.md`, from what the engines met, of the models {digest}.
 
-| danger | in no variant, of promise | in another variant, not in | met without a model by | why |
+A danger stands here for the promises and variants that no proof and no search judged with it, though neither the
+protocol nor Kafka excludes it; {variants} variants were looked at. *In no variant*: nothing that is proved or holds of
+these promises says anything of that danger. *Not in*: other variants have it in for the same promises. Every cell, with
+its reason: `fencepost dangers [PROTOCOL] --json FILE`.
+
+| danger | in no variant, of promise | not in | met without a model by | why |
 |---|---|---|---|---|
 """
 
 
-def as_table(found: "Iterable[Hole]", matrices: "Sequence[Matrix]") -> str:
-    """What is open, as Markdown."""
+def as_table(found: "Iterable[Hole]", variants: int, digest: str) -> str:
+    """What is open, as Markdown; ``digest``: of the models."""
     rows = []
     for hole in found:
-        why = "; ".join(w.removeprefix("open: ") for w in hole.whys)
-        cells = (hole.danger, ", ".join(hole.nowhere), ", ".join(hole.partly), ", ".join(hole.beside), why)
+        why = "; ".join(w.removeprefix("open: ") for w in hole.whys[:MOST_REASONS])
+        why += f"; and {len(hole.whys) - MOST_REASONS} more" if len(hole.whys) > MOST_REASONS else ""
+        cells = (hole.danger, ", ".join(hole.nowhere), _by_protocol(hole.partly), ", ".join(hole.beside), why)
         rows.append("| " + " | ".join(cell or "–" for cell in cells) + " |\n")
-    return HEAD.format(variants=len(matrices)) + "".join(rows)
+    return HEAD.format(variants=variants, digest=digest) + "".join(rows)
