@@ -17,10 +17,10 @@ from fencepost.properties.agreement import DRIVEN, driven
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
 NOT_ASKED = {
-    "induction": "open: induction does not judge it of this variant",
-    "explore": "open: the search of states does not judge it",
-    "bounded": "open: no bounded check judges it",
-    "progress": "open: progress does not judge it",
+    "induction": "open: no proof by induction decides it for this variant",
+    "explore": "open: no search of this variant's states decides it",
+    "bounded": "open: no bounded check of this variant decides it",
+    "progress": "open: no graph of this variant decides it",
     "agreement": "open: no implementation is driven against this variant",
     "live": "open: no kept run on real brokers counts it",
     "histories": "open: no property of simulated histories of this variant judges it",
@@ -140,7 +140,7 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
             if not r.evidence.get("judged"):
                 continue
             judged.setdefault(engine, set()).add(rules.get(r.property, ""))
-        elif r.verdict in ("holds", "violated", "not proved", "vacuous"):
+        elif r.verdict in ("holds", "violated"):  # what is not proved, or holds vacuously, stands against nothing
             judged.setdefault(engine, set()).add(r.property)
         scopes[engine] = _together(scopes.get(engine), r.within.cells, of=engine)
     if live := runs_of(entry.name, variant.name):

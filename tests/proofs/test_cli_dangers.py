@@ -212,6 +212,25 @@ def test_a_matrix_survives_its_file() -> None:
     assert Matrix.of_dict(json.loads(json.dumps(one.as_dict()))) == one
 
 
+@pytest.mark.parametrize("verdict", ["not proved", "vacuous", "unknown"])
+def test_a_verdict_that_says_nothing_stands_against_nothing(verdict: Any) -> None:
+    """As if the engine had not judged the promise; the others of the variant keep what they have."""
+    from fencepost.proofs.matrix import matrix_of
+    from fencepost.proofs.results import Result
+    from fencepost.proofs.scope import scope
+
+    entry = protocols()["id-blocks"]
+    variant = entry.variant("zookeeper")
+    met = scope(variant.spec, "induction", {"broker-restart": None}, lambda name: "not met").fields
+    told = [
+        Result("id-blocks", "zookeeper", name, "always", "induction", said, "holds", None, 0.1, **met)
+        for name, said in (("no_id_twice", verdict), ("disjoint_blocks", "holds"))
+    ]
+    [made] = matrix_of(entry, [variant], told)
+    cells = {a.property: made.cell(a, "induction", "broker-restart").status for a in made.asked}
+    assert (cells["no_id_twice"], cells["disjoint_blocks"]) == ("out", "in")
+
+
 def test_late_copies_are_excused_where_the_documents_predict_what_they_break() -> None:
     """v1 without verification: the monitor does not hold a late copy's harm against an implementation."""
     from fencepost.proofs.matrix import matrix_of
