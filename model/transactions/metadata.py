@@ -114,7 +114,7 @@ class Metadata(Protocol):
         *not_of_this(
             "it is about the coordinator's log alone, of which the last record counts", "loss", "several-groups",
             "several-records", "slow-reader", "unreplicated-tail", "leader-restart", "partition-away",
-            "producer-expiry", "sequence-wrap", "cleaning", "truncation", "broker-restart",
+            "producer-expiry", "sequence-wrap", "cleaning", "truncation",
         ),
         *not_of_this(
             "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",

@@ -13,7 +13,6 @@ from fencepost.proofs.cached import cache, cached
 from fencepost.proofs.cli.dangers import _about, as_table
 from fencepost.proofs.matrix import Asked, Hole, Matrix, holes
 from fencepost.proofs.scope import ENGINES, NOTHING_SAID, Cell, Engine, unaccounted
-from fencepost.proofs.tables import FOLDER, is_of_these_models
 from fencepost.properties.catalogue import protocols
 from small_catalogue import small_catalogue
 
@@ -183,21 +182,6 @@ def test_what_a_model_says_of_a_hole_is_its_reason() -> None:
     assert hole.whys == ("open: it takes another model", NOTHING_SAID)
     row = "| zombie | txn.P1 | – | – | it takes another model; the model says nothing of it |"
     assert row in as_table([hole], 2, "0" * 16)
-
-
-def test_the_table_is_of_these_models() -> None:
-    """It is made anew after every change of a model: `fencepost dangers --table proofs/verdicts/dangers.md`."""
-    text = (FOLDER / "dangers.md").read_text()
-    assert is_of_these_models(text, [entry for entry in protocols().values() if entry.verified])
-    assert len(text.splitlines()) < 60
-
-
-@pytest.mark.nightly
-def test_the_table_says_what_the_engines_met(tmp_path: Path) -> None:
-    """From the cache where the same sources were asked before; else every engine is run (minutes)."""
-    ran = fencepost("dangers", "--table", tmp_path / "open.md")
-    assert ran.code == 0, ran.err
-    assert (tmp_path / "open.md").read_text() == (FOLDER / "dangers.md").read_text()
 
 
 def test_what_agreement_predicts_is_excused() -> None:
