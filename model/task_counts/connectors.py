@@ -3,7 +3,8 @@
 They share the leader, true or former; its herder thread, which between a look at the topic and the write that rests on
 it does nothing else, for whatever connector; its transactional producer for the config topic, which any write that
 fails takes from all of them until the leader claims the topic again; and the space of transactional ids, which are
-group-connector-number.  Requests to fence are sent by other threads, so that those of several rounds mix in any order.
+group-connector-number.  Any of them may be deleted, and created again.  Requests to fence are sent by other threads, so
+that those of several rounds mix in any order.
 
 Left out, since the core has them: late fencing requests, and what comes between a task's checks.
 """
@@ -30,7 +31,7 @@ from ..language import (
     require,
     when,
 )  # fmt: skip
-from .outside import BROKERS, COMPACTION, ENABLED, NOT_OF_CONNECT, READS, TO_STAY, TOPIC
+from .outside import BROKERS, COMPACTION, ENABLED, NOT_OF_CONNECT, READS, TOPIC
 
 
 class Worker(Sort, bound="workers"):
@@ -77,6 +78,7 @@ class Connectors(Protocol):
     """Sets, rounds, counts and task starts of each connector, any of them at any time."""
 
     prefix: Map[Connector, Option[Prefix]]  # None: the connector is still to be created
+    gone: Set[Connector]  # was deleted; its count record stays, and its tasks may run on
 
     generation: Map[Connector, Generation]
     size: Map[Connector, Count]
@@ -109,7 +111,6 @@ class Connectors(Protocol):
         *NOT_OF_CONNECT,
         *READS,
         *COMPACTION,
-        *TO_STAY,
         *ENABLED,
         *excused(
             "no other group has a name that makes its ids these (618.49), as in names-may-collide", "id-collision"
@@ -232,9 +233,26 @@ class Connectors(Protocol):
     @action
     def reconfigure(s, w: Worker, c: Connector, n: Count):
         """The leader commits a new set, perhaps an empty one."""
-        require(s.leads[w] & s.may_write(w) & s.thread_is_free(w) & (s.prefix[c] != None))  # noqa: E711
+        require((s.prefix[c] != None) & ~s.gone[c])  # noqa: E711
+        s.publish(w, c, n)
+
+    def publish(s, w, c, n):
+        require(s.leads[w] & s.may_write(w) & s.thread_is_free(w))
         s.generation[c] = s.generation[c] + 1
         s.size[c] = n
+
+    @fault(budget="deletions", danger="deletion")
+    def delete(s, w: Worker, c: Connector):
+        """Tombstones for the connector's configuration and its target state, and for nothing else."""
+        require(s.leads[w] & s.may_write(w) & s.thread_is_free(w) & (s.prefix[c] != None) & ~s.gone[c])  # noqa: E711
+        s.gone[c] = True
+
+    @action(danger="re-creation")
+    def create_again(s, w: Worker, c: Connector, n: Count):
+        """A connector of the same name, and so of the same ids; its sets are counted on."""
+        require(s.gone[c])
+        s.publish(w, c, n)
+        s.gone[c] = False
 
     @action
     def set_refused(s, w: Worker, c: Connector):
@@ -251,7 +269,7 @@ class Connectors(Protocol):
     @action(fair="weak")
     def start_round(s, w: Worker, c: Connector):
         """The leader has read to the end and found a set after the latest count."""
-        require(s.leads[w] & (s.round[w, c] == Round.NONE) & s.thread_is_free(w))
+        require(s.leads[w] & (s.round[w, c] == Round.NONE) & s.thread_is_free(w) & ~s.gone[c])
         require(s.counted[c] < s.generation[c], rule="618.4")
         single = (s.count[c] == 1) & (s.size[c] == 1)
         s.round[w, c] = Round.FENCING
@@ -341,7 +359,7 @@ class Connectors(Protocol):
 
     @action
     def assign(s, c: Connector, i: Instance, t: Task):
-        require((s.stage[c, i] == Stage.NONE) & (t < s.size[c]))
+        require((s.stage[c, i] == Stage.NONE) & (t < s.size[c]) & ~s.gone[c])
         s.stage[c, i] = Stage.ASSIGNED
         s.task[c, i] = t
         s.of[c, i] = s.generation[c]

@@ -98,7 +98,7 @@ class Deletion(Protocol):
         *OTHERS,
         *OWN_IDS,
         *ENABLED,
-        *open_hole("one leader, whose look and the write after it are one step: the cores have more",
+        *open_hole("one leader, whose look and the write after it are one step: connectors has several, and deletions",
                    "leader-in-a-call"),
         *open_hole("no request to fence comes late or twice: in the cores they do", "late-copy", "duplicate"),
     )  # fmt: skip

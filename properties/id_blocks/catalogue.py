@@ -83,6 +83,8 @@ REASONS = {
 
 SHALLOW: Mapping[Profile, int] = {"smoke": 11, "ci": 16, "nightly": 20}
 """Of bounded checks where each step more takes as long as all before: the complete search goes to the end anyway."""
+UNBOUNDED_ONLY: Mapping[Profile, int] = {"smoke": 0, "ci": 11, "nightly": 16}
+"""Where the proof, or a small complete search, says it all in the smoke profile."""
 
 
 class IdempotentProperties(KraftProperties, of=Idempotent):
@@ -115,14 +117,10 @@ class UncoordinatedRepairedProperties(Promises, of=UncoordinatedRepaired):
 
 _TWICE = {"no_id_twice": "violated", "disjoint_blocks": "violated"}
 _FOR_EVER = {"an_id_even_at_the_end": "violated"}
-_SAFETY_ONLY = (
-    "an_id_in_the_end",
-    "an_id_even_at_the_end",
-    "run_out",
-    "nothing_left",
-    "answered_twice",
-    "fetched_ahead",
-)
+_WAITING = ("an_id_in_the_end", "an_id_even_at_the_end", "run_out", "nothing_left", "answered_twice")
+_OF_BLOCKS = (*_WAITING, "fetched_ahead")
+_SAFETY_ONLY = (*_OF_BLOCKS, "persisted_once", "never_answered")
+"""What a variant that is about blocks in use leaves out: what is waited for, and blocks that nobody got."""
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
 _OTHERS = tuple(n for n in LengthsProperties.properties if n != "no_id_twice")
@@ -140,23 +138,25 @@ ID_BLOCKS = ProtocolEntry(
         Variant(
             "kraft-lengths", LengthsProperties, "controllers whose blocks differ in length, and brokers that take it from the answer",
             bounds={
-                "smoke": dict(_QUIET, brokers=2, requests=2, ids=4, size=2, fail_overs=1),
+                "smoke": dict(_QUIET, brokers=2, requests=2, ids=4, size=2),
+                "ci": dict(_QUIET, brokers=2, requests=2, ids=4, size=2, fail_overs=1),
                 "nightly": dict(_QUIET, brokers=2, requests=2, ids=5, size=2, fail_overs=1, restarts=1, snapshots=1, copies=1),
             },
-            leaves_out=_SAFETY_ONLY[:-1], depth=SHALLOW,
+            leaves_out=_WAITING, depth=UNBOUNDED_ONLY,
         ),
         Variant(
             "kraft-own-length", LengthsProperties, "the same, and a broker goes by the length that it knows", "730.8",
-            ("730.8", "its_own_size"), {"no_id_twice": "violated"}, _about(ids=4, size=2), _OTHERS,
+            ("730.8", "its_own_size"), {"no_id_twice": "violated"}, _about(ids=4, size=2), _OTHERS, depth=UNBOUNDED_ONLY,
         ),
         Variant(
             "kraft-malformed", MalformedProperties, "a controller at fault, whose block runs past the last id, and the broker's check",
             "730.20", None, {}, _about(brokers=1, ids=4, size=2, errors=1), ("two_blocks_held",),
+            depth=UNBOUNDED_ONLY,
         ),
         Variant(
             "kraft-malformed-taken", MalformedProperties, "the same without the check: ids wrap, and begin again", "730.20",
             ("730.20", "take: guard 1 dropped"), {"no_id_twice": "violated"}, _about(brokers=1, ids=4, size=2, errors=1),
-            ("disjoint_blocks", "a_second_block_in_use", "two_blocks_held"),
+            ("disjoint_blocks", "a_second_block_in_use", "two_blocks_held"), depth=UNBOUNDED_ONLY,
         ),
         Variant(
             "kraft-answer-first", KraftProperties, "the text's order taken literally: the answer before the commit", "730.7",
@@ -164,7 +164,7 @@ ID_BLOCKS = ProtocolEntry(
         ),
         Variant(
             "kraft-snapshot-of-block", KraftProperties, "the snapshot carries the latest block's first id", "730.10",
-            ("730.10", "start_of_block"), _TWICE | dict.fromkeys(("used_up_for_ever", "persisted_once"), "violated"), _about(snapshots=1, fail_overs=1), _SAFETY_ONLY,
+            ("730.10", "start_of_block"), _TWICE | dict.fromkeys(("used_up_for_ever", "persisted_once"), "violated"), _about(snapshots=1, fail_overs=1), (*_OF_BLOCKS, "never_answered"),
         ),
         Variant(
             "bridge-from-block-start", BridgeProperties, "KRaft starts from ZooKeeper's latest block (KAFKA-15552)", "730.15",

@@ -6,7 +6,7 @@ from ..catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
 from .collisions import CollidingNamesProperties
 from .connectors import ConnectorsProperties
 
-_SMALL = dict(workers=1, connectors=2, instances=1, tasks=2, sets=2, elections=1, failures=0)
+_SMALL = dict(workers=1, connectors=2, instances=1, tasks=2, sets=2, elections=1, failures=0, deletions=0)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "smoke": _SMALL,
     "ci": dict(_SMALL, failures=1),
@@ -15,16 +15,20 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
 _FEATURES: Mapping[str, Mapping[str, int]] = {
     "writes that fail": dict(tasks=1, failures=1),
     "leaders": dict(workers=2, elections=2, tasks=1, sets=1),
-    "leaders and old tasks": dict(connectors=1, workers=2, elections=2, failures=1),
+    "leaders, and a connector that is deleted": dict(connectors=1, workers=2, elections=2, deletions=1),
     "old and new": dict(connectors=1, instances=2, failures=1),
+    "deleted and created again": dict(connectors=1, instances=2, deletions=1),
 }
 _PROGRESS = (
     dict(_SMALL, tasks=1, failures=1),
+    dict(_SMALL, connectors=1, tasks=1, failures=1, deletions=1),
     dict(_SMALL, connectors=1, workers=2, tasks=1, elections=2, failures=1),
 )
 _LOST = dict(_SMALL, tasks=1, sets=1, failures=1)
-_ALIKE = dict(connectors=2, instances=1, tasks=1, sets=1, failures=0, collisions=1, workers=1, elections=1)
-"""Workers and elections are those of `connectors`, with which the collision is compared."""
+_ALIKE = dict(
+    connectors=2, instances=1, tasks=1, sets=1, failures=0, collisions=1, workers=1, elections=1, deletions=0,
+)  # fmt: skip
+"""Workers, elections and deletions are those of `connectors`, with which the collision is compared."""
 _DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 7, "nightly": 10}
 _NONE = dict.fromkeys(_DEPTH, 0)
 _OTHERS = tuple(n for n in ConnectorsProperties.properties if n not in ("no_round_is_lost", "producer_gone"))
@@ -89,6 +93,7 @@ CONNECTORS = ProtocolEntry(
         "sets": "two: the second needs a round",
         "elections": "a leader, and the one after it; a former one claims the topic back without being elected",
         "failures": "a round or a write that fails leaves the other connectors alone, or it does not: one shows it",
+        "deletions": "one connector that comes back",
         "collisions": "two connectors whose ids are the same",
     },
     claims=(

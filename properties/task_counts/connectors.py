@@ -41,8 +41,8 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @service(rule="618.2")
     def counted_in_the_end(s, c: Connector):
-        """The newest set of each connector gets its count, whatever the others do."""
-        return leads_to(s.is_pending(c), ~s.is_pending(c))
+        """The newest set of each connector that is there gets its count, whatever the others do."""
+        return leads_to(s.is_pending(c) & ~s.gone[c], ~s.is_pending(c) | s.gone[c])
 
     @witness(of="only_its_own")
     def rounds_side_by_side(s):
@@ -66,6 +66,11 @@ class ConnectorsProperties(Properties, of=Connectors):
             lambda w, c, d, i, j: (c != d) & (s.stage[c, i] == Stage.RUNNING) & ~s.can_commit(c, i)
             & s.can_commit(d, j) & (s.round[w, c] != Round.NONE) & (s.round[w, d] != Round.NONE),
         )  # fmt: skip
+
+    @witness(of="covered")
+    def deleted_and_running(s):
+        """A connector is gone, and a task of it can commit."""
+        return exists(Connector, Instance, lambda c, i: s.gone[c] & s.can_commit(c, i))
 
     @witness(of="covered")
     def one_is_covered(s):
@@ -94,7 +99,7 @@ class ConnectorsProperties(Properties, of=Connectors):
             Connector,
             lambda c: implies(
                 s.prefix[c] == None,  # noqa: E711  symbols have no `is`
-                (s.generation[c] == 0) & (s.size[c] == 0)
+                (s.generation[c] == 0) & (s.size[c] == 0) & ~s.gone[c]
                 & forall(Worker, lambda w: s.round[w, c] == Round.NONE)
                 & forall(Instance, lambda i: s.stage[c, i] == Stage.NONE),
             ),

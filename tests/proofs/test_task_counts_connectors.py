@@ -11,7 +11,7 @@ from fencepost.properties.task_counts.catalogue_connectors import CONNECTORS
 
 VARIANT = CONNECTORS.variant("connectors")
 PROMISES = {n: p for n, p in VARIANT.asked.items() if p.role == "promise"}
-ONE = dict(workers=1, connectors=2, instances=1, tasks=1, sets=2, elections=1, failures=0)
+ONE = dict(workers=1, connectors=2, instances=1, tasks=1, sets=2, elections=1, failures=0, deletions=0)
 THREE_SETS = dict(ONE, tasks=2, sets=3)
 LEADERS = dict(ONE, workers=2, elections=2, sets=3)
 
