@@ -5,13 +5,40 @@ came in time (KAFKA-14402): the partition knows the transaction then, has seen i
 producer numbers its records, so that no second one is written before the first.
 """
 
-from ..language import Ghost, Map, Set, action, danger, each, excused, exists, forall, implies, require, when
+from ..language import (
+    Ghost,
+    Map,
+    Set,
+    action,
+    danger,
+    each,
+    excused,
+    exists,
+    forall,
+    implies,
+    not_of_this,
+    open_hole,
+    require,
+    when,
+)
 from .core import Core, Fate, Outcome, Partition, Phase, Txn
 from .cores import Asking, PromptV1Core, V2Core, VerifiedCore
 
 
 class Several(Core):
     """Second records: sent, appended and decided like the first."""
+
+    outside = (
+        *open_hole(
+            "partitions stay and forget nothing; the parked variants take that away, of transactions with one record",
+            "partition-away", "unreplicated-tail", "leader-restart", "broker-restart", "producer-expiry", "truncation",
+        ),
+        *not_of_this(
+            "the cleaner takes nothing that is open, and no core looks again at what was decided; read-committed does",
+            "cleaning",
+        ),
+        *open_hole("the transaction log keeps what it has; log-covered has a tail that may be lost", "uncovered-log"),
+    )  # fmt: skip
 
     more: Set[Txn, Partition]  # a second record is on its way
     second: Map[Txn, Partition, Fate]

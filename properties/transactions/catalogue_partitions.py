@@ -26,6 +26,7 @@ from .uncovered import CoveredLemmas, UncoveredPromises
 
 _QUIET = dict(transactions=2, partitions=1, fail_overs=0, fences=0, absences=0, restarts=0, tails=0, expiries=0)
 _SEVERAL = dict(transactions=2, partitions=1, fail_overs=0, fences=0)
+_TWO_PARTITIONS = dict(clients=1, transactions=1, partitions=2, fail_overs=1, restarts=0, tails=0, expiries=0)
 _TAIL = dict(clients=1, transactions=1, partitions=2, epochs=2, fail_overs=2, fences=0, tails=1)
 _EVERY_FAULT = dict(_QUIET, clients=1, epochs=2, absences=1, restarts=1, tails=1, expiries=1)
 _TWO_OWNERS = dict(_EVERY_FAULT, clients=2, transactions=2)
@@ -79,9 +80,10 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             bounds={"smoke": _TWO_OWNERS, "nightly": dict(_TWO_OWNERS, epochs=3, restarts=1, fail_overs=1)},
             depth=NOT_BOUNDED,
             leaves_out=(*_SERVING, *_RARE, "both_ends"),
+            features={"two partitions and a fail-over": _TWO_PARTITIONS},
             progress_bounds=(
                 dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, restarts=1),
-                dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, tails=1),
+                dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, tails=1, expiries=1),
             ),
             judged=(),
         ),
