@@ -30,18 +30,18 @@ class Mortal(Core):
     """Every fault of a partition, with brokers that do what they should about it."""
 
     outside = (
-        *excused(
+        excused(
             "no unclean election: what was acknowledged is in the log of every later leader, and what is cut off at "
             "its beginning was read, or is not wanted; the variant unclean-v2 takes the first away",
             "unreplicated-tail", "truncation",
-        ),
-        *not_of_this(
+        )
+        + not_of_this(
             "the cleaner takes nothing that is open, and no core looks again at what was decided; read-committed does",
             "cleaning",
-        ),
-        *open_hole("one record stands for all; several-v2 and several-v1-verified have two, on partitions that stay",
-                  "several-records"),
-        *open_hole("the transaction log keeps what it has; log-covered has a tail that may be lost", "uncovered-log"),
+        )
+        + open_hole("one record stands for all; several-v2 and several-v1-verified have two, on partitions that stay",
+                  "several-records")
+        + open_hole("the transaction log keeps what it has; log-covered has a tail that may be lost", "uncovered-log")
     )  # fmt: skip
 
     away: Set[Partition]  # has no leader
