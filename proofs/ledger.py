@@ -5,8 +5,9 @@ property by property, each with the variants that it holds of and those that ref
 tests that are marked with them.  Nothing here is a verdict of its own, and a rule without one says so.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fencepost.model.language.properties import Property
 from fencepost.model.rules import RULES, Rule
@@ -26,10 +27,17 @@ ORDER = ("refuted", "violated", "not proved", "proved", "holds-bounded")
 WORST = ("violated", "not proved", "holds-bounded", "proved")
 
 
-class Verdicts:
-    """What proof, exploration and progress say of a variant's properties, found out when it is asked for."""
+Remember = Callable[[Variant, str, Callable[[], Any]], Any]
+"""What is known of a variant under a name, from an earlier run or else by asking the function."""
 
-    def __init__(self) -> None:
+
+class Verdicts:
+    """What proof, exploration and progress say of a variant's properties, found out when it is asked for.  ``engines``:
+    by variant, those from which some verdict is."""
+
+    def __init__(self, remember: Remember = lambda variant, name, ask: ask()) -> None:
+        self.remember = remember
+        self.engines: dict[str, list[str]] = {}
         self.proofs: dict[str, Proof] = {}
         self.explored: dict[str, list[Exploration]] = {}
         self.waits: dict[str, dict[str, str]] = {}
@@ -37,6 +45,12 @@ class Verdicts:
 
     def of(self, variant: Variant, item: Property) -> str:
         """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``."""
+        engine = "progress" if item.role == "progress" else "induction" if variant.proof else "explore"
+        if engine not in self.engines.setdefault(variant.name, []):
+            self.engines[variant.name].append(engine)
+        return str(self.remember(variant, f"verdict {item.name}", lambda: self._of(variant, item)))
+
+    def _of(self, variant: Variant, item: Property) -> str:
         if item.role == "progress":
             return self._progress(variant)[item.name]
         if variant.proof:
@@ -71,6 +85,10 @@ class Verdicts:
 
     def steps(self, variant: Variant, item: Property) -> int | None:
         """Of a shortest run that breaks what is expected to break, within the first bounds in which it does."""
+        found: int | None = self.remember(variant, f"steps {item.name}", lambda: self._steps(variant, item))
+        return found
+
+    def _steps(self, variant: Variant, item: Property) -> int | None:
         if item.role == "progress":
             for bound in variant.progress_bounds:
                 trace = check_progress(explore(variant.spec, {item.name: item}, bound))[item.name].trace
@@ -89,10 +107,15 @@ class Verdicts:
         return self.broken[variant.name].get(item.name)
 
 
-def ledger(entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None = None) -> str:
+def ledger(
+    entries: Sequence[ProtocolEntry],
+    judged: Sequence[Necessity],
+    tests: Path | None = None,
+    found: Verdicts | None = None,
+) -> str:
     """The table of a protocol and its parts, and what its variants stand against.  ``tests``: the folder in which
     marked tests are looked for, if there is one."""
-    found = Verdicts()
+    found = found or Verdicts()
     areas = {RULES[n.rule].area for n in judged}
     rules = [rule for rule in RULES.values() if rule.area in areas]
     rows = ((r, _verdict(r, entries, judged, found, tests)) for r in rules)
@@ -202,7 +225,7 @@ def _held(number: str, tests: Path | None) -> str:
 def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
     """What the verdicts above stand against: a row for each variant and engine that some of them are from."""
     rows = "".join(
-        f"| {entry.name}/{variant.name} | {engine} | {_met(scope)} |\n"
+        f"| {entry.name}/{variant.name} | {engine} | {found.remember(variant, f'scope {engine}', scope)} |\n"
         for entry in entries
         for variant in entry.variants
         for engine, scope in _scopes_of(variant, found)
@@ -210,17 +233,18 @@ def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
     return "| variant | verdicts by | stands against |\n|---|---|---|\n" + rows
 
 
-def _scopes_of(variant: Variant, found: Verdicts) -> Iterable[tuple[str, Scope]]:
-    if variant.name in found.proofs:
-        yield "induction", scope_of_proof(variant.spec, variant.kept, found.proofs[variant.name])
-    if variant.name in found.explored:
-        yield "explore", scope_of_search(variant.spec, found.explored[variant.name])
+def _scopes_of(variant: Variant, found: Verdicts) -> Iterable[tuple[str, Callable[[], str]]]:
+    engines = found.engines.get(variant.name, ())
+    if "induction" in engines:
+        yield "induction", lambda: _met(scope_of_proof(variant.spec, variant.kept, found.proof(variant)))
+    if "explore" in engines:
+        yield "explore", lambda: _met(scope_of_search(variant.spec, found.explorations(variant)))
 
 
 def _met(scope: Scope) -> str:
     words = ", ".join(scope.those("in")) or "no danger of the list"
-    excused = [f"{name} ({scope.cells[name].why})" for name in scope.those("excused")]
-    return words + (f"; only under a condition: {', '.join(excused)}" if excused else "")
+    excused = ", ".join(scope.those("excused"))
+    return words + (f"; only under a condition: {excused}" if excused else "")
 
 
 def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:

@@ -9,7 +9,7 @@ an engine, leave out ``--kept``.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.recording import Update
 from fencepost.model.language.terms import Term
-from fencepost.proofs.ledger import counts, ledger
+from fencepost.proofs.ledger import Verdicts, counts, ledger
 from fencepost.proofs.necessity import Necessity
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
 
@@ -129,11 +129,20 @@ class Kept:
         row = found.as_dict() | {"evidence": steps, "seconds": round(found.seconds, 1), "reason": found.reason}
         self.used[key] = {name: value for name, value in row.items() if name != "kept"}
 
+    def remember(self, variant: Variant, name: str, ask: Callable[[], Any]) -> Any:
+        """A word of the table on one variant: as it was found on the same model with the same dangers, or asked for."""
+        spec = variant.properties.protocol.spec
+        key = _hash(repr((variant.name, digest(variant), _dangers(spec), name)))
+        row = self.rows.get(key)
+        self.used[key] = row if row is not None else {"fact": ask()}
+        return self.used[key]["fact"]
+
 
 def page(
-    entry: ProtocolEntry, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None
-) -> str:
-    """A protocol's table as it is kept."""
+    entry: ProtocolEntry, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None,
+    kept: Kept | None = None,
+) -> str:  # fmt: skip
+    """A protocol's table as it is kept.  ``kept``: what was found before."""
     name = entry.name
     command = f"fencepost necessity {name} --kept proofs/verdicts/{name}.json --table proofs/verdicts/{name}.md"
     return f"""# Verdicts: {name}
@@ -145,9 +154,9 @@ for ever, or work never begins. *Redundant*: without it every promise is proved,
 bounds of progress. *Shown*: what the documents predict of the alternative, or of the boundary, happens. A promise is
 *proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named; each
 line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table,
-and `fencepost dangers {name}` says of the others why they are out.
+and `fencepost dangers {name}` says of the others why they are out, and under which condition some are in.
 
-{ledger(entries, judged, tests)}"""
+{ledger(entries, judged, tests, Verdicts((kept or Kept()).remember))}"""
 
 
 def table_of(protocol: str) -> Path:

@@ -153,11 +153,11 @@ def necessity(
         raise CatalogueError(_nothing_to_judge(entry, rule))
     if json_file is not None:
         write_json(json_file, [found.as_dict() | {"sources": read} for found in every])
-    if kept is not None and earlier is not None:
-        earlier.write(kept)
     if table is not None:
         tests = Path("tests")
-        table.write_text(page(entry, entries, every, tests if tests.is_dir() else None), encoding="utf-8")
+        table.write_text(page(entry, entries, every, tests if tests.is_dir() else None, earlier), encoding="utf-8")
+    if kept is not None and earlier is not None:
+        earlier.write(kept)
     open_ones = ("survives-bounded", "refuted")
     return 1 if any(found.verdict in open_ones and not found.reason for found in every) else 0
 
