@@ -228,7 +228,7 @@ class Coordinator(Producers):
         s.ahead = ahead
         s.clear()
 
-    @fault(budget="fail_overs", danger="coordinator-fail-over")
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
         """Another coordinator reads the log, and sends the markers of what is prepared again."""
         s.remember_after_fail_over()

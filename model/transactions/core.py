@@ -121,7 +121,7 @@ class Core(Protocol):
         *open_hole(
             "a partition takes every marker that it must, and forgets nothing that it knows; the parts on partitions "
             "have what follows where it does not",
-            "partition-away", "unreplicated-tail", "leader-restart", "broker-restart", "producer-expiry", "cleaning",
+            "partition-away", "unreplicated-tail", "leader-restart", "producer-expiry", "cleaning",
             "truncation",
         ),
         *not_of_this("records have no sequence numbers here; idempotence has them", "sequence-wrap"),
@@ -266,7 +266,7 @@ class Core(Protocol):
         s.parts = each(lambda p: False)
         s.marked = each(lambda p: False)
 
-    @fault(budget="fail_overs", danger="coordinator-fail-over")
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
         """Another coordinator reads the log, and sends the markers of what is prepared again."""
         with rule("txn.19"):

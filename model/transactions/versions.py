@@ -130,7 +130,7 @@ class TwoVersions(V2Core):
     def is_retry(s, t):
         return s.number[t] == when(s.bumps[t], s.ended, s.epoch)
 
-    @fault(budget="fail_overs", danger="coordinator-fail-over")
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
         """The version of a prepared transaction is in the log (clientTransactionVersion)."""
         with rule("txn.24"):
