@@ -150,16 +150,14 @@ TRANSACTIONS = ProtocolEntry(
               for_mutants=PromptV1MutantLemmas),
         _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=()),
         _core("core-v2-overlapping", OverlappingV2Lemmas, "the core of v2, where deposed coordinators still answer",
-              judged=(), features={"two partitions": dict(TWO_PARTITIONS, fail_overs=1)}, depth=NOT_BOUNDED,
+              judged=(), features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
               progress_bounds=()),
         _core(
             "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
-            proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2),
+            proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),
             features={
                 "two partitions": dict(partitions=2, epochs=2), "two owners": dict(clients=2),
-                "fail-over": dict(fail_overs=1),
-            },
-            progress_bounds=(VERSIONS,),
+            }, progress_bounds=(VERSIONS,),
         ),
         _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
               expected=_violated(*_LONE), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS),
@@ -174,9 +172,9 @@ TRANSACTIONS = ProtocolEntry(
             expected=_violated(*_LONE), judged=("txn.18",), progress_bounds=PROGRESS[3:],
         ),
         _full(
-            "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "retries",
-            "a fenced producer asks again", "fail-over", "fail-over in a retry", "the last epoch of v1",
-            expected=_violated(*_LONE),
+            "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "fail-over",
+            "fail-over in a retry", expected=_violated(*_LONE),
+            leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good"),
         ),
         _full(
             "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
