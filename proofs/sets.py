@@ -6,7 +6,8 @@ the hash of the model.  `read` refuses the file of another model; `faults` holds
 has a run that is replayed with its rules taken out, and every sufficient set is proved again, from its lemmas alone.
 
 What bounds the search: cut sets have three rules at most; pairs are tried whole, and triples where no proof does
-without them; each is explored within the variant's bounds of the smoke profile, and up to so many states.
+without them; each is explored within the variant's bounds of the smoke profile, and up to so many states.  A cut set is
+minimal but for smaller ones that so many states did not decide.
 """
 
 import itertools
@@ -22,13 +23,12 @@ from fencepost.proofs.kept import DoesNotFit, KeptRun, keep, replay
 from fencepost.proofs.killers import folder_of
 from fencepost.proofs.loosening import OUT, rules_of, settled, taken_out
 from fencepost.proofs.provenance import hash_of_model
+from fencepost.proofs.solver.solving import RLIMIT
 from fencepost.proofs.sufficient import Cores, Proofs, Sufficient, cores
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
 
-STATES = 500_000
-"""Of one exploration without some rules."""
-LARGEST = 3
-"""Rules in a cut set."""
+STATES = (3_000_000, 300_000, 300_000)
+"""Of one exploration without one rule, two and three: the more sets there are, the less for each."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,25 @@ class Sets:
     def cuts(self) -> tuple[tuple[str, ...], ...]:
         return tuple(rules_taken(run) for run in self.cut_sets)
 
+    def is_minimal(self, cut: tuple[str, ...]) -> bool:
+        """Whether it is known that no part of a cut set is one."""
+        return not any(set(part) < set(cut) for part in self.undecided)
+
 
 @dataclass(frozen=True)
 class KeptSets:
-    """Of one variant, with the hash of the model and the most states of an exploration."""
+    """Of one variant, with the hash of the model and the most states of an exploration, by number of rules."""
 
     variant: str
     model: str
-    states: int
+    states: tuple[int, ...]
     promises: Mapping[str, Sets]
 
     def of_rule(self, rule: str) -> dict[str, Any]:
         """What is known of one rule: the promises for whose proof it is *must*, or *may*, and its cut sets."""
         standing = {name: sets.cores.standing(rule) for name, sets in self.promises.items()}
         cuts = [
-            {"promise": name, "rules": list(cut), "steps": len(run.steps)}
+            {"promise": name, "rules": list(cut), "steps": len(run.steps), "minimal": sets.is_minimal(cut)}
             for name, sets in self.promises.items()
             for cut, run in zip(sets.cuts, sets.cut_sets, strict=True)
             if rule in cut
@@ -71,7 +75,9 @@ def rules_taken(run: KeptRun) -> tuple[str, ...]:
     return tuple(rule for rule, _ in run.without)
 
 
-def search(variant: Variant, told: Callable[[str], None] = lambda _: None, states: int = STATES) -> KeptSets:
+def search(
+    variant: Variant, told: Callable[[str], None] = lambda _: None, states: tuple[int, ...] = STATES
+) -> KeptSets:
     """All of it, for one variant that is proved."""
     found = cores(variant)
     for one in found:
@@ -84,14 +90,16 @@ def search(variant: Variant, told: Callable[[str], None] = lambda _: None, state
 class _Cutting:
     """The search for cut sets: smaller ones first, each explored for all promises that it may cut."""
 
-    def __init__(self, variant: Variant, found: list[Cores], states: int, told: Callable[[str], None]) -> None:
+    def __init__(
+        self, variant: Variant, found: list[Cores], states: tuple[int, ...], told: Callable[[str], None]
+    ) -> None:
         self.variant, self.found, self.states, self.told = variant, found, states, told
         self.runs: dict[str, list[KeptRun]] = {c.promise: [] for c in found}
         self.undecided: dict[str, list[tuple[str, ...]]] = {c.promise: [] for c in found}
 
     def run(self) -> dict[str, Sets]:
         rules = self.found[0].rules if self.found else ()
-        for size in range(1, LARGEST + 1):
+        for size in range(1, len(self.states) + 1):
             for chosen in itertools.combinations(rules, size):
                 if asked := [c.promise for c in self.found if self._may_cut(c, chosen)]:
                     self._explore(chosen, asked)
@@ -103,7 +111,7 @@ class _Cutting:
             return False
         if any(not set(one.rules) & set(chosen) for one in known.sufficient):
             return False
-        return len(chosen) < LARGEST or chosen in known.unproved
+        return len(chosen) <= 2 or chosen in known.unproved
 
     def _explore(self, chosen: tuple[str, ...], asked: list[str]) -> None:
         left = {name: self.variant.kept[name] for name in asked}
@@ -112,7 +120,7 @@ class _Cutting:
             if not left:
                 break
             try:
-                made = explore(spec, left, bounds, max_states=self.states, stop_when_violated="all")
+                made = explore(spec, left, bounds, max_states=self.states[len(chosen) - 1], stop_when_violated="all")
             except BoundsError:  # its numbers have no room in a state
                 whole = False
                 continue
@@ -166,7 +174,7 @@ def read(variant: Variant) -> KeptSets | None:
             f"{hash_of_model(variant)} now; search them again: fencepost necessity PROTOCOL --sets --profile nightly"
         )
     promises = {name: _read_promise(name, told) for name, told in document["promises"].items()}
-    return KeptSets(document["variant"], document["model"], document["states"], promises)
+    return KeptSets(document["variant"], document["model"], tuple(document["states"]), promises)
 
 
 def _read_promise(name: str, told: Mapping[str, Any]) -> Sets:
@@ -187,7 +195,8 @@ def faults(variant: Variant, sets: KeptSets) -> Iterator[str]:
     raw = variant.properties.protocol.spec
     outs = [taken_out(raw, rule) for rule in rules_of(raw)]
     every = [one for sets_of in sets.promises.values() for one in sets_of.cores.sufficient]
-    proofs = Proofs(variant, {*sets.promises, *(name for one in every for name in one.lemmas)}, minimal=False)
+    lemmas = {*sets.promises, *(name for one in every for name in one.lemmas)}
+    proofs = Proofs(variant, lemmas, minimal=False, rlimit=RLIMIT)
     for name, one in sets.promises.items():
         for run in one.cut_sets:
             try:

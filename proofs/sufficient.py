@@ -147,8 +147,10 @@ class Proofs:
     rule stands behind a switch, so that an answer names those that it needed.  ``lemmas``: those to choose from,
     promises included; ``minimal``: should an answer name as few as can be?"""
 
-    def __init__(self, variant: Variant, lemmas: Iterable[str] | None = None, *, minimal: bool = True) -> None:
-        self.minimal = minimal
+    def __init__(
+        self, variant: Variant, lemmas: Iterable[str] | None = None, *, minimal: bool = True, rlimit: int = RLIMIT
+    ) -> None:
+        self.minimal, self.rlimit = minimal, rlimit
         raw = variant.properties.protocol.spec
         self.rules = rules_of(raw)
         loose, demands = loosen(raw, self.rules)
@@ -194,7 +196,7 @@ class Proofs:
     def _at_first(self) -> frozenset[str]:
         """What holds of the initial state."""
         if self._initially is None:
-            question = Question.initial(self.spec, RLIMIT)
+            question = Question.initial(self.spec, self.rlimit)
             held = []
             for name, term in self.always.items():
                 if question.proves(term, ()).verdict == "holds":
@@ -238,7 +240,7 @@ class Proofs:
 
     def _question(self, action: Action) -> Question:
         if action.name not in self._questions:
-            question = Question.step(self.spec, action, self.always.values(), RLIMIT)
+            question = Question.step(self.spec, action, self.always.values(), self.rlimit)
             for rule, conditions in self.demands[action.name].items():
                 question.demand(self.switch[rule], conditions)
             self._questions[action.name] = question

@@ -120,15 +120,21 @@ def _document(
 @click.option(
     "--kept", type=OutputFile(), metavar="FILE", help="Verdicts of earlier runs; written again with the new ones."
 )
+@click.option("--sets", is_flag=True, help="Which sets of rules suffice for each proof, and which cut each promise.")
 def necessity(
-    name: str, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None, kept: Path | None
-) -> int:
+    name: str, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None, kept: Path | None,
+    sets: bool,
+) -> int:  # fmt: skip
     """Find what breaks without each rule, or that nothing does.
 
     Every mechanism is taken out, shifted by one and read differently: either a promise fails, in the fewest steps, or
     there is a proof that nothing does, and work still gets done.  A verdict that was kept of the same models is not
     searched again, and says so.  Example: fencepost necessity id-blocks --rule 730.10
+
+    With --sets rules are taken out together: what the proof of each promise needs (must: in every set that suffices;
+    may: in some), and what makes it fail.  The nightly profile searches that, and keeps it.
     """
+    from fencepost.proofs.cli.rule_sets import known_sets, tell_sets
     from fencepost.proofs.necessity import Necessity
     from fencepost.proofs.necessity import necessity as run
     from fencepost.proofs.tables import Kept, page
@@ -136,6 +142,9 @@ def necessity(
     entry = whole(name)
     if rule is not None and (table is not None or kept is not None):
         raise CatalogueError("a table is of all rules, and so is what is kept; leave out --rule")
+
+    if sets:
+        return tell_sets(whole_of(entry), profile, rule, json_file, table)
 
     def told(found: Necessity) -> None:
         steps = f" in {found.steps} steps" if found.steps is not None else ""
@@ -152,7 +161,9 @@ def necessity(
     if rule is not None and not every:
         raise CatalogueError(_nothing_to_judge(entry, rule))
     if json_file is not None:
-        write_json(json_file, [found.as_dict() | {"sources": read} for found in every])
+        known = known_sets(entries)
+        rows = [(n, known[n.variant].of_rule(n.rule) if n.variant in known else {}) for n in every]
+        write_json(json_file, [n.as_dict() | of_sets | {"sources": read} for n, of_sets in rows])
     if table is not None:
         tests = Path("tests")
         table.write_text(page(entry, entries, every, tests if tests.is_dir() else None, earlier), encoding="utf-8")

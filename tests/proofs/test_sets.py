@@ -6,18 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command_line import fencepost, read_json
 from fencepost.model.language.mutations import settle
 from fencepost.proofs import sets
 from fencepost.proofs.explore import explore
 from fencepost.proofs.loosening import loosen, rules_of, settled
 from fencepost.proofs.plain import Plain
 from fencepost.proofs.results import Event
-from fencepost.proofs.sufficient import Cores, Proofs, Sufficient, cores
-from fencepost.properties.catalogue import CatalogueError, bounds_of
+from fencepost.proofs.sufficient import Cores, Proofs, Sufficient, cores, promises_of
+from fencepost.properties.catalogue import CatalogueError, Variant, bounds_of, protocols
 from fencepost.properties.id_blocks.catalogue import ID_BLOCKS
 from fencepost.properties.task_counts.catalogue import TASK_COUNTS
 
 ZOOKEEPER, KRAFT, B = ID_BLOCKS.variant("zookeeper"), ID_BLOCKS.variant("kraft"), TASK_COUNTS.variant("core-B")
+
+
+PROVED = [pytest.param(v, id=v.name) for entry in protocols().values() for v in sets.asked(entry)]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +91,7 @@ def test_cut_sets(found: sets.KeptSets) -> None:
     assert found.promises["disjoint_blocks"].cuts == (("730.2",), ("730.16",))
     of_rule = found.of_rule("730.3")
     assert (of_rule["must"], of_rule["may"]) == (["no_id_twice"], [])
-    assert of_rule["cut_sets"] == [{"promise": "no_id_twice", "rules": ["730.3"], "steps": 5}]
+    assert of_rule["cut_sets"] == [{"promise": "no_id_twice", "rules": ["730.3"], "steps": 5, "minimal": True}]
 
 
 def test_what_is_kept_is_read_again(found: sets.KeptSets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,3 +123,60 @@ def test_a_fault_of_what_is_kept_is_told(found: sets.KeptSets) -> None:
     proof = Cores("no_id_twice", good.cores.rules, (small,), (), True, 1)
     assert doctored(cores=proof, cut_sets=()) == ["zookeeper: no_id_twice is not proved from 730.2, 730.16"]
     assert any("and is proved without them" in told for told in doctored(cores=proof))
+
+
+@pytest.mark.parametrize("variant", PROVED)
+def test_what_is_kept_is_of_this_model_and_holds(variant: Variant) -> None:
+    """Of every proof: the hash is this model's, each cut set's run is one, and each sufficient set proves its
+    promise."""
+    kept = sets.read(variant)
+    assert kept is not None, f"no sets are kept of {variant.name}: search them in the nightly profile"
+    assert set(kept.promises) == set(promises_of(variant))
+    assert list(sets.faults(variant, kept)) == []
+
+
+def test_rules_that_stand_in_for_each_other() -> None:
+    """618.15 and 618.16 in revision B: either may go, and without both a zombie commits in 13 steps."""
+    kept = sets.read(B)
+    assert kept is not None
+    cuts = {cut: run for one in kept.promises.values() for cut, run in zip(one.cuts, one.cut_sets, strict=True)}
+    assert {"618.15", "618.16"}.isdisjoint(rule for cut in cuts if len(cut) == 1 for rule in cut)
+    [of_zombie] = [run for run in kept.promises["no_zombie"].cut_sets if len(run.without) == 2]
+    assert sets.rules_taken(of_zombie) == ("618.15", "618.16")
+    assert len(of_zombie.steps) == 13
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("variant", PROVED)
+def test_a_search_finds_what_is_kept(variant: Variant) -> None:
+    """The same sets again, whatever machine searches."""
+    assert sets.search(variant) == sets.read(variant)
+
+
+def test_sets_from_the_command_line(tmp_path: Path) -> None:
+    """In words, as rows and as a table; refused where none are kept or of another rule."""
+    files = ("--json", tmp_path / "s.json", "--table", tmp_path / "s.md")
+    ran = fencepost("necessity", "task-counts", "--sets", "--rule", "618.15", *files)
+    assert ran.code == 0, ran.err
+    assert "        may          618.15, 618.16" in ran.out.splitlines()
+    assert "618.15 with 618.16 (13 steps)" in ran.out
+    rows = {r["variant"]: r for r in read_json(tmp_path / "s.json")}
+    assert rows["core-B"]["may"] == ["no_zombie", "all_covered"]
+    assert rows["core-B"]["must"] == []
+    assert {"promise": "no_zombie", "rules": ["618.15", "618.16"], "steps": 13, "minimal": True} in (
+        rows["core-B"]["cut_sets"]
+    )
+    assert "| task-counts/core-B |" in (tmp_path / "s.md").read_text(encoding="utf-8")
+    refused = fencepost("necessity", "task-counts", "--sets", "--rule", "730.7")
+    assert refused.code == 2
+    assert "no proof of task-counts has a step with rule 730.7" in refused.err
+
+
+def test_rows_of_necessity_say_what_is_known_of_sets(tmp_path: Path) -> None:
+    """Each row of a proved variant has the three fields."""
+    ran = fencepost("necessity", "config-topic-writes", "--json", tmp_path / "rows.json")
+    assert ran.code == 0, ran.err
+    rows = [r for r in read_json(tmp_path / "rows.json") if r["variant"] == "record-by-record"]
+    assert rows
+    assert all(isinstance(r[name], list) for r in rows for name in ("cut_sets", "must", "may"))
+    assert any(r["must"] == ["whole_sets"] for r in rows)
