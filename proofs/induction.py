@@ -33,7 +33,7 @@ VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
 class Obligation:
     """One thing to prove.  ``action`` is "init" for initial states and empty for an antecedent; ``property`` is empty
     for the question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses``
-    names the properties that the proof needed before the step, none of which can be left out; ``how`` is "unchanged"
+    names the properties that the proof needed before the step, as few as Z3 can do with; ``how`` is "unchanged"
     if the action writes nothing that the property reads, so that no solver was asked."""
 
     kind: Kind

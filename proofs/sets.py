@@ -204,7 +204,7 @@ def faults(variant: Variant, sets: KeptSets) -> Iterator[str]:
             except DoesNotFit as why:
                 yield f"{variant.name}: {name} without {' and '.join(rules_taken(run))}: {why}"
         for chosen in one.cores.sufficient:
-            if name not in proofs.inductive(frozenset(chosen.rules)):
+            if not proofs.inductive_together((name, *chosen.lemmas), frozenset(chosen.rules)):
                 yield f"{variant.name}: {name} is not proved from {', '.join(chosen.rules) or 'no rule'}"
         for cut in one.cuts:
             if any(not set(chosen.rules) & set(cut) for chosen in one.cores.sufficient):

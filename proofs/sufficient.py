@@ -177,6 +177,14 @@ class Proofs:
             self._inductive[rules] = frozenset(left)
         return self._inductive[rules]
 
+    def inductive_together(self, names: Iterable[str], rules: Rules) -> bool:
+        """Whether these promises and lemmas alone are inductive with these rules and no other."""
+        chosen = dict.fromkeys(names)
+        if not chosen.keys() <= self._at_first():
+            return False
+        assumed = frozenset(self.always[n] for n in chosen) | {self.switch[rule] for rule in rules}
+        return all(self._support(action, n, assumed) is not None for n in chosen for action in self._writing(n))
+
     def lemmas(self, rules: Rules, promise: str) -> tuple[str, ...]:
         """The lemmas that the proof of a promise from these rules rests on, as few as each of its steps needs."""
         left = {n: self.always[n] for n in self.inductive(rules)}

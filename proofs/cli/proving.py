@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
 def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) -> int:
     """Prove the promises by induction, without any bound.
 
-    A line a promise, with the lemmas that its proof rests on, none of which can be left out.  What leans on a lemma
+    A line a promise, with the lemmas that its proof rests on, as few as each step of it needs.  What leans on a lemma
     that fails is not proved.  A step that breaks the attempt is told, and looked for among the states that the smoke
     profile explores.  Example: fencepost prove id-blocks/kraft
     """

@@ -105,7 +105,8 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
         inside = {n.removeprefix("fencepost/"): packed.read(n) for n in packed.namelist() if n.startswith("fencepost/")}
     recorded = (path for path in (ROOT / "properties" / "recorded").rglob("*") if path.is_file())
     verdicts = (ROOT / "proofs" / "verdicts").iterdir()
-    kept = [*sources(*FOLDERS), *recorded, *verdicts, ROOT / "reference_impl" / "transactions" / "KAFKA.md"]
+    found = (ROOT / "properties").glob("*/kept/*")
+    kept = [*sources(*FOLDERS), *recorded, *verdicts, *found, ROOT / "reference_impl" / "transactions" / "KAFKA.md"]
     assert inside == {str(path.relative_to(ROOT)): path.read_bytes() for path in kept}
 
 
