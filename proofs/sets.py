@@ -27,7 +27,7 @@ from fencepost.proofs.solver.solving import RLIMIT
 from fencepost.proofs.sufficient import Cores, Proofs, Sufficient, cores
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
 
-STATES = (3_000_000, 300_000, 300_000)
+STATES = (1_000_000, 150_000, 150_000)
 """Of one exploration without one rule, two and three: the more sets there are, the less for each."""
 
 

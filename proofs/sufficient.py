@@ -21,11 +21,13 @@ from fencepost.model.language.terms import Term, local, variables
 from fencepost.model.language.types import BOOL
 from fencepost.proofs.induction import invariant, written
 from fencepost.proofs.loosening import loosen, rules_of
-from fencepost.proofs.solver.solving import SPARING, Question
+from fencepost.proofs.solver.solving import Question
 from fencepost.properties.catalogue import Variant
 
 RLIMIT = 400_000
 """Of each step of a proof that is tried: what the hardest needs."""
+SPARING = 100_000
+"""Of each attempt to do without one more lemma or rule."""
 MOST = 3_000
 """Sets of rules that are tried for a promise."""
 
