@@ -25,7 +25,7 @@ from fencepost.proofs.solver.solving import Question
 from fencepost.properties.catalogue import Variant
 
 RLIMIT = 400_000
-"""Of each step of a proof that is tried: what the hardest needs."""
+"""Of each step of a proof that is tried: enough for all but the hardest, and refusals take all of it."""
 SPARING = 100_000
 """Of each attempt to do without one more lemma or rule."""
 MOST = 3_000
@@ -77,13 +77,13 @@ def promises_of(variant: Variant) -> list[str]:
 
 
 def cores(variant: Variant, most: int = MOST) -> list[Cores]:
-    """Of each promise of a variant that has a proof."""
+    """Of each promise of a variant, but for those whose proof takes more than ``RLIMIT`` for a step."""
     proofs = Proofs(variant)
     return [made for name in promises_of(variant) if (made := _enumerate(proofs, name, most)) is not None]
 
 
 def _enumerate(proofs: "Proofs", promise: str, most: int) -> Cores | None:
-    """None if the promise is not proved with all rules."""
+    """None if the promise is not proved with all rules within the limit."""
     rules, tried = proofs.rules, 0
 
     def proves(chosen: Rules) -> bool:

@@ -8,7 +8,7 @@ from fencepost.proofs.cli.output import console, errors, read_from, spinner
 from fencepost.proofs.loosening import rules_of
 from fencepost.proofs.report import write_json
 from fencepost.proofs.sets import KeptSets, asked, faults, file_of, read, search, write
-from fencepost.proofs.sufficient import Standing
+from fencepost.proofs.sufficient import Standing, promises_of
 from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant
 
@@ -37,6 +37,10 @@ def tell_sets(
         console.print(f"{entry.name}/{variant.name}, model {sets.model}", markup=False)
         for line in in_words(sets, rule):
             console.print(line, markup=False)
+        if hard := [name_in_words(name) for name in promises_of(variant) if name not in sets.promises]:
+            console.print(
+                f"    not searched, since the proof takes more than is allowed to each step: {', '.join(hard)}"
+            )
         with spinner(f"the sets of {entry.name}/{variant.name} against its model"):
             for fault in faults(variant, sets):
                 wrong += 1
