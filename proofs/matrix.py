@@ -95,8 +95,8 @@ class Matrix:
         judges = [e for e in ENGINES if e in asked.engines and e in MODELLED]
         if any(self.scopes[e][danger].status != "out" for e in judges):
             return None
-        said = self.said.get(danger)
-        if said is not None:
+        said = self.said.get(danger, "excused")
+        if not said.startswith("excused"):
             return None if said.startswith(("not of", "Kafka excludes")) else said
         return self.scopes[judges[0]][danger].why if judges else "open: no engine judges it"
 

@@ -13,6 +13,7 @@ from fencepost.proofs.cached import cache, cached
 from fencepost.proofs.cli.dangers import _about, as_table
 from fencepost.proofs.matrix import Asked, Hole, Matrix, holes
 from fencepost.proofs.scope import ENGINES, NOTHING_SAID, Cell, Engine, unaccounted
+from fencepost.proofs.tables import FOLDER, is_of_these_models
 from fencepost.properties.catalogue import protocols
 from small_catalogue import small_catalogue
 
@@ -153,9 +154,10 @@ def matrix(name: str, met: dict[Engine, dict[str, int | None]], *, said: dict[st
     """One promise, judged by the engines that are given, with what they met; the model has all of it."""
     whole = dict.fromkeys(DANGERS, "not of this protocol: it is small") | dict.fromkeys(["loss", "zombie"], "")
     reasons = {danger: why for danger, why in (whole | (said or {})).items() if why}
+    told = {danger: why for danger, why in reasons.items() if not why.startswith("excused")}
     scopes = {
         engine: {
-            danger: Cell("in", mine[danger]) if danger in mine else Cell("out", why=reasons.get(danger, "open: unmet"))
+            danger: Cell("in", mine[danger]) if danger in mine else Cell("out", why=told.get(danger, "open: unmet"))
             for danger in DANGERS
         }
         for engine, mine in met.items()
@@ -182,6 +184,28 @@ def test_what_a_model_says_of_a_hole_is_its_reason() -> None:
     assert hole.whys == ("open: it takes another model", NOTHING_SAID)
     row = "| zombie | txn.P1 | – | – | it takes another model; the model says nothing of it |"
     assert row in as_table([hole], 2, "0" * 16)
+
+
+def test_a_condition_is_no_reason_where_nothing_met_the_danger() -> None:
+    """The model has it under a condition, and these bounds have no room for it."""
+    [hole] = holes([matrix("one", {"explore": {"loss": 1}}, said={"zombie": "excused: one at a time"})])
+    assert (hole.danger, hole.whys) == ("zombie", ("open: unmet",))
+
+
+@pytest.mark.nightly
+def test_the_table_is_of_these_models() -> None:
+    """It is made anew after every change of a model: `fencepost dangers --table proofs/verdicts/dangers.md`."""
+    text = (FOLDER / "dangers.md").read_text()
+    assert is_of_these_models(text, [entry for entry in protocols().values() if entry.verified])
+    assert len(text.splitlines()) < 60
+
+
+@pytest.mark.nightly
+def test_the_table_says_what_the_engines_met(tmp_path: Path) -> None:
+    """From the cache where the same sources were asked before; else every engine is run (minutes)."""
+    ran = fencepost("dangers", "--table", tmp_path / "open.md")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "open.md").read_text() == (FOLDER / "dangers.md").read_text()
 
 
 def test_what_agreement_predicts_is_excused() -> None:
