@@ -101,8 +101,8 @@ def fence_v1(ask: Asker, _: Bench) -> Steps:
     answered="""The abort of a fence does not bump again: Prepare, marker and Complete carry e + 1, and the
         InitProducerId that follows gets e + 2.""",
     verdict=CORRECTED,
-    follows="""The reference did so too; with release='4.3' it bumps once. The models of v2 bump twice; that which
-        follows brokers of any release (`releases.py`) allows both.""",
+    follows="""The reference did so too; with release='4.3' it bumps once. So does the model of v2; the one that
+        follows the reference bumps twice (`releases.py`), and that of brokers of any release allows both.""",
 )  # fmt: skip
 def fence_v2(ask: Asker, at: Bench) -> Steps:
     yield ask.init(), ("A", 0)
