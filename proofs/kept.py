@@ -72,10 +72,15 @@ def read_runs(file: Path) -> list[KeptRun]:
 
 
 def write_runs(file: Path, runs: Iterable[KeptRun]) -> None:
-    """Writes a file of runs, one a line, in an order that does not depend on how they were found."""
+    """Writes a file of runs, one a line, in an order that does not depend on how they were found; no file of none."""
     lines = sorted(json.dumps(run.as_dict()) for run in runs)
+    if not lines:
+        file.unlink(missing_ok=True)
+        return
     file.parent.mkdir(exist_ok=True)
-    file.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    unfinished = file.with_suffix(".new")  # others may be reading the file
+    unfinished.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    unfinished.replace(file)
 
 
 def replay(
@@ -172,7 +177,9 @@ def _check_waits(spec: Spec, bounds: Bounds, item: Property, trace: Trace) -> No
     reading = Plain(replace(spec, actions={}), _constants(spec, bounds), bounds)
     if not any(_waits(reading, item, trace, chosen) for chosen in _choices(item, bounds)):
         raise DoesNotFit(f"what {item.name} promises comes, or nothing promises it")
-    if unfair := next(_unpaid(spec, reading, bounds, trace), None):
+    if ceased := [str(event) for event in trace.events[trace.loop :] if event.action in item.ceasing]:
+        raise DoesNotFit(f"{ceased[0]} goes on for ever, and {item.name} is about what comes once it stops")
+    if unfair := next(_unpaid(spec, item, reading, bounds, trace), None):
         raise DoesNotFit(f"it is not fair: {unfair}")
 
 
@@ -190,12 +197,12 @@ def _waits(reading: Plain, item: Property, trace: Trace, chosen: Mapping[str, An
     return any(now and not any(then[min(at, trace.loop) :]) for at, now in enumerate(first))
 
 
-def _unpaid(spec: Spec, reading: Plain, bounds: Bounds, trace: Trace) -> Iterator[str]:
+def _unpaid(spec: Spec, item: Property, reading: Plain, bounds: Bounds, trace: Trace) -> Iterator[str]:
     """Instances of fair actions that are owed in what goes on for ever, and not taken there.  What only a bound stops
-    is owed, so that the end of the bounds is no livelock."""
+    is owed, so that the end of the bounds is no livelock; what stops in the end by itself is not."""
     assert trace.loop is not None
     round_, taken = trace.states[trace.loop :], set(map(str, trace.events[trace.loop :]))
-    fair = {name: action for name, action in spec.actions.items() if action.fair}
+    fair = {name: action for name, action in spec.actions.items() if action.fair and name not in item.ceasing}
     steps = Plain(replace(spec, actions=fair), reading.constants, bounds)
     for action in fair.values():
         for event in steps.events(action.name):

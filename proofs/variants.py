@@ -4,8 +4,10 @@ its own."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from fencepost.proofs import refusals
 from fencepost.proofs.engines import covers, run_bounded, run_features, run_induction, run_progress
 from fencepost.proofs.jobs import Jobs
+from fencepost.proofs.killers import Killers
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
 
@@ -27,7 +29,7 @@ def hand_in_all(
     """What each variant's engines say, in the order given, when asked."""
     # Copies, without what was computed of them: terms are equal only within one process.
     bare = replace(entry, variants=(), claims=(), scenarios=())
-    return [jobs.hand_in(_judge, bare, replace(v), profile, travels=_travels(v)) for v in variants]
+    return [jobs.hand_in(judge, bare, replace(v), profile, travels=_travels(v)) for v in variants]
 
 
 def _travels(variant: Variant) -> bool:
@@ -35,8 +37,26 @@ def _travels(variant: Variant) -> bool:
     return variant.properties.__module__ != "__main__"
 
 
-def _judge(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
-    return judge_main(entry, variant, profile) if variant.main else judge_other(entry, variant, profile)
+def judge(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
+    made = judge_main(entry, variant, profile) if variant.main else judge_other(entry, variant, profile)
+    return with_killers(made, entry, variant, profile)
+
+
+def with_killers(made: Judged, entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
+    """The same, where a *holds* that nothing could have violated is *vacuous*.  What a bounded check is too shallow
+    for, and a search breaks further on, is not asked of it: that is left open."""
+    killers = Killers(variant, profile)
+    results = refusals.judged(variant, profile, [result for _, result in made.results])
+    headings = [heading for heading, _ in made.results]
+    judged = list(zip(headings, map(killers.judged, results), strict=True))
+    broken = {r.property for _, r in judged if r.engine == "explore" and "killer" in r.evidence}
+    shallow = [r for _, r in judged if r.engine == "bounded" and r.verdict == "vacuous" and r.property in broken]
+    left = list(made.open)
+    if shallow:
+        names = ", ".join(r.property for r in shallow)
+        depth = depth_of(variant, profile)
+        left.append(f"{entry.name}/{variant.name}: bounded checks to depth {depth} could not break {names}")
+    return Judged([(heading, result) for heading, result in judged if result not in shallow], left)
 
 
 def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
@@ -44,7 +64,7 @@ def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judg
     heading = f"{entry.name}/{variant.name}: {variant.says}"
     proofs = run_induction(entry, variant) if variant.proof else []
     results, explored = run_features(entry, variant, profile)
-    bounded = run_bounded(entry, variant, bounds_of(variant, profile), _depth(variant, profile), explored[""])
+    bounded = run_bounded(entry, variant, bounds_of(variant, profile), depth_of(variant, profile), explored[""])
     found = [*proofs, *results, *bounded, *run_progress(entry, variant)]
     made = Judged([(heading, result) for result in found])
     spared = {name for name, action in variant.spec.actions.items() if action.dead}
@@ -85,7 +105,8 @@ def _of_core(found: Result) -> Iterator[str]:
         yield f"{words} of {found.evidence['core']} as well, which {found.property} does not say"
 
 
-def _depth(variant: Variant, profile: Profile) -> int:
+def depth_of(variant: Variant, profile: Profile) -> int:
+    """How deep bounded checks of a variant go."""
     return variant.depth.get(profile, DEPTH[profile])
 
 
@@ -93,7 +114,7 @@ def _depth_of_other(explored: Sequence[Result], variant: Variant, profile: Profi
     """One step more than the longest run that the search told: what a mistake leaves whole is not what it is about.  To
     the full depth where nothing breaks, and in wider profiles."""
     told = [r.evidence["steps"] for r in explored if r.verdict == "violated" and "steps" in r.evidence]
-    usual = _depth(variant, profile)
+    usual = depth_of(variant, profile)
     return min(usual, max(told) + 1) if told and profile == "smoke" else usual
 
 

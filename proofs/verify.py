@@ -16,6 +16,7 @@ from fencepost.proofs.conformance import conformance_of
 from fencepost.proofs.engines import contradictions, result
 from fencepost.proofs.generate import generate
 from fencepost.proofs.jobs import Jobs
+from fencepost.proofs.plants import found_plants
 from fencepost.proofs.replay import ReplayReport, replay
 from fencepost.proofs.results import Result, Verdict, worst
 from fencepost.proofs.scope import scope_of_counts, shared
@@ -219,6 +220,11 @@ def _replayed(
         if name in report.unknown:
             evidence["reason"] = report.unknown[name]
         verdict: Verdict = "violated" if broken else "unknown" if "reason" in evidence else "holds"
+        if verdict == "holds" and name in properties_of(entry.name).names:
+            if plant := found_plants(entry.name).get(name):
+                evidence["killer"] = {"plant": plant.name, "violations": plant.violations}
+            else:
+                verdict, evidence["reason"] = "vacuous", "no planted violation is known that it finds"
         found = replace(result(entry, variant, name, "history", "replay", verdict, spent, None, evidence), **met)
         yield heading, replace(found, expected="unknown") if name in expected else found
     hidden = {name: reason for name, reason in report.unknown.items() if name not in report.judged}

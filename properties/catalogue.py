@@ -28,7 +28,8 @@ class Variant:
     ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``: of
     bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time, by
     name: what it changes of the bounds; ``judged``: the rules that mutations of it are to judge, where other variants judge the rest.
-    ``full``: the richer variant that is asked where a mutation does no harm to this one."""
+    ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
+    it is asked for beside what it is expected to violate; it has to be something that could fail there as well."""
 
     name: str
     properties: type[Properties]
@@ -45,6 +46,7 @@ class Variant:
     features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     judged: tuple[str, ...] | None = None
     full: str | None = None
+    asks: tuple[str, ...] = ()
 
     @cached_property
     def spec(self) -> Spec:
@@ -54,12 +56,13 @@ class Variant:
 
     @cached_property
     def asked(self) -> dict[str, Property]:
-        """The properties that are asked of this variant; lemmas and refinements only of the main ones, since they serve
-        a proof."""
-        spared = () if self.main else ("lemma", "refinement")
-        return {
-            n: p for n, p in self.properties.properties.items() if n not in self.leaves_out and p.role not in spared
-        }
+        """The properties that are asked of this variant: of a main one all that it does not leave out; of a mistake what
+        it breaks, and what it says that it keeps (`asks`), with the witnesses of that."""
+        every = {n: p for n, p in self.properties.properties.items() if n not in self.leaves_out}
+        if self.main:
+            return every
+        named = {n for n, verdict in self.expected.items() if verdict == "violated"}.union(self.asks)
+        return {n: p for n, p in every.items() if n in named or p.of in self.asks}
 
     @cached_property
     def kept(self) -> dict[str, Property]:

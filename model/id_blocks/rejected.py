@@ -157,7 +157,7 @@ class Uncoordinated(IdBlocks):
                 ),
             )
         )
-        require(s.clear_of_zookeeper(first))
+        require(s.clear_of_zookeeper(first), rule="730.17")
         s.configured[b] = True
         s.range_first[b] = first
         s.cursor[b] = first

@@ -203,7 +203,8 @@ class CollidingNames(Protocol):
 
     @action
     def open_producer(s, c: Connector, i: Instance):
-        require((s.stage[c, i] == Stage.ASSIGNED) & ~s.pending[c])
+        require(s.stage[c, i] == Stage.ASSIGNED)
+        require(~s.pending[c], rule="618.16")
         s.bumps(c, s.task[c, i])
         s.holds[c, i] = True
         s.stage[c, i] = Stage.OPENED

@@ -189,7 +189,8 @@ class Deletion(Protocol):
         """Unless there is a newer set."""
         require((s.round == Round.FENCING) & (s.left == 0))
         newest = s.round_for == s.number
-        s.pending = s.pending & ~newest
+        with rule("618.2"):
+            s.pending = s.pending & ~newest
         s.counted = s.counted | newest
         s.known = s.known | newest
         s.count = when(newest, s.round_size, s.count)
@@ -261,6 +262,7 @@ class TombstoneAfterFencing(Deletion):
     """
 
     spent: Ghost[Count]  # ids fenced by the last deletion
+    removed: Ghost[Count]  # what the count record that it removed said
     spared: Ghost[Count]  # ids that the creation after it did not have to fence, and would have had to
 
     @action(danger="deletion")
@@ -272,12 +274,20 @@ class TombstoneAfterFencing(Deletion):
         s.round_size = 0
         s.left = when(s.known, s.count, 0)
         s.spent = 0
+        s.removed = 0
         s.spared = 0
 
     @action(fair="weak")
+    def fence(s):
+        cleaning = s.round == Round.CLEANING
+        Deletion.fence(s)
+        s.spent = when(cleaning, s.spent + 1, s.spent)
+
+    @action(fair="weak")
     def tombstone(s):
-        require((s.round == Round.CLEANING) & (s.left == 0))
-        s.spent = when(s.known, s.count, 0)
+        require(s.round == Round.CLEANING)
+        require(s.left == 0, rule="618.38")
+        s.removed = when(s.known, s.count, 0)
         s.spared = 0
         s.counted = False
         s.known = False
@@ -287,7 +297,7 @@ class TombstoneAfterFencing(Deletion):
     @action(fair="weak")
     def start_round(s):
         Deletion.start_round(s)
-        would = when((s.spent == 1) & (s.size == 1), 0, s.spent)
+        would = when((s.removed == 1) & (s.size == 1), 0, s.removed)
         s.spared = when(s.counted, s.spared, would)
 
     def still_newest(s, i):

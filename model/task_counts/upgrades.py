@@ -25,6 +25,7 @@ from ..language import (
     not_of_this,
     open_hole,
     require,
+    rule,
     when,
 )  # fmt: skip
 from .outside import BROKERS, COMPACTION, NOT_OF_CONNECT, OTHERS, READS, TO_STAY, TOPIC
@@ -212,7 +213,8 @@ class Upgrades(Protocol):
         s.round[w] = Round.FENCED
         s.round_for[w] = s.generation
         s.round_size[w] = s.size
-        s.live = each(lambda i: when(i < s.count, None, s.live[i]))
+        with rule("618.12"):
+            s.live = each(lambda i: when(i < s.count, None, s.live[i]))
 
     @action(dead="every worker knows the question before one of them asks it")
     def ask_in_vain(s, v: Worker, w: Worker):
@@ -249,8 +251,8 @@ class Upgrades(Protocol):
     @action
     def start(s, w: Worker, i: Task):
         """A worker with the feature on starts a task of the newest set, which has its count."""
-        require((s.support[w] == Support.ENABLED) & s.may_start(w, i))
-        require(~s.is_pending() & (s.generation > 0))
+        require((s.support[w] == Support.ENABLED) & s.may_start(w, i) & (s.generation > 0))
+        require(s.counted == s.generation, rule="618.15")
         s.live[i] = w
         s.plain[w, i] = False
         s.polls(w, i)

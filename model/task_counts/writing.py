@@ -21,6 +21,7 @@ from ..language import (
     implies,
     open_hole,
     require,
+    rule,
     when,
 )  # fmt: skip
 from .core import Count, Task, Worker
@@ -121,7 +122,8 @@ class Writing(Protocol):
         require((s.call[w] == c) & (i == s.written[w]) & (i < s.size[c]) & s.may_write(w))
         require(s.all_committed(w), rule="618.25")
         s.open[w, i] = True
-        s.written[w] = s.written[w] + 1
+        with rule("618.3"):
+            s.written[w] = s.written[w] + 1
 
     @action(fair="weak")
     def commit(s, w: Worker, c: Call):

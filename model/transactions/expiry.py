@@ -4,7 +4,7 @@ A forgotten id has no epoch: whoever names one is told INVALID_PRODUCER_ID_MAPPI
 whatever epoch it names, with a new producer id.
 """
 
-from ..language import Bool, action, each, fault, require, when
+from ..language import Bool, action, each, either, fault, require, when
 from .coordinator import Coordinator, Pending
 from .core import Client, Epoch, Outcome, Phase
 from .full import V1, V2, Verified
@@ -55,6 +55,16 @@ class Forgetting(Coordinator):
 class Expiring(Forgetting, V2):
     """v2 with ids that are forgotten."""
 
+    @action
+    def hear_of_it(s, c: Client):
+        """A producer is told INVALID_PRODUCER_ID_MAPPING, and stops; or it takes that for an error to recover from, and
+        asks again with its old epoch (KAFKA-18019)."""
+        require(s.ready[c] & s.unknown)
+        s.ready[c] = False
+        s.dead[c] = either("txn.20", ~s.dead[c], recovers=s.dead[c])
+        s.asking[c] = either("txn.20", s.asking[c], recovers=~s.asking[c])
+        s.again[c] = either("txn.20", s.again[c], recovers=~s.again[c])
+
 
 class ExpiringV1(Forgetting, V1):
     """v1 with ids that are forgotten."""
@@ -62,15 +72,3 @@ class ExpiringV1(Forgetting, V1):
 
 class ExpiringVerified(Forgetting, Verified):
     """v1 with verification and ids that are forgotten."""
-
-
-class Recovering(Expiring):
-    """The producer takes INVALID_PRODUCER_ID_MAPPING for an error to recover from, and asks again with its old epoch
-    (KAFKA-18019)."""
-
-    @action
-    def recover(s, c: Client):
-        require(s.ready[c] & s.unknown)
-        s.ready[c] = False
-        s.asking[c] = True
-        s.again[c] = True

@@ -80,7 +80,7 @@ class Forgetful(Sequences):
     @action(fair="weak")
     def take_answer(s, a: Send):
         """The producer learns that its oldest batch was written and replicated."""
-        require(s.is_answerable(a))
+        require(s.is_answerable(a), rule="txn.26")
         Sequences.take_answer(s, a)
 
     def is_answerable(s, a):

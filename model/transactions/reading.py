@@ -28,6 +28,7 @@ from ..language import (
     implies,
     not_of_this,
     require,
+    rule,
     when,
 )  # fmt: skip
 
@@ -151,7 +152,8 @@ class ReadCommitted(Protocol):
         s.append(Kind.DATA, p)
         s.phase[t] = Phase.OPEN
         s.owner[t] = p
-        s.first[t] = end
+        with rule("txn.17"):
+            s.first[t] = end
         s.part[t, end] = True
         s.end = end + 1
 
@@ -167,14 +169,19 @@ class ReadCommitted(Protocol):
     @action(fair="weak")
     def commit(s, t: Txn):
         """The coordinator's commit marker."""
+        end = s.end
         s.close(t, Kind.COMMIT)
+        s.last[t] = end
         s.phase[t] = Phase.COMMITTED
 
     @action(fair="weak")
     def abort(s, t: Txn):
         """The coordinator's abort marker; the index of aborted transactions gets another entry."""
+        end = s.end
         others = exists(Txn, lambda u: (u != t) & s.is_open(u))
         s.close(t, Kind.ABORT)
+        with rule("txn.17"):
+            s.last[t] = end
         s.phase[t] = Phase.ABORTED
         s.indexed[t] = either("txn.17", True, unless_others_are_open=~others)
 
@@ -182,7 +189,6 @@ class ReadCommitted(Protocol):
         end = s.end
         require(s.is_open(t))
         s.append(kind, s.owner[t])
-        s.last[t] = end
         s.end = end + 1
 
     @action

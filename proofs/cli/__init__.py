@@ -16,6 +16,7 @@ COMMANDS = {
     "explore": "fencepost.proofs.cli.searches:explore",
     "dangers": "fencepost.proofs.cli.dangers:dangers",
     "necessity": "fencepost.proofs.cli.searches:necessity",
+    "keep": "fencepost.proofs.cli.keeping:keep",
     "show": "fencepost.proofs.cli.telling:show",
     "list": "fencepost.proofs.cli.telling:list_protocols",
     "wander": "fencepost.proofs.cli.wandering:wander",

@@ -25,6 +25,10 @@ SIGNS = {
 }
 
 
+FEW = 2
+"""Killers that are told by name."""
+
+
 def verdict_sign(kind: str, verdict: str) -> str:
     """The word for a verdict: a witness is reached or not, everything else holds or is violated."""
     if kind == "sometimes":
@@ -57,6 +61,24 @@ def verdict_line(results: Sequence[Result]) -> str:
     wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
     padding = " " * max(0, 21 - len(Text.from_markup(sign)))
     return f"    {name_in_words(first.property):<34} {sign}{padding} {engines}{wrong}"
+
+
+def killers_line(results: Sequence[Result]) -> str:
+    """Which mutations would have broken what holds: ``killers: 7 of 7 promises (txn.12 'append: guard 1 dropped' in 9
+    steps, …)``; nothing where none is asked for."""
+    judged = [r for r in results if "killer" in r.evidence or r.verdict == "vacuous"]
+    names = dict.fromkeys(r.property for r in judged)
+    if not names:
+        return ""
+    left = {r.property for r in judged if r.verdict == "vacuous"}
+    steps: dict[str, int] = {}
+    for killer in (r.evidence["killer"] for r in judged if "steps" in r.evidence.get("killer", ())):
+        steps.setdefault(f"{killer['rule']} '{killer['mutation']}'", len(killer["steps"]))
+    plants = dict.fromkeys(r.evidence["killer"]["plant"] for r in judged if "plant" in r.evidence.get("killer", ()))
+    told = [*(f"{mutation} in {count} steps" for mutation, count in steps.items()), *(f"planted: {p}" for p in plants)]
+    more = [f"{len(told) - FEW} more"] if len(told) > FEW else []
+    which = f" ({', '.join(told[:FEW] + more)})" if told else ""
+    return f"    killers: {len(names) - len(left)} of {len(names)} promises{which}"
 
 
 def _engine(result: Result) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 from fencepost.proofs.cli.options import JSON, OutputFile, whole
-from fencepost.proofs.cli.output import SIGNS, console, errors, read_from, spinner, verdict_line
+from fencepost.proofs.cli.output import SIGNS, console, errors, killers_line, read_from, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, protocols
@@ -97,6 +97,8 @@ class _Printer:
         if lemmas:
             engines = dict.fromkeys(r.engine for rs in lemmas for r in rs)
             console.print(f"    {f'{len(lemmas)} lemmas':<34} {SIGNS['holds']:<17}  {', '.join(engines)}")
+        if killers := killers_line(self.waiting):
+            console.print(killers, markup=False)
         self.waiting = []
 
 

@@ -14,7 +14,7 @@ from fencepost.properties.history.pieces import Columns, absent_columns
 
 Planted = tuple[dict[str, np.ndarray], dict[str, int]]
 
-PLANTS = ("id twice", "answer first", "commit last", "off by one", "overlap", "empty block")
+PLANTS = ("id twice", "answer first", "commit last", "off by one", "overlap", "answer overlaps", "empty block")
 
 
 def planted(seed: int, first_history: int, histories: int, *, brokers: int = 3, rounds: int = 2, size: int = 40,
@@ -93,6 +93,10 @@ def _bend(columns: Columns, plant: str, size: int) -> dict[str, int]:
         columns["first"][commit] -= 1
         columns["length"][commit] += 1
         return {"blocks_disjoint": 1, "blocks_contiguous": 1}
+    if plant == "answer overlaps":
+        columns["first"][answer] -= 1
+        columns["length"][answer] += 1
+        return {"answers_disjoint": 1}
     columns["length"][commit] = 0
     return {"blocks_well_formed": 1, "ids_within_blocks": size}
 

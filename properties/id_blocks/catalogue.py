@@ -124,7 +124,10 @@ _SAFETY_ONLY = (*_OF_BLOCKS, "persisted_once", "never_answered")
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
 _OTHERS = tuple(n for n in LengthsProperties.properties if n != "no_id_twice")
+_AFTER_A_SNAPSHOT = dict(brokers=1, copies=0, restarts=0, fail_overs=1, snapshots=1)
+"""What a snapshot leaves out shows at the fail-over after it."""
 _SAFE = ("no_id_twice", "disjoint_blocks")
+_SAFETY = (*_SAFE, "used_up_for_ever")
 REFERENCE = "fencepost.reference_impl.id_blocks"
 SIMULATED = dict(brokers=3, controllers=3, block_size=10, max_id=100_000, events=200)
 
@@ -133,7 +136,8 @@ ID_BLOCKS = ProtocolEntry(
     "Producer id blocks (KIP-730): no producer id is handed out twice in a cluster.",
     (
         Variant("zookeeper", ZookeeperProperties, "every broker takes its blocks from ZooKeeper", bounds=ZOOKEEPER, expected=_FOR_EVER, progress_bounds=PROGRESS["zookeeper"]),
-        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"], depth=SHALLOW),
+        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"], depth=SHALLOW,
+                features={"after the move": dict(_AFTER_A_SNAPSHOT, requests=1)}),
         Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER, progress_bounds=PROGRESS["kraft"], for_mutants=DefenceInDepth),
         Variant(
             "kraft-lengths", LengthsProperties, "controllers whose blocks differ in length, and brokers that take it from the answer",
@@ -142,7 +146,7 @@ ID_BLOCKS = ProtocolEntry(
                 "ci": dict(_QUIET, brokers=2, requests=2, ids=4, size=2, fail_overs=1),
                 "nightly": dict(_QUIET, brokers=2, requests=2, ids=5, size=2, fail_overs=1, restarts=1, snapshots=1, copies=1),
             },
-            leaves_out=_WAITING, depth=UNBOUNDED_ONLY,
+            leaves_out=_WAITING, depth=UNBOUNDED_ONLY, features={"a snapshot": _AFTER_A_SNAPSHOT},
         ),
         Variant(
             "kraft-own-length", LengthsProperties, "the same, and a broker goes by the length that it knows", "730.8",
@@ -151,7 +155,7 @@ ID_BLOCKS = ProtocolEntry(
         Variant(
             "kraft-malformed", MalformedProperties, "a controller at fault, whose block runs past the last id, and the broker's check",
             "730.20", None, {}, _about(brokers=1, ids=4, size=2, errors=1), ("two_blocks_held",),
-            depth=UNBOUNDED_ONLY,
+            depth=UNBOUNDED_ONLY, asks=("no_id_twice",),
         ),
         Variant(
             "kraft-malformed-taken", MalformedProperties, "the same without the check: ids wrap, and begin again", "730.20",
@@ -180,7 +184,7 @@ ID_BLOCKS = ProtocolEntry(
         ),
         Variant(
             "kraft-idempotent-per-request", IdempotentPerRequestProperties, "its repair: an answer remembered per request", "730.17",
-            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY, depth=SHALLOW,
+            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY,
         ),
         Variant(
             "by-broker-id", UncoordinatedProperties, "a range per broker id, which no log remembers", "730.17", None, _TWICE, _ALONE,
@@ -189,17 +193,17 @@ ID_BLOCKS = ProtocolEntry(
             "by-broker-id-durable", UncoordinatedDurableProperties, "the same with durable storage, over ids that ZooKeeper gave", "730.17",
             None, _TWICE, _ALONE,
         ),
-        Variant("by-broker-id-repaired", UncoordinatedRepairedProperties, "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE),
+        Variant("by-broker-id-repaired", UncoordinatedRepairedProperties, "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE, asks=_SAFE),
         Variant(
             "kraft-faulty-controller", FaultyControllerProperties, "a controller at fault, and the broker's check", "730.20",
-            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY, depth=SHALLOW,
+            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY,
         ),
         Variant(
             "kraft-faulty-controller-off-by-one", FaultyControllerProperties, "the same with the check off by one (KAFKA-20031)", "730.20",
             ("730.20", "take: guard 1 looser"), {"no_id_twice": "violated"}, _about(ids=3, errors=1), _SAFETY_ONLY,
         ),
         Variant("kraft-threads", ThreadsProperties, "several threads per broker install the next block by test and set", "730.19",
-                None, {}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held")),
+                None, {}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held"), asks=_SAFETY),
         Variant(
             "kraft-threads-without-test", ThreadsProperties, "the same without the test (KAFKA-14694)", "730.19",
             ("730.19", "swap: guards dropped together"), {"no_id_twice": "violated"}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held"),

@@ -115,6 +115,7 @@ FULL_VARIANTS = (
     Variant(
         "shipped-attended", AttendedPromises, "the same, and a user restarts every task that failed", "618.P4", None,
         {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+        asks=(*_BOTH, "one_of_each", "polls_in_the_end"),
     ),
 )  # fmt: skip
 

@@ -24,20 +24,24 @@ _IN_VAIN = {"nobody_asks_in_vain": "violated"}
 
 
 def _strange(
-    name: str, says: str, rule: str, bounds: Mapping[str, int], expected: Mapping[str, str] = _ZOMBIES
-) -> Variant:
+    name: str, says: str, rule: str, bounds: Mapping[str, int], expected: Mapping[str, str] = _ZOMBIES,
+    asks: tuple[str, ...] = (),
+) -> Variant:  # fmt: skip
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
         name, StrangersProperties, says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
-        (*_WITNESSES, "nobody_asks_in_vain"), depth=_UNCHECKED,
+        (*_WITNESSES, "nobody_asks_in_vain"), depth=_UNCHECKED, asks=asks,
     )  # fmt: skip
 
 
-def _hasty(name: str, says: str, rule: str, alternative: str, expected: Mapping[str, str], **bounds: int) -> Variant:
+def _hasty(
+    name: str, says: str, rule: str, alternative: str, expected: Mapping[str, str], asks: tuple[str, ...] = (),
+    **bounds: int,
+) -> Variant:  # fmt: skip
     """An upgrade by another road than the one that is safe."""
     return Variant(
         name, UpgradesProperties, says, rule, (rule, alternative), expected, {"smoke": _TWO_SETS | bounds}, _WITNESSES,
-        depth=_UNCHECKED,
+        depth=_UNCHECKED, asks=asks,
     )  # fmt: skip
 
 
@@ -57,7 +61,8 @@ UPGRADES = ProtocolEntry(
             MassUpgradeProperties,
             "all workers are stopped, upgraded, and started again with the feature on",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
-            leaves_out=("asked_before_all_are_enabled",),
+            # Nobody can ask in vain: all workers know the question from the same moment on.
+            leaves_out=("nobody_asks_in_vain", "asked_before_all_are_enabled"),
             proof=False,
             depth=_UNCHECKED,
             judged=(),
@@ -84,6 +89,7 @@ UPGRADES = ProtocolEntry(
             "618.10",
             "only_with_the_feature_on",
             _IN_VAIN,
+            ("no_zombie", "covered"),
         ),
         _hasty(
             "polls-before-the-end",
@@ -127,6 +133,7 @@ UPGRADES = ProtocolEntry(
             "618.49",
             dict(_THREE_SETS, shared_ids=2),
             {},
+            ("no_zombie", "covered"),
         ),
     ),
     {

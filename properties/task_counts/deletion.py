@@ -4,7 +4,18 @@ The idea of the proof: whoever can commit and is not of the newest set is below 
 the newest set has left to fence.
 """
 
-from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
+from fencepost.model.language import (
+    Properties,
+    exists,
+    forall,
+    implies,
+    leads_to,
+    lemma,
+    promise,
+    service,
+    when,
+    witness,
+)
 from fencepost.model.task_counts.deletion import Deletion, Instance, Round, Stage, TombstoneAfterFencing
 
 
@@ -162,6 +173,17 @@ class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFenci
             s.round == Round.CLEANING,
             ~s.present & forall(Instance, lambda i: implies(s.can_commit(i), s.task[i] < s.left)),
         )
+
+    @lemma
+    def fenced_before_it_is_removed(s):
+        """Of a count that is being removed, what is not fenced yet is still to be; of one that is gone, all is."""
+        counts = when(s.known, s.count, 0)
+        return implies(s.round == Round.CLEANING, counts <= s.spent + s.left) & (s.removed <= s.spent)
+
+    @lemma
+    def spared_by_what_is_gone(s):
+        """No more is spared than the count said that was removed."""
+        return s.spared <= s.removed
 
     @promise(rule="618.38")
     def nothing_saved(s):

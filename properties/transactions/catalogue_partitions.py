@@ -30,6 +30,9 @@ _TWO_PARTITIONS = dict(clients=1, transactions=1, partitions=2, fail_overs=1, re
 _TAIL = dict(clients=1, transactions=1, partitions=2, epochs=2, fail_overs=2, fences=0, tails=1)
 _EVERY_FAULT = dict(_QUIET, clients=1, epochs=2, absences=1, restarts=1, tails=1, expiries=1)
 _TWO_OWNERS = dict(_EVERY_FAULT, clients=2, transactions=2)
+_NO_FAULT = dict(absences=0, restarts=0, tails=0, expiries=0)
+_OTHER_OWNER = {"two owners": dict(_NO_FAULT, clients=2, epochs=3)}
+_TORN = {"two partitions": dict(_NO_FAULT, clients=1, partitions=2, epochs=2)}
 _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
 _SERVING = ("appended_in_the_end", "told_in_the_end", "on_its_way", "asked_to_end")
 _RARE = ("fenced_while_open", "two_partitions")
@@ -37,21 +40,25 @@ _OF_TWO = ("open_after_a_fence", "two_owners")
 _PROGRESS = ("ends_in_the_end", "decided_in_the_end", "prepared", "undecided")
 
 
-def _parked(name: str, properties: type[Properties], says: str, *leaves_out: str, **more: int) -> Variant:
+def _parked(
+    name: str, properties: type[Properties], says: str, *leaves_out: str,
+    features: Mapping[str, Mapping[str, int]], **more: int,
+) -> Variant:  # fmt: skip
     bounds = dict(_EVERY_FAULT, **more)
     return Variant(
         name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, clients=2, fail_overs=1)},
-        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *_PROGRESS, *_OF_TWO, *leaves_out), judged=(),
+        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *_PROGRESS, *leaves_out), judged=(), features=features,
     )  # fmt: skip
 
 
 def _several(
-    name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *leaves_out: str
+    name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *leaves_out: str,
+    features: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Variant:  # fmt: skip
     bounds = {**_SEVERAL, **bounds}
     return Variant(
         name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, fail_overs=1, fences=1)},
-        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *leaves_out), judged=(),
+        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *leaves_out), judged=(), features=features or {},
     )  # fmt: skip
 
 
@@ -80,7 +87,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             bounds={"smoke": _TWO_OWNERS, "nightly": dict(_TWO_OWNERS, epochs=3, restarts=1, fail_overs=1)},
             depth=NOT_BOUNDED,
             leaves_out=(*_SERVING, *_RARE, "both_ends"),
-            features={"two partitions and a fail-over": _TWO_PARTITIONS},
+            features={**_OTHER_OWNER, **_TORN, "two partitions and a fail-over": _TWO_PARTITIONS},
             progress_bounds=(
                 dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, restarts=1),
                 dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, tails=1, expiries=1),
@@ -89,27 +96,31 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         ),
         _parked(
             "parked-v1-verified", MortalVerifiedLemmas, "v1 with verification: nothing hangs, no zombie writes",
-            *_LATE, "both_ends", "told_before_the_marker", "told_aborted", "away_at_its_marker", absences=0, tails=0,
+            *_LATE, "both_ends", "told_before_the_marker", "told_aborted", "away_at_its_marker",
+            features={"two owners": dict(_NO_FAULT, clients=2)}, absences=0, tails=0,
         ),
         _parked(
             "parked-v1-verified-prompt", MortalPromptVerifiedLemmas,
             "v1 with verification on a prompt network: partitions may forget, but not while markers are on their way",
+            features={**_OTHER_OWNER, **_TORN},
         ),
         _several(
             "several-v2", SeveralV2Lemmas, "v2 with two records of a transaction in a partition",
             dict(clients=2, epochs=2), *_PROGRESS, "both_ends", "taken_for_who_missed_an_answer",
+            features={"three epochs": dict(epochs=3), "two partitions": dict(clients=1, transactions=1, partitions=2)},
         ),
         _several(
             "several-v1-verified", SeveralVerifiedLemmas,
             "v1 with verification and two records of a transaction in a partition: a late one asks or joins",
-            dict(clients=1, epochs=1), *_LATE, *_PROGRESS, *_OF_TWO, "both_ends", "told_before_the_marker",
-            "told_aborted", "third_epoch",
+            dict(clients=1, epochs=1), *_LATE, *_PROGRESS, "both_ends", "told_before_the_marker", "told_aborted",
+            "third_epoch", features={"two owners": dict(clients=2, epochs=2)},
         ),
         _several(
             "log-covered", CoveredLemmas,
             "v2 where the log's tail may be lost, and markers of a Prepare wait until it is replicated",
             _TAIL, *_PROGRESS, *_OF_TWO, "both_ends", "epochs_go_up",  # an epoch that nobody was given is taken back
             "taken_for_who_missed_an_answer", "third_epoch",
+            features={"two owners": dict(clients=2, transactions=2, partitions=1, tails=0, fail_overs=0, epochs=3)},
         ),
         _case(
             "log-uncovered", UncoveredPromises,

@@ -23,7 +23,7 @@ def small_entry(change: Callable[[Variant], Variant] = _same) -> ProtocolEntry:
     """Producer id blocks with a main variant, two others, one implementation, a simulator and the recordings."""
     chosen = [change(ID_BLOCKS.variant(name)) for name in NAMES]
     # Histories are of kraft, a large variant that is left to other tests: another stands here under its name.
-    name = replace(ID_BLOCKS.variant("by-broker-id-repaired"), name="kraft")
+    name = replace(ID_BLOCKS.variant("by-broker-id-repaired"), name="kraft", asks=())
     return replace(
         ID_BLOCKS,
         variants=(*chosen, name),

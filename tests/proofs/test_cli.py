@@ -13,6 +13,7 @@ COMMANDS = (
     "explore",
     "dangers",
     "necessity",
+    "keep",
     "show",
     "list",
     "wander",

@@ -25,7 +25,7 @@ REFUSALS = [
     (["show", KRAFT, "a gap", "--without", "730.7", "nope"], 'there are 730.7 "answer: guard 1 dropped", '),
     (["show", KRAFT, "a gap", "--without", "999", "nope"], "there are 730.10, 730.16, "),
     (
-        ["show", "id-blocks/kraft-answer-first", "a gap", "--without", "730.7", "answer: guard 1 dropped"],
+        ["show", "id-blocks/kraft-answer-first", "no id twice", "--without", "730.7", "answer: guard 1 dropped"],
         "kraft-answer-first has rule 730.7 wrong already",
     ),
     (["show", KRAFT, "an id in the end", "--bound", "nope=2"], "kraft has no bound 'nope'; it has "),

@@ -1,0 +1,72 @@
+"""``keep``: for each promise that holds, a mutation that breaks it, searched and kept as a run that ``verify``
+replays."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from fencepost.proofs.cli.options import JSON, PROFILE
+from fencepost.proofs.cli.output import bound_in_words, console, duration
+from fencepost.proofs.report import write_json
+from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[PROTOCOL[/VARIANT]]...")
+@PROFILE
+@JSON
+@click.option("--anew", is_flag=True, help="Search all of them again, rather than only those that are missing.")
+def keep(names: tuple[str, ...], profile: Profile, json_file: Path | None, anew: bool) -> int:
+    """Find, for each promise that holds, a mutation that breaks it.
+
+    A promise that nothing could have broken within its bounds says nothing, and `fencepost verify` calls it vacuous.
+    The runs are kept in files beside the properties, and `verify` replays them; after a change of a model, only those
+    that no longer fit are searched again.  Without names: all protocols.  Exit code 1 if some promise is left without.
+    Example: fencepost keep transactions/core-v2
+    """
+    from fencepost.proofs import refusals
+    from fencepost.proofs.jobs import Jobs
+    from fencepost.proofs.keeping import hand_in_searches
+    from fencepost.proofs.kept import write_runs
+    from fencepost.proofs.killers import bounds_by_feature, file_of
+
+    start = time.perf_counter()
+    chosen = _chosen(names)
+    left, documents = 0, list[dict[str, Any]]()
+    with Jobs(len(chosen)) as jobs:
+        for (entry, variant), searched in hand_in_searches(jobs, chosen, profile, anew):
+            file = file_of(variant)
+            if file is None:
+                raise CatalogueError(f"{variant.name} is written in no file beside which runs could be kept")
+            found = searched()
+            write_runs(file, found.runs)
+            refusals.write(variant, found.refused)
+            mine = f"{entry.name}/{variant.name}"
+            console.print(f"{mine}: {len(found.runs)} runs, {len(found.new)} of them new, {duration(found.seconds)}")
+            for run in found.new:
+                console.print(f"    {run.property} is broken by {run}", markup=False)
+            for name, feature in found.missing:
+                bounds = bound_in_words(bounds_by_feature(variant, profile)[feature])
+                console.print(f"    [red]nothing breaks[/] {name} within {bounds}")
+            for name in found.unrefused:
+                console.print(f"    [red]no mutation is refused[/] by the proof of {name}")
+            left += len(found.missing) + len(found.unrefused)
+            without = [*(name for name, _ in found.missing), *found.unrefused]
+            runs = [run.as_dict() for run in found.runs]
+            documents.append({"protocol": entry.name, "variant": variant.name, "runs": runs, "without": without})
+    console.print(f"{len(chosen)} variants in {time.perf_counter() - start:.0f} s; {left} promises that nothing breaks")
+    if json_file is not None:
+        write_json(json_file, documents)
+    return 1 if left else 0
+
+
+def _chosen(names: tuple[str, ...]) -> list[tuple[ProtocolEntry, Variant]]:
+    """The variants that were named, or all, of protocols that `verify` includes."""
+    if not names:
+        return [(entry, v) for entry in protocols().values() if entry.verified for v in entry.variants]
+    found: list[tuple[ProtocolEntry, Variant]] = []
+    for name in dict.fromkeys(names):
+        entry, variant = find(name)
+        found += [(entry, v) for v in ([variant] if variant else entry.variants)]
+    return found
