@@ -132,13 +132,13 @@ class TwoVersions(V2Core):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """The version of a prepared transaction is in the log (clientTransactionVersion)."""
-        with rule("txn.24"):
-            s.seconds = each(
-                lambda p, e, commit, k: (
-                    s.seconds[p, e, commit, k] | (s.prepared_second & s.is_current(p, e, commit) & (k == s.term + 1))
-                )
+        """The version of a prepared transaction is in the log (clientTransactionVersion), so that markers which are sent
+        again carry it."""
+        s.seconds = each(
+            lambda p, e, commit, k: (
+                s.seconds[p, e, commit, k] | (s.prepared_second & s.is_current(p, e, commit) & (k == s.term + 1))
             )
+        )
         Core.fail_over(s)
 
     # What a leader and a partition do
