@@ -132,8 +132,7 @@ class TwoVersions(V2Core):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """The version of a prepared transaction is in the log (clientTransactionVersion), so that markers which are sent
-        again carry it."""
+        """The version of a prepared transaction is in the log (clientTransactionVersion), and in markers sent again."""
         s.seconds = each(
             lambda p, e, commit, k: (
                 s.seconds[p, e, commit, k] | (s.prepared_second & s.is_current(p, e, commit) & (k == s.term + 1))

@@ -17,7 +17,6 @@ from fencepost.properties.task_counts.catalogue import TASK_COUNTS
 from fencepost.properties.transactions.catalogue import TRANSACTIONS
 
 WITHOUT = {
-    "txn": "24",
     "618": "27 28 29 30 31 32 36 39 45 48",
     "447": "P1 P2 P3 1 2 3 4 5 6 7 8 9 10 11 12 15 16 17 18 19 20 21 22",
     "src": "P1 P2 P3 1 2 3 4 5 6 7 8 9 10 11 12",
