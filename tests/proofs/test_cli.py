@@ -134,9 +134,9 @@ def test_necessity_of_one_rule(tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     found = read_json(tmp_path / "n.json")
     assert [(n["mutation"], n["verdict"], n["promise"], n["steps"]) for n in found] == [
-        ("omitted", "necessary", "disjoint_blocks", 10),
-        ("start_of_block", "necessary", "disjoint_blocks", 10),
-        ("the snapshot carries the latest block's first id", "shown", "disjoint_blocks", 10),
+        ("omitted", "necessary", "persisted_once", 8),
+        ("start_of_block", "necessary", "persisted_once", 8),
+        ("the snapshot carries the latest block's first id", "shown", "persisted_once", 8),
     ]
     contract = {"rule", "mutation", "verdict", "promise", "engine", "steps", "bound", "evidence"}
     assert all(contract <= set(n) and n["engine"] == "explore" and n["evidence"] for n in found)

@@ -35,10 +35,6 @@ ALWAYS = {
     "id-blocks/by-broker-id": {"configure 3", "zookeeper_gave 1"},
     "id-blocks/by-broker-id-durable": {"configure 3", "zookeeper_gave 1"},
     "id-blocks/by-broker-id-repaired": {"zookeeper_gave 1"},
-    # One transaction, so that no other is older; two are in the core.
-    "transactions/v2": {"append 0"},
-    "transactions/v2-expiring": {"append 0"},
-    "transactions/v2-expiring-recovered": {"append 0"},
 }
 NEAR = 5_000  # states explored for the sample of those near the start; random walks see the others
 WALKS, STEPS = 8, 60
@@ -88,7 +84,7 @@ def samples(variant: Variant, bounds: dict[str, int], plain: Plain) -> tuple[Sta
     """States near the start and on random walks, and their neighbours, reachable or not."""
     rng = random.Random(3)
     witnesses = {n: p for n, p in variant.properties.properties.items() if p.kind == "sometimes"}
-    far = "stragglers" in bounds or "left_running" in bounds
+    far = any(name in bounds for name in ("stragglers", "left_running", "elections"))
     made = explore(variant.spec, witnesses if far else {}, bounds, max_states=FAR if far else NEAR)
     reachable = [*reachable_sample(made, 40, seed=3), *(s for _ in range(WALKS) for s in walk(plain, rng))]
     reachable += [state for trace in made.traces.values() for state in trace.states]
@@ -102,7 +98,8 @@ def small_bounds(variant: Variant) -> dict[str, int]:
     small = {name: 1 if name in budgets else size for name, size in bounds_of(variant, "smoke").items()}
     if "stragglers" in budgets:  # with every fault at once a second transaction takes more bits than are packed
         return small | {"clients": 2, "transactions": 1, "epochs": 4, "last": 1}
-    return small | ({"tasks": 2} if "tasks" in small else {})  # with one task every task belongs to every set
+    # With one task every task belongs to every set, with one producer every record to every transaction's.
+    return small | {name: 2 for name in ("tasks", "producers") if name in small}
 
 
 def walk(plain: Plain, rng: random.Random) -> Iterator[State]:
