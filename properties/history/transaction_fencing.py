@@ -74,42 +74,43 @@ def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.n
     return np.where(there, row, NEVER)
 
 
-def _left_behind(view: TransactionView, writes: np.ndarray) -> np.ndarray:
-    """Rows that carry a pair and a transactional id: is that pair told fenced at any time?"""
-    left: np.ndarray = _fenced(view, writes, np.full(len(writes), view.size)) != NEVER
-    return left
+def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
+    """Which of these rows are of a history in which a pair that is told fenced sent anything, before or after: in the
+    others nothing can be late, and nothing is judged."""
+    sends = view.rows_of(Kind.record_sent, Kind.end_sent)
+    behind = sends[_fenced(view, sends, np.full(len(sends), view.size)) != NEVER]
+    history = view.columns["history"]
+    where: np.ndarray = np.isin(history[rows], history[behind])
+    return where
 
 
 def fenced_unread(view: TransactionView) -> Rows:
-    """Records read of pairs that are told fenced, by when they were first sent."""
+    """Records read where a pair was fenced, by when they were first sent."""
     reads = view.rows_of(Kind.record_read)
     sent = view.sent_at(reads)
-    reads, sent = reads[sent != NEVER], sent[sent != NEVER]
-    left = _left_behind(view, sent)
-    reads, sent = reads[left], sent[left]
+    known = (sent != NEVER) & _where_fenced(view, reads)
+    reads, sent = reads[known], sent[known]
     fence = _fenced(view, sent, sent)
     return found(reads, fence != NEVER, fence)
 
 
 def fenced_appends_unread(view: TransactionView) -> Rows:
-    """Records read of pairs that are told fenced, by when they were appended."""
+    """Records read where a pair was fenced, by when they were appended."""
     reads, records = view.rows_of(Kind.record_read), view.numbers_of("record")
     appended, sent = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]], view.sent_at(reads)
-    known = (appended != NEVER) & (sent != NEVER)
-    known[known] = _left_behind(view, sent[known])
+    known = (appended != NEVER) & (sent != NEVER) & _where_fenced(view, reads)
     reads, appended, sent = reads[known], appended[known], sent[known]
     fence = _fenced(view, sent, appended)
     return found(reads, fence != NEVER, fence)
 
 
 def fenced_never_commit(view: TransactionView) -> Rows:
-    """Ends told as asked, a commit, of pairs that are told fenced, by when the owner first asked for a commit."""
+    """Ends told as asked, a commit, where a pair was fenced, by when the owner first asked for a commit."""
     told = view.fine(Kind.end_told)
     told = told[view.columns["outcome"][told] == COMMIT]
     asked = view.commit_asked[view.numbers_of("txn").of[told]]
-    told, asked = told[asked != NEVER], asked[asked != NEVER]
-    left = _left_behind(view, asked)
-    told, asked = told[left], asked[left]
+    known = (asked != NEVER) & _where_fenced(view, told)
+    told, asked = told[known], asked[known]
     fence = _fenced(view, asked, asked)
     return found(told, fence != NEVER, fence)
 

@@ -211,7 +211,7 @@ def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch)
 def test_explanation_names_event_rule_and_state() -> None:
     """The first bad event, the false conjunct with its rule, the model's state, and what was due instead."""
     text = kernel_of("v2").explain(bends.not_asked(calm("v2")))
-    assert text.startswith("history 0 does not fit the model Expiring\n  first misfit: batch_appended at step")
+    assert text.startswith("history 0 does not fit the model ExpiringOf400\n  first misfit: batch_appended at step")
     assert "append needs" in text and "(txn.15)" in text
     assert "rule txn.15: " in text and "the model's state before it" in text
     assert "  in the model of transactional id 0: client 0 is 0; transaction 0 is 0; " in text
