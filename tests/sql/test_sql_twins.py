@@ -75,7 +75,7 @@ def test_planted_violations(duck: Any, first_id: int) -> None:
     columns, expected = planted(3, 0, 2000, bent=0.1, first_id=first_id)
     found = by_kernel(columns)
     assert {name: count for name, (count, _) in found.items()} == expected
-    assert len(expected) == 8
+    assert len(expected) == 9
     assert found == in_duckdb(table(columns), duck)
 
 
