@@ -19,6 +19,12 @@ UNSETTLED, MEMORY, EARLY = "settled_in_the_end", "memory_is_what_the_log_says", 
 RECORDED = "all_of_it_is_in_the_log"
 
 NECESSARY = [
+    (READER, "txn.17", "abort: last not updated", ABORTED_READ, 9),
+    (READER, "txn.17", "abort: last one less", "all_that_was_committed", 11),
+    (READER, "txn.17", "abort: last one more", "all_that_was_committed", 13),
+    (READER, "txn.17", "begin: first not updated", ABORTED_READ, 9),
+    (READER, "txn.17", "begin: first one less", ABORTED_READ, 9),
+    (READER, "txn.17", "begin: first one more", "stable_is_decided", 2),
     (READER, "txn.17", "inclusive", ABORTED_READ, 3),
     (READER, "txn.17", "markers_need_no_replication", ABORTED_READ, 6),
     (READER, "txn.17", "no_high_watermark", ABORTED_READ, 4),

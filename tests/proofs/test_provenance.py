@@ -14,7 +14,7 @@ from fencepost.properties.id_blocks.catalogue import ID_BLOCKS
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("model", "properties", "proofs", "reference_impl")
 KRAFT = ID_BLOCKS.variant("kraft")
-GUARD = '        require(s.first[r] + s.size <= s.committed, rule="730.7")\n'
+GUARD = '        require(s.block_end(r) <= s.committed, rule="730.7")\n'
 
 
 @pytest.fixture(scope="module")

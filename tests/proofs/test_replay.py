@@ -102,7 +102,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     assert set(report.judged) == {"ids_unique", "answers_disjoint"}
     assert set(report.unknown) == set(id_blocks.PROPERTIES) - set(report.judged)
     assert report.unknown["ids_increase"] == "the histories do not show broker_started"
-    assert set(report.violations) == {"ids_unique"}
+    assert set(report.violations) == {"ids_unique", "answers_disjoint"}
 
 
 def test_a_property_with_nothing_to_judge_is_vacuous(tmp_path: Path) -> None:
