@@ -27,9 +27,10 @@ SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlin
 COMMANDS = [line for line in SHELL if line.startswith("fencepost ")]
 CONSOLE = [text for kind, text in BLOCKS if kind == "console"]
 EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "explore" in text)
-EXPLORATIONS = 25
-"""The work of `verify`, at most, in explorations of id-blocks/kraft (17 as measured): the two minutes promised for two
-cores, whatever else the machine does."""
+EXPLORATIONS = 30
+"""The work of `verify`, at most, in explorations of id-blocks/kraft: 23.5 as measured on idle cores, where it took 86 s of
+the two minutes that README promises for two of them.  34 would be the two minutes; what runs beside the tests makes
+the two grow unevenly."""
 
 
 @pytest.fixture(scope="module")

@@ -192,7 +192,6 @@ def test_a_condition_is_no_reason_where_nothing_met_the_danger() -> None:
     assert (hole.danger, hole.whys) == ("zombie", ("open: unmet",))
 
 
-@pytest.mark.nightly
 def test_the_table_is_of_these_models() -> None:
     """It is made anew after every change of a model: `fencepost dangers --table proofs/verdicts/dangers.md`."""
     text = (FOLDER / "dangers.md").read_text()
