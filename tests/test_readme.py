@@ -28,8 +28,9 @@ COMMANDS = [line for line in SHELL if line.startswith("fencepost ")]
 CONSOLE = [text for kind, text in BLOCKS if kind == "console"]
 EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "explore" in text)
 EXPLORATIONS = 30
-"""The work of `verify`, at most, in explorations of id-blocks/kraft: 23.5 as measured on two idle cores, where it took 86 s
-of the two minutes that README promises.  34 would be all of them; what runs beside the tests makes both grow, unevenly."""
+"""The work of `verify`, at most, in explorations of id-blocks/kraft: 23.5 as measured on two idle cores, where it took
+86 s of the two minutes that README promises.  34 would be all of them; what runs beside the tests makes both grow,
+unevenly."""
 
 
 @pytest.fixture(scope="module")
