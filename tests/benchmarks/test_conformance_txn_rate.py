@@ -21,7 +21,8 @@ from transaction_bends import histories
 
 HISTORIES = 400  # 120,000 events
 FEW = 5  # for the plain reading
-LEAST_RATIO = 8  # measured: 25 to 40
+LEAST_RATIO = 8  # measured: 14 to 15 on idle cores, and 5 once in a single try beside live brokers
+TRIES = 3  # the best of which counts: what runs beside disturbs the wide arrays of one more than small dicts
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,10 @@ def test_columns_of_transactions_are_worth_their_while(kernel: ConformanceKernel
     kernel.misfits(few)
     rates = []
     for judge, piece in ((kernel.misfits, columns), (kernel.misfits_plainly, few)):
-        started = time.process_time()
-        judge(piece)
-        rates.append(len(piece["kind"]) / (time.process_time() - started))
+        spent = []
+        for _ in range(TRIES):
+            started = time.process_time()
+            judge(piece)
+            spent.append(time.process_time() - started)
+        rates.append(len(piece["kind"]) / min(spent))
     assert rates[0] > LEAST_RATIO * rates[1], f"{rates[0]:,.0f} events/s as columns, {rates[1]:,.0f} plainly"
