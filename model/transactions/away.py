@@ -143,7 +143,7 @@ class DroppingV2(Dropping, MortalV2):
 
 
 class MortalVerified(MortalAsking, VerifiedCore):
-    """v1 with verification, on any network."""
+    """v1 with verification, on a network that delivers late, twice or never."""
 
 
 class ForgettingPromptV1(Mortal, PromptV1Core):

@@ -59,7 +59,7 @@ class OverlappingV1(Overlapping, V1Core):
 
 
 class OverlappingVerified(OverlappingV1, VerifiedCore):
-    """v1 with verification, on any network."""
+    """v1 with verification, on a network that delivers late, twice or never."""
 
 
 class OverlappingPromptVerified(OverlappingV1, PromptVerifiedCore):
