@@ -50,6 +50,7 @@ from .full import (
     V2Promises,
     VerifiedPromises,
 )  # fmt: skip
+from .scripts import SCRIPT
 from .versions import OneEpochPromises, VersionsPromises
 
 REFERENCE = "fencepost.reference_impl.transactions"
@@ -136,7 +137,7 @@ def _misread(
 
 
 def _scenario(name: str, says: str, broken: str, fixed: str, scripted: bool = True) -> Scenario:
-    return Scenario(name, says, broken, fixed, f"{REFERENCE}.scenarios:scenario" if scripted else None)
+    return Scenario(name, says, broken, fixed, SCRIPT if scripted else None)
 
 
 TRANSACTIONS = ProtocolEntry(
@@ -300,11 +301,11 @@ TRANSACTIONS = ProtocolEntry(
         _scenario("KAFKA-20090", "a time-out at the last epoch leaves nowhere to go", "v2-no-next-id", "v2"),
         _scenario("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
         _scenario("KAFKA-20357", "a retry meets a coordinator that does not know the epoch before", "v2-fail-over-forgets",
-                  "v2-trunk", False),
-        _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2", False),
+                  "v2-trunk"),
+        _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2"),
         _scenario("KAFKA-19446", "a partition does not know of which transaction version a marker is", "versions-by-feature",
-                  "core-versions", False),
-        _scenario("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2", False),
+                  "core-versions"),
+        _scenario("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2"),
         _scenario("deposed-coordinator", "one that was deposed answers a leader from its cache", "v1-verified-overlapping",
                   "core-v2-overlapping", False),
         _scenario("deposed-coordinator-prompt", "one that was deposed answers an owner from its cache",

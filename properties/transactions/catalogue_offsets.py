@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
 from .bounds import NOT_BOUNDED
 from .offsets import MarkerDroppedProperties, TransactionalOffsetsProperties
+from .scripts import SCRIPT
 
 _SMALL = dict(records=3, producers=2, log=5, fail_overs=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -78,6 +79,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             "the next owner of a partition fetches an offset that a pending commit is about to change",
             "offsets-fetched-early",
             "transactional-offsets",
+            script=SCRIPT,
         ),
     ),
 )

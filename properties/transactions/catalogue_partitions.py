@@ -21,6 +21,7 @@ from .away import (
     UncleanV2Promises,
 )
 from .bounds import NOT_BOUNDED, REASONS
+from .scripts import SCRIPT
 from .several import SeveralV1Promises, SeveralV2Lemmas, SeveralVerifiedLemmas
 from .uncovered import CoveredLemmas, UncoveredPromises
 
@@ -188,10 +189,12 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         Scenario(
             "KAFKA-14402-second", "a second record comes late, and opens a transaction that nothing will end",
             "several-v1", "several-v1-verified",
+            script=SCRIPT,
         ),
         Scenario(
             "KAFKA-14402-joins", "a second record comes late, and shares the fate of the next transaction",
             "several-v1-verified-late", "several-v2",
+            script=SCRIPT,
         ),
         Scenario(
             "uncovered-Prepare", "a coordinator acts on a record that it alone has, and is lost with it",

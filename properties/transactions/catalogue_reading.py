@@ -14,6 +14,7 @@ from .cleaning import (
     WithoutHorizonPromises,
 )
 from .reading import ReadCommittedProperties
+from .scripts import SCRIPT
 
 _SMALL = dict(producers=2, transactions=2, readers=1, log=4, fail_overs=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -128,18 +129,21 @@ READ_COMMITTED = ProtocolEntry(
             "one record past the last stable offset is read, of a transaction that is open",
             "read-committed-inclusive",
             "read-committed",
+            script=SCRIPT,
         ),
         Scenario(
             "AutoMQ-754",
             "the list of aborted transactions is cut at the end of the piece",
             "read-committed-short-list",
             "read-committed",
+            script=SCRIPT,
         ),
         Scenario(
             "librdkafka-3369",
             "the marker of an empty aborted transaction takes the entry of a later one out of the list",
             "read-committed-first-entry",
             "read-committed",
+            script=SCRIPT,
         ),
         Scenario(
             "KAFKA-13727",

@@ -6,6 +6,7 @@ from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
 from .bounds import NOT_BOUNDED
 from .metadata import MetadataInTheLog, MetadataPromises
 from .recovery import TransactionLogProperties
+from .scripts import SCRIPT
 
 _SMALL = dict(ids=2, epochs=0, log=4, fail_overs=1, failures=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -100,6 +101,7 @@ TRANSACTION_LOG = ProtocolEntry(
     },
     scenarios=(
         Scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and does not know the next",
-                 "metadata-4.2", "metadata-retries"),
+                 "metadata-4.2", "metadata-retries",
+                 script=SCRIPT),
     ),
 )  # fmt: skip

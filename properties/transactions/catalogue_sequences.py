@@ -14,6 +14,7 @@ from .forgetting import (
     RenumberingAnywayProperties,
     RenumberingProperties,
 )
+from .scripts import SCRIPT
 from .sequences import (
     BeyondTheWindowProperties,
     ClearedByAbortProperties,
@@ -209,6 +210,7 @@ IDEMPOTENCE = ProtocolEntry(
             "a batch is taken for an aborted one of the same number, answered, and not written",
             "kept-over-abort",
             "new-epoch",
+            script=SCRIPT,
         ),
         Scenario(
             "KAFKA-14034",

@@ -7,7 +7,7 @@ from typing import Any
 EPOCH_MAX = 32767  # the largest int16: reserved, so that the largest epoch in use can always be fenced (txn.4)
 
 MODES = ("v1", "v1-verified", "v2")
-RELEASES = ("4.0", "4.3")
+RELEASES = ("4.0", "4.3", "trunk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ class Config:
     timeout_check_ms: int = 10_000  # transaction.abort.timed.out.transaction.cleanup.interval.ms
     expiration_ms: int = 7 * 24 * 3600 * 1000  # transactional.id.expiration.ms
     expiration_check_ms: int = 3600 * 1000  # transaction.remove.expired.transaction.cleanup.interval.ms
-    release: str = "4.0"  # 4.3: as measured on Kafka 4.3.1, where what is written here is older, or stricter (KAFKA.md)
+    # 4.3: as measured on Kafka 4.3.1, where what is written here is older, or stricter (KAFKA.md); trunk: and with
+    # KAFKA-20357, which is merged and in no release yet (read, not measured)
+    release: str = "4.0"
     leader_change: str = "replica"  # a new leader knows the last five batches (replica), or the last one (restart)
 
     def __post_init__(self) -> None:
@@ -51,7 +53,12 @@ class Config:
     @property
     def is_recent(self) -> bool:
         """Whether brokers do what was measured on Kafka 4.3.1, also where that is newer, or laxer."""
-        return self.release == "4.3"
+        return self.release != "4.0"
+
+    @property
+    def records_last_epoch(self) -> bool:
+        """Whether the transaction log has the epoch before the last bump (KAFKA-20357), in records that have tags."""
+        return self.release == "trunk" and self.mode != "v1"
 
     @property
     def is_v2(self) -> bool:

@@ -56,7 +56,7 @@ class CoordinatorBase(Node):
             self.carry_on(metadata)
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
-        """One id as the log knows it; what was pending, a failed fence and the last epoch are forgotten."""
+        """One id as the log knows it; what was pending, and a failed fence, are forgotten."""
         return TransactionMetadata(transactional_id, loaded(value))
 
     def carry_on(self, metadata: TransactionMetadata) -> None:
@@ -74,7 +74,7 @@ class CoordinatorBase(Node):
         self, metadata: TransactionMetadata, target: Transit, done: Callable[[bool], object], keep_pending: bool = False
     ) -> None:
         """Append the record of a prepared transition; then complete it, or take it back, and tell `done`."""
-        record = LogRecord(metadata.transactional_id, value_of(target))
+        record = LogRecord(metadata.transactional_id, value_of(target, self.env.config.records_last_epoch))
         self._append(record, partial(self._written, metadata, target, done, keep_pending))
 
     def write_tombstone(self, metadata: TransactionMetadata, done: Callable[[bool], object]) -> None:

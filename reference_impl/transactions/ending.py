@@ -172,7 +172,11 @@ class TransactionEnding(MarkerSender):
         return self.bumped_at_end(target) if self.bumps_on_end() else target
 
     def bumped_at_end(self, target: Transit) -> Transit:
-        """One epoch on; the last epoch of all stays where it is, after a fence has taken it."""
+        """One epoch on; the last epoch of all stays where it is, after a fence has taken it.
+
+        Such an end is one of version 2, also of a transaction that was begun before the cluster was upgraded.
+        """
+        target = target._replace(client_transaction_version=2)
         epoch = target.producer_epoch
         if self.is_exhausted(epoch):
             target = target._replace(next_producer_id=self.env.next_producer_id())

@@ -9,16 +9,21 @@ protocol as it was (v1, v1-verified), the correct code is the newer one.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from fencepost.reference_impl.transactions.broken import REGISTRY
 from fencepost.reference_impl.transactions.events import Event
+from fencepost.reference_impl.transactions.playing import (
+    CLIENT_TIMEOUT_MS,
+    EXPIRY_MS,
+    TXN_TIMEOUT_MS,
+    at_the_last_epoch,
+    played,
+)
+from fencepost.reference_impl.transactions.scenarios_fail_over import FAIL_OVER
+from fencepost.reference_impl.transactions.scenarios_markers import MARKERS
+from fencepost.reference_impl.transactions.scenarios_reading import READING
 from fencepost.reference_impl.transactions.script import Script
 from fencepost.reference_impl.transactions.system import Parts
-
-CLIENT_TIMEOUT_MS = 31_000  # longer than a client waits for an answer
-TXN_TIMEOUT_MS = 75_000  # longer than transaction.timeout.ms and one interval of looking for it
-EXPIRY_MS = 8 * 24 * 3600 * 1000  # longer than transactional.id.expiration.ms
 
 
 def scenario(name: str, broken: bool) -> list[Event]:
@@ -26,12 +31,6 @@ def scenario(name: str, broken: bool) -> list[Event]:
     if name not in SCENARIOS:
         raise KeyError(f"no scenario is called {name!r}: known are {', '.join(SCENARIOS)}")
     return SCENARIOS[name](broken)
-
-
-def played(defect: str, broken: bool, **config: Any) -> Script:
-    """A cluster with the defect of that name, or without."""
-    entry = REGISTRY[defect]
-    return Script(entry.parts if broken else Parts(), **{**dict(entry.needs), **config})
 
 
 def late_end_decides_the_next_transaction(mode: str) -> Callable[[bool], list[Event]]:
@@ -71,6 +70,46 @@ def late_batch_hangs(broken: bool) -> list[Event]:
     script.abort(0)
     script.release(late)
     script.settle(TXN_TIMEOUT_MS)
+    script.read()
+    return script.told()
+
+
+def second_record_hangs(broken: bool) -> list[Event]:
+    """KAFKA-14402, with a record that is not its transaction's first: it comes after the abort, and opens one again.
+
+    While its transaction was open nobody would have been asked about it; now v1-verified asks, and refuses it.
+    """
+    script = Script(Parts(), mode="v1" if broken else "v1-verified")
+    script.start(0)
+    script.begin(0, 0)
+    script.system.send(0, 0)
+    late = script.hold_next("produce")
+    script.abort(0)
+    script.release(late)
+    script.settle(TXN_TIMEOUT_MS)
+    script.read()
+    return script.told()
+
+
+def second_record_joins(broken: bool) -> list[Event]:
+    """KAFKA-14402: the late record comes when the next transaction has the partition: the coordinator says yes.
+
+    The client is one from before KIP-360, which stays in its epoch after an abort; v2 bumps the epoch at every end,
+    whatever the client does.
+    """
+    script = Script(REGISTRY["abort_keeps_epoch"].parts, mode="v1-verified" if broken else "v2")
+    script.start(0)
+    script.begin(0, 0)
+    script.system.send(0, 0)
+    late = script.hold_next("produce")
+    script.abort(0)
+    script.system.begin(0)
+    script.system.send(0, 0)
+    next_record = script.hold_next("produce")
+    script.release(late)
+    script.release(next_record)
+    script.settle()
+    script.commit(0)
     script.read()
     return script.told()
 
@@ -218,15 +257,6 @@ def time_out_at_the_last_epoch(broken: bool) -> list[Event]:
     return script.told()
 
 
-def at_the_last_epoch(script: Script) -> None:
-    """Slot 0 has an open transaction under the largest epoch that is ever handed out."""
-    script.start(0)
-    for _ in range(script.system.env.config.max_epoch - 1):
-        script.begin(0, 0)
-        script.commit(0)
-    script.begin(0, 0)
-
-
 def marker_is_sent_again(broken: bool) -> list[Event]:
     """KAFKA-19999: the answer to a v2 marker is lost; sent again, the marker does not raise the epoch any more.
 
@@ -267,17 +297,6 @@ def back_after_expiry(broken: bool) -> list[Event]:
     return script.told()
 
 
-def bound_that_is_included(broken: bool) -> list[Event]:
-    """Redpanda 3036: the last stable offset is the first one *not* to be read; it was used as the last one to be."""
-    script = played("stable_offset_inclusive", broken)
-    script.start(0)
-    script.begin(0, 0)
-    script.read()
-    script.abort(0)
-    script.read()
-    return script.told()
-
-
 def duplicate_of_an_aborted_batch(broken: bool) -> list[Event]:
     """Redpanda 5026: batches of an aborted transaction still answered duplicates.
 
@@ -299,6 +318,8 @@ SCENARIOS: dict[str, Callable[[bool], list[Event]]] = {
     "KAFKA-17754": late_end_decides_the_next_transaction("v1"),
     "KAFKA-17754-verified": late_end_decides_the_next_transaction("v1-verified"),
     "KAFKA-14402": late_batch_hangs,
+    "KAFKA-14402-second": second_record_hangs,
+    "KAFKA-14402-joins": second_record_joins,
     "KAFKA-14884": verified_before_the_abort,
     "KAFKA-14884-ABA": verified_for_another_transaction,
     "KAFKA-6119": time_out_without_a_fence,
@@ -309,6 +330,8 @@ SCENARIOS: dict[str, Callable[[bool], list[Event]]] = {
     "KAFKA-20090": time_out_at_the_last_epoch,
     "KAFKA-19999": marker_is_sent_again,
     "KAFKA-18019": back_after_expiry,
-    "Redpanda-3036": bound_that_is_included,
     "Redpanda-5026": duplicate_of_an_aborted_batch,
+    **FAIL_OVER,
+    **MARKERS,
+    **READING,
 }

@@ -60,11 +60,15 @@ class Script:
         for number in self.flying(kind, target):
             self.system.drop(number)
 
-    def release(self, numbers: Iterable[int]) -> None:
-        """Let messages arrive that were held up, and everything that follows from them."""
+    def let_in(self, numbers: Iterable[int]) -> None:
+        """Let messages arrive that were held up, and nothing that follows from them."""
         for number in numbers:
             self.held.discard(number)
             self.system.deliver(number)
+
+    def release(self, numbers: Iterable[int]) -> None:
+        """Let messages arrive that were held up, and everything that follows from them."""
+        self.let_in(numbers)
         self.settle()
 
     def deliver(self) -> None:

@@ -57,7 +57,10 @@ class Transit(NamedTuple):
 
 
 class TransactionLogValue(NamedTuple):
-    """What is stored of a transactional id (TransactionLogValue.json): all but the last epoch and what is pending."""
+    """What is stored of a transactional id (TransactionLogValue.json): all but what is pending.
+
+    The last epoch is not stored in any release up to 4.4, and is -1 then (KAFKA-20357).
+    """
 
     producer_id: int
     producer_epoch: int
@@ -69,6 +72,7 @@ class TransactionLogValue(NamedTuple):
     previous_producer_id: int
     next_producer_id: int
     client_transaction_version: int
+    last_producer_epoch: int
 
 
 def new_transit(producer_id: int, timeout_ms: int, now_ms: int, version: int) -> Transit:
@@ -76,7 +80,7 @@ def new_transit(producer_id: int, timeout_ms: int, now_ms: int, version: int) ->
     return Transit(_S.EMPTY, producer_id, -1, -1, -1, -1, timeout_ms, frozenset(), NO_TIMESTAMP, now_ms, version)
 
 
-def value_of(target: Transit) -> TransactionLogValue:
+def value_of(target: Transit, with_last_epoch: bool = False) -> TransactionLogValue:
     """The record that makes a target durable."""
     return TransactionLogValue(
         target.producer_id,
@@ -89,16 +93,17 @@ def value_of(target: Transit) -> TransactionLogValue:
         target.previous_producer_id,
         target.next_producer_id,
         target.client_transaction_version,
+        target.last_producer_epoch if with_last_epoch else -1,
     )
 
 
 def loaded(value: TransactionLogValue) -> Transit:
-    """What a coordinator that takes over makes of a record: the last epoch is forgotten."""
+    """What a coordinator that takes over makes of a record."""
     return Transit(
         value.transaction_status,
         value.producer_id,
         value.producer_epoch,
-        -1,
+        value.last_producer_epoch,
         value.previous_producer_id,
         value.next_producer_id,
         value.transaction_timeout_ms,

@@ -21,7 +21,7 @@ the pieces that a broken implementation replaces.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.reference_impl.simulation import Kernel, Network
@@ -88,6 +88,10 @@ class System(ClientSide):
     def change_leader(self, partition: int) -> None:
         """Another leader for the partition: what was in memory only is gone."""
         self.leaders[partition].change()
+
+    def raise_version(self) -> None:
+        """The cluster goes on in v2 (transaction.version 2); to be called while no client is in a transaction."""
+        self.env.config = replace(self.env.config, mode="v2")
 
     def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
         """The (offset, record) pairs that a reader gets next, read_committed or read_uncommitted."""

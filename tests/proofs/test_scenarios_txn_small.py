@@ -1,6 +1,8 @@
 """Bugs of Kafka and its kin on the partition side of transactions, by their public numbers: with the bug a promise
 fails, mended it holds within the same bounds."""
 
+from importlib import import_module
+
 import pytest
 from fencepost.proofs.explore import explore
 from fencepost.proofs.necessity import first_broken
@@ -183,6 +185,21 @@ RUNS = {
 def test_the_known_bugs() -> None:
     """Each has a run written down."""
     assert set(SCENARIOS) == set(RUNS)
+
+
+UNSCRIPTED = {
+    "KAFKA-13727", "KAFKA-14055", "KAFKA-14034", "librdkafka-4953", "uncovered-Prepare", "KAFKA-20734",
+    "KAFKA-20734-v1",
+}  # fmt: skip
+"""What the model alone tells."""
+
+
+def test_the_implementation_has_a_script() -> None:
+    """For each, but for these."""
+    assert {name for name, (_, known) in SCENARIOS.items() if known.script is None} == UNSCRIPTED
+    for name in set(SCENARIOS) - UNSCRIPTED:
+        module, _, function = (SCENARIOS[name][1].script or "").partition(":")
+        assert getattr(import_module(module), function)(name, broken=True)
 
 
 def bug(name: str) -> tuple[ProtocolEntry, Scenario, dict[str, int]]:

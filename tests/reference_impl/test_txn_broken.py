@@ -1,7 +1,5 @@
 """Broken implementations break what the registry says, each in a script that leaves the correct one unharmed."""
 
-from dataclasses import replace
-
 import pytest
 import txn_exposing_client
 import txn_exposing_coordinator
@@ -10,7 +8,6 @@ import txn_symptoms as symptom
 from fencepost.reference_impl.transactions import broken
 from fencepost.reference_impl.transactions.broken import REGISTRY, Breaks
 from fencepost.reference_impl.transactions.generator import simulate
-from fencepost.reference_impl.transactions.producer import Producer
 from fencepost.reference_impl.transactions.scenarios import scenario
 from fencepost.reference_impl.transactions.script import Script
 from fencepost.reference_impl.transactions.system import Parts
@@ -28,25 +25,24 @@ BY_SCENARIO = {
     "invalid_mapping_recoverable": ("KAFKA-18019", symptom.superseded_commits),
     "stable_offset_inclusive": ("Redpanda-3036", symptom.uncommitted_read),
     "window_outlives_epoch": ("Redpanda-5026", symptom.committed_lost),
+    "reload_forgets_rotation": ("KAFKA-20310", symptom.lone_client_fails),
+    "equal_epoch_marker_accepted": ("KIP-1228", symptom.uncommitted_read),
+    "aborted_list_cut_short": ("AutoMQ-754", symptom.uncommitted_read),
+    "reader_pops_wrong_entry": ("librdkafka-3369", symptom.uncommitted_read),
+    "pending_offsets_visible": ("KAFKA-9346", symptom.pending_offset_passed_over),
 }
 PROGRESS_SYMPTOMS = {symptom.unresolved, symptom.never_commits_again, symptom.offsets_stay_pending}
 CONFORMANCE_SYMPTOMS = {
     symptom.init_succeeds_while_ending, symptom.epoch_skipped, symptom.epoch_begins_late, symptom.gap_without_a_gap,
     symptom.asks_before_the_marker, symptom.pending_offset_passed_over, symptom.fencing_gives_up,
 }  # fmt: skip
-# In these scripts the slots have transactional ids of their own, or the log's epochs are those of v1.
-SETTINGS = {"reader_pops_wrong_entry": {"mode": "v1"}, "failed_fence_bumps_again": {"mode": "v1"}}
-
-
-def with_own_ids(parts):
-    """The same cluster with a transactional id, and so a producer id, per slot."""
-    return replace(parts, producer=lambda env, slot: Producer(env, slot, slot))
+SETTINGS = {"failed_fence_bumps_again": {"mode": "v1"}}  # in this script the log's epochs are those of v1
 
 
 def played(name, parts):
     """The events of the script that exposes an implementation, played with these parts."""
     config = {**dict(REGISTRY[name].needs), **SETTINGS.get(name, {})}
-    script = Script(with_own_ids(parts) if name == "reader_pops_wrong_entry" else parts, **config)
+    script = Script(parts, **config)
     EXPOSED[name][1](script)
     return script.told()
 

@@ -18,8 +18,18 @@ SYMPTOMS = {
     "KAFKA-20090": symptom.epoch_out_of_range,
     "KAFKA-19999": symptom.unresolved,
     "KAFKA-18019": symptom.superseded_commits,
-    "Redpanda-3036": symptom.uncommitted_read,
     "Redpanda-5026": symptom.committed_lost,
+    "KAFKA-14402-second": symptom.unresolved,
+    "KAFKA-14402-joins": symptom.uncommitted_read,
+    "KAFKA-20357": symptom.lone_client_fails,
+    "KAFKA-20310": symptom.lone_client_fails,
+    "late-marker-v1": symptom.uncommitted_read,
+    "KIP-1228": symptom.uncommitted_read,
+    "KAFKA-19446": symptom.unresolved,
+    "Redpanda-3036": symptom.uncommitted_read,
+    "AutoMQ-754": symptom.uncommitted_read,
+    "librdkafka-3369": symptom.uncommitted_read,
+    "KAFKA-9346": symptom.pending_offset_passed_over,
 }
 
 

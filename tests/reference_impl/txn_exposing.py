@@ -18,9 +18,3 @@ def exposes(symptom_of_it, *names):
         return play
 
     return register
-
-
-def arrive(script, numbers):
-    """Deliver these messages, and nothing that follows from them."""
-    for number in numbers:
-        script.system.deliver(number)

@@ -1,8 +1,8 @@
 """What exposes broken clients: producers, readers, admins."""
 
 import txn_symptoms as symptom
-from fencepost.reference_impl.transactions.scenarios import CLIENT_TIMEOUT_MS
-from txn_exposing import arrive, exposes
+from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS
+from txn_exposing import exposes
 from txn_exposing_partition import oldest_of_five_is_sent_again
 
 
@@ -99,18 +99,6 @@ def late_copy_of_an_end_answer(script):
     script.read()
 
 
-@exposes(symptom.uncommitted_read, "reader_pops_wrong_entry")
-def abort_without_records_before_another_abort(script):
-    script.start(0, 1)
-    script.system.begin(0)
-    script.system.send(0, 0)
-    script.hold_next("produce")
-    script.abort(0)
-    script.begin(1, 0)
-    script.abort(1)
-    script.read()
-
-
 @exposes(symptom.committed_lost, "reader_skips_for_ever")
 def abort_then_commit_in_one_fetch(script):
     script.start(0)
@@ -126,9 +114,9 @@ def fence_that_fails_and_is_forgotten(script):
     script.start(0)
     script.begin(0, 0)
     script.system.fence()
-    arrive(script, script.flying("init"))
+    script.let_in(script.flying("init"))
     script.system.log_append(ok=False)
-    arrive(script, script.flying("init_answer"))
+    script.let_in(script.flying("init_answer"))
     script.system.fail_over()
     script.commit(0)
 

@@ -1,8 +1,8 @@
 """What exposes broken coordinators: take-overs, late requests, lost markers, fail-overs."""
 
 import txn_symptoms as symptom
-from fencepost.reference_impl.transactions.scenarios import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, at_the_last_epoch
-from txn_exposing import arrive, exposes
+from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, at_the_last_epoch
+from txn_exposing import exposes
 
 # Who may write
 
@@ -40,7 +40,7 @@ def bump_whose_answer_is_lost(script):
     script.system.abort(0)
     bump = script.hold_next("init")
     script.settle()
-    arrive(script, bump)
+    script.let_in(bump)
     script.system.log_append()
     script.lose("init_answer")
     script.settle(CLIENT_TIMEOUT_MS)
@@ -139,8 +139,8 @@ def fail_over_before_the_end_is_durable(script):
     script.start(0)
     script.begin(0, 0)
     script.system.commit(0)
-    arrive(script, script.flying("end"))
-    arrive(script, script.flying("end_answer"))
+    script.let_in(script.flying("end"))
+    script.let_in(script.flying("end_answer"))
     script.system.fail_over(durable=False)
     script.settle(CLIENT_TIMEOUT_MS)
     script.settle(TXN_TIMEOUT_MS)
@@ -207,14 +207,3 @@ def fail_over_with_markers_on_their_way(script):
     script.system.fail_over()
     script.settle(TXN_TIMEOUT_MS)
     script.read()
-
-
-@exposes(symptom.lone_client_fails, "reload_forgets_rotation")
-def fail_over_with_the_next_producer_id_under_way(script):
-    at_the_last_epoch(script)
-    script.system.commit(0)
-    script.hold_next("marker")
-    script.lose("marker")
-    script.system.fail_over()
-    script.settle()
-    script.begin(0, 0)

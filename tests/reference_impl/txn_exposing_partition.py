@@ -1,7 +1,7 @@
 """What exposes broken partitions: zombies, late batches and answers, copies, reads in between."""
 
 import txn_symptoms as symptom
-from fencepost.reference_impl.transactions.scenarios import CLIENT_TIMEOUT_MS
+from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS
 from txn_exposing import exposes
 
 
@@ -54,19 +54,6 @@ def late_answer_meets_another_question(script):
     question = script.hold_next("check")
     script.release(yes)
     script.release(question)
-
-
-@exposes(symptom.uncommitted_read, "equal_epoch_marker_accepted")
-def late_copy_of_a_marker(script):
-    script.start(0)
-    script.begin(0, 0)
-    script.system.commit(0)
-    script.hold_next("marker")
-    late = script.copy("marker")
-    script.settle()
-    script.begin(0, 0)
-    script.release(late)
-    script.read()
 
 
 @exposes(symptom.uncommitted_read, "older_coordinator_accepted")
@@ -145,15 +132,6 @@ def read_before_the_end(script):
     script.read()
 
 
-@exposes(symptom.uncommitted_read, "aborted_list_cut_short")
-def two_aborts_in_one_fetch(script):
-    script.start(0)
-    for _ in range(2):
-        script.begin(0, 0)
-        script.abort(0)
-    script.read()
-
-
 @exposes(symptom.uncommitted_read, "aborted_index_misses_fences")
 def aborted_by_a_successor(script):
     script.start(0)
@@ -175,13 +153,4 @@ def offset_of_an_aborted_transaction(script):
     script.start(0)
     script.begin(0, 2)
     script.abort(0)
-    script.system.fetch_offset(0, 2)
-
-
-@exposes(symptom.pending_offset_passed_over, "pending_offsets_visible")
-def offset_behind_a_committed_one(script):
-    script.start(0)
-    script.begin(0, 2)
-    script.commit(0)
-    script.begin(0, 2)
     script.system.fetch_offset(0, 2)

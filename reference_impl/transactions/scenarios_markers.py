@@ -1,0 +1,72 @@
+"""Known bugs of markers that come late, or to a partition that takes them for something else: see `scenarios.py`."""
+
+from collections.abc import Callable
+
+from fencepost.reference_impl.transactions.broken_outages import ChecksByFeature
+from fencepost.reference_impl.transactions.events import Event
+from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, played
+from fencepost.reference_impl.transactions.script import Script
+from fencepost.reference_impl.transactions.system import Parts
+
+
+def late_marker_of_v1(broken: bool) -> list[Event]:
+    """A second copy of a marker comes late, in the next transaction of the same epoch, and ends it there.
+
+    In v1 nothing tells the two transactions apart (one of the reasons for KIP-890); in v2 the next one has a newer
+    epoch than the marker.
+    """
+    return committed_by_a_late_copy(Script(Parts(), mode="v1" if broken else "v2"))
+
+
+def marker_of_the_same_epoch(broken: bool) -> list[Event]:
+    """KIP-1228: before it a marker only had to be of an epoch that is not older than the partition's.
+
+    In v2 the epoch of a marker is the one in which the next transaction writes: a late copy ends that one.
+    """
+    return committed_by_a_late_copy(played("equal_epoch_marker_accepted", broken))
+
+
+def committed_by_a_late_copy(script: Script) -> list[Event]:
+    """The marker of a commit comes twice, the second time when the next transaction has a record at the partition.
+
+    That one is aborted by its owner.
+    """
+    script.start(0)
+    script.begin(0, 0)
+    script.system.commit(0)
+    script.hold_next("marker")
+    late = script.copy("marker")
+    script.settle()
+    script.begin(0, 0)
+    script.release(late)
+    script.read()
+    script.abort(0)
+    script.read()
+    return script.told()
+
+
+def marker_from_before_the_upgrade(broken: bool) -> list[Event]:
+    """KAFKA-19446: transaction.version is raised to 2 while a marker of a transaction of version 1 is under way.
+
+    A partition that goes by the feature refuses it, since it does not raise the epoch; the coordinator takes that for
+    being overtaken, and the transaction never ends. Correct: the marker says of which version it is.
+    """
+    script = Script(Parts(log=ChecksByFeature) if broken else Parts(), mode="v1-verified")
+    script.start(0)
+    script.begin(0, 0)
+    script.system.commit(0)
+    marker = script.hold_next("marker")
+    script.settle()
+    script.system.raise_version()
+    script.release(marker)
+    script.settle(CLIENT_TIMEOUT_MS)
+    script.settle(TXN_TIMEOUT_MS)
+    script.read()
+    return script.told()
+
+
+MARKERS: dict[str, Callable[[bool], list[Event]]] = {
+    "late-marker-v1": late_marker_of_v1,
+    "KIP-1228": marker_of_the_same_epoch,
+    "KAFKA-19446": marker_from_before_the_upgrade,
+}
