@@ -11,6 +11,10 @@ CORE_PROGRESS = (
     dict(clients=2, transactions=1, partitions=1, epochs=5, fail_overs=1, fences=0),
     dict(clients=1, transactions=2, partitions=1, epochs=4, fail_overs=0, fences=0),
 )
+OVERLAPPING_PROGRESS = (
+    dict(clients=2, transactions=1, partitions=1, epochs=5, fail_overs=1, fences=0),
+    dict(clients=1, transactions=2, partitions=1, epochs=4, fail_overs=1, fences=0),
+)
 _QUIET = dict(reinits=0, copies=0, losses=0, failed_appends=0, fail_overs=0, stragglers=0)
 FULL = dict(_QUIET, clients=2, transactions=2, partitions=1, epochs=4, last=9)
 _RETRY = dict(clients=1, transactions=1, reinits=1, losses=1, fail_overs=1)
@@ -47,6 +51,9 @@ PROGRESS = (
     dict(FULL, clients=1, epochs=6, fail_overs=1),
     dict(FULL, transactions=1, epochs=6),
 )
+VERIFIED_PROGRESS = (
+    *PROGRESS[:2], dict(FULL, clients=1, transactions=1, epochs=6, fail_overs=1, losses=1), PROGRESS[3],
+)  # fmt: skip
 """Progress is about the time after the last fault: one fault of each kind that leaves something to wait for.  The
 epochs suffice for all that happens, or the end of the bounds would look like an end."""
 

@@ -24,11 +24,13 @@ from .bounds import (
     NOT_BOUNDED,
     OF_V1,
     OVERLAPPING,
+    OVERLAPPING_PROGRESS,
     PROGRESS,
     REASONS,
     SHALLOW,
     TO_A_LATE_END,
     TWO_PARTITIONS,
+    VERIFIED_PROGRESS,
     VERSIONS,
 )  # fmt: skip
 from .core import V2Lemmas, V2MutantLemmas
@@ -156,7 +158,7 @@ TRANSACTIONS = ProtocolEntry(
         _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=()),
         _core("core-v2-overlapping", OverlappingV2Lemmas, "the core of v2, where deposed coordinators still answer",
               judged=(), features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
-              progress_bounds=()),
+              progress_bounds=OVERLAPPING_PROGRESS),
         _core(
             "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
             proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),
@@ -180,7 +182,7 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _full(
             "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "fail-over",
-            "fail-over in a retry", expected=_violated(*_LONE),
+            "fail-over in a retry", expected=_violated(*_LONE), progress_bounds=VERIFIED_PROGRESS,
             leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good", *_TWICE_KEPT),
         ),
         _full(
