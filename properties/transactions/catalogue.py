@@ -138,8 +138,8 @@ def _misread(
     )  # fmt: skip
 
 
-def _scenario(name: str, says: str, broken: str, fixed: str, scripted: bool = True) -> Scenario:
-    return Scenario(name, says, broken, fixed, SCRIPT if scripted else None)
+def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
+    return Scenario(name, says, broken, fixed, SCRIPT)
 
 
 TRANSACTIONS = ProtocolEntry(
@@ -309,9 +309,9 @@ TRANSACTIONS = ProtocolEntry(
                   "core-versions"),
         _scenario("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2"),
         _scenario("deposed-coordinator", "one that was deposed answers a leader from its cache", "v1-verified-overlapping",
-                  "core-v2-overlapping", False),
+                  "core-v2-overlapping"),
         _scenario("deposed-coordinator-prompt", "one that was deposed answers an owner from its cache",
-                  "v1-overlapping-prompt", "core-v2-overlapping", False),
+                  "v1-overlapping-prompt", "core-v2-overlapping"),
         _scenario("KAFKA-18019", "a fenced producer comes back when its id is forgotten", "v2-expiring-recovered", "v2-expiring"),
     ),
 )  # fmt: skip

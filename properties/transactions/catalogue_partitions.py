@@ -199,14 +199,17 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         Scenario(
             "uncovered-Prepare", "a coordinator acts on a record that it alone has, and is lost with it",
             "log-uncovered", "log-covered",
+            script=SCRIPT,
         ),
         Scenario(
             "KAFKA-20734", "the marker of a partition without a leader counts as written, and is never sent",
             "dropped-v2", "parked-v2",
+            script=SCRIPT,
         ),
         Scenario(
             "KAFKA-20734-v1", "the marker of the next transaction of the same epoch decides what stayed open",
             "dropped-v1", "parked-v1-verified-prompt",
+            script=SCRIPT,
         ),
     ),
 )  # fmt: skip

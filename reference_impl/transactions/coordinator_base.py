@@ -47,13 +47,26 @@ class CoordinatorBase(Node):
         self.env.pace.load_later(self, self.load)
 
     def load(self, _: object) -> None:
-        """Rebuild every transactional id from the log, last record first to count (txn.19)."""
-        for transactional_id, value in self.transaction_log.replay().items():
+        """Rebuild every transactional id from the log, last record first to count (txn.19).
+
+        Not before all of it is durable: what this coordinator does cannot be undone when a record is.
+        """
+        if self.transaction_log.unfinished and self.waits_for_high_watermark():
+            return
+        for transactional_id, value in self.recorded().items():
             self.transactions[transactional_id] = self.reload(transactional_id, value)
         self.loading = False
         self.env.emit(Kind.COORDINATOR_LOADED, node=self.node_id, coordinator_epoch=self.coordinator_epoch)
         for metadata in self.transactions.values():
             self.carry_on(metadata)
+
+    def waits_for_high_watermark(self) -> bool:
+        """Whether records that no other replica may have are waited for."""
+        return True
+
+    def recorded(self) -> dict[int, TransactionLogValue]:
+        """What the log says of each id."""
+        return self.transaction_log.replay()
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
         """One id as the log knows it; what was pending, and a failed fence, are forgotten."""
@@ -89,6 +102,8 @@ class CoordinatorBase(Node):
         if ok:
             self._emit_durable(append)
         append.done(ok)
+        if self.loading:
+            self.load(None)
         return True
 
     def verify_completion(self, metadata: TransactionMetadata, target: Transit) -> None:

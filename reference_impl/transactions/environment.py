@@ -61,11 +61,14 @@ class SeededPace:
 
 
 class Environment:
-    """One per cluster. `without_write` are the transactional ids that the ACL denies (-1: ids without one)."""
+    """One per cluster. `without_write` are the transactional ids that the ACL denies (-1: ids without one).
+
+    `leaderless` are the partitions of which the metadata says that they have no leader.
+    """
 
     __slots__ = (
         "_clients", "_producer_ids", "_records", "_requests", "_txns",
-        "config", "emit", "kernel", "log", "network", "pace", "without_write",
+        "config", "emit", "kernel", "leaderless", "log", "network", "pace", "without_write",
     )  # fmt: skip
 
     def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace | SeededPace) -> None:
@@ -76,6 +79,7 @@ class Environment:
         self.log = TransactionEventLog(kernel)
         self.emit = self.log.emit
         self.without_write: set[int] = set()
+        self.leaderless: set[int] = set()
         self._clients = self._producer_ids = self._records = self._requests = self._txns = 0
 
     @property

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from fencepost.reference_impl.transactions.broken_outages import LoadsPastTheHighWatermark
 from fencepost.reference_impl.transactions.events import Event
-from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS, at_the_last_epoch, played
+from fencepost.reference_impl.transactions.outages import depose, fail_over_uncovered, misdirect
+from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, at_the_last_epoch, played
 from fencepost.reference_impl.transactions.script import Script
 from fencepost.reference_impl.transactions.system import Parts
 
@@ -53,7 +55,73 @@ def fail_over_while_the_id_changes(broken: bool) -> list[Event]:
     return script.told()
 
 
+def deposed_answers_a_leader(broken: bool) -> list[Event]:
+    """A coordinator that was replaced, and does not know it, still says yes to a leader that asks about a late record.
+
+    The record of the aborted transaction is written behind its marker, and the next commit shows it. In v2 the marker
+    has raised the epoch: what the leader is told does not help.
+    """
+    script = Script(Parts(), mode="v1-verified" if broken else "v2")
+    script.start(0)
+    script.begin(0, 0)
+    script.system.send(0, 0)
+    late = script.hold_next("produce")
+    depose(script.system)
+    script.abort(0)
+    script.let_in(late)
+    misdirect(script.system, script.flying("check"))
+    script.settle()
+    script.begin(0, 0)
+    script.commit(0)
+    script.read()
+    return script.told()
+
+
+def deposed_answers_an_owner(broken: bool) -> list[Event]:
+    """A coordinator that was replaced still has the transaction before: it answers a commit as one it has done.
+
+    In v1 both have one epoch. The owner is told that its transaction is committed, and the new coordinator aborts it
+    when its time is up. In v2 the request is one that the old coordinator cannot place, and the owner fails.
+    """
+    script = Script(Parts(), mode="v1" if broken else "v2")
+    script.start(0)
+    script.begin(0, 0)
+    script.commit(0)
+    depose(script.system)
+    script.begin(0, 0)
+    script.system.commit(0)
+    end = script.hold_next("end")
+    misdirect(script.system, end)
+    script.release(end)
+    script.settle(TXN_TIMEOUT_MS)
+    script.read()
+    return script.told()
+
+
+def prepare_that_one_replica_has(broken: bool) -> list[Event]:
+    """A coordinator that takes over acts on a Prepare record that only it has, and is lost with that record.
+
+    One of two partitions has got its marker; for the next coordinator the transaction is open, and its time is up.
+    """
+    script = Script(Parts(coordinator=LoadsPastTheHighWatermark) if broken else Parts())
+    script.start(0)
+    script.begin(0, 0, 1)
+    script.system.commit(0)
+    script.let_in(script.hold_next("end"))
+    script.system.restart_client(0)
+    fail_over_uncovered(script.system)
+    script.let_in(script.flying("marker", "partition-0"))
+    script.lose("marker")
+    script.system.fail_over(durable=False)
+    script.settle(TXN_TIMEOUT_MS)
+    script.read()
+    return script.told()
+
+
 FAIL_OVER: dict[str, Callable[[bool], list[Event]]] = {
     "KAFKA-20357": retry_at_the_next_coordinator,
     "KAFKA-20310": fail_over_while_the_id_changes,
+    "deposed-coordinator": deposed_answers_a_leader,
+    "deposed-coordinator-prompt": deposed_answers_an_owner,
+    "uncovered-Prepare": prepare_that_one_replica_has,
 }

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
-from fencepost.reference_impl.transactions.broken_outages import ChecksByFeature
+from fencepost.reference_impl.transactions.broken_outages import ChecksByFeature, TakesLeaderlessForDeleted
+from fencepost.reference_impl.transactions.broken_partition import NotWaitingForMarker
+from fencepost.reference_impl.transactions.coordinator import Coordinator
 from fencepost.reference_impl.transactions.events import Event
+from fencepost.reference_impl.transactions.outages import come_back, leave, raise_version
 from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, played
 from fencepost.reference_impl.transactions.script import Script
 from fencepost.reference_impl.transactions.system import Parts
@@ -57,7 +60,7 @@ def marker_from_before_the_upgrade(broken: bool) -> list[Event]:
     script.system.commit(0)
     marker = script.hold_next("marker")
     script.settle()
-    script.system.raise_version()
+    raise_version(script.system)
     script.release(marker)
     script.settle(CLIENT_TIMEOUT_MS)
     script.settle(TXN_TIMEOUT_MS)
@@ -65,8 +68,35 @@ def marker_from_before_the_upgrade(broken: bool) -> list[Event]:
     return script.told()
 
 
+def partition_away_at_its_marker(mode: str) -> Callable[[bool], list[Event]]:
+    """KAFKA-20734: while its partition has no leader, the transaction's marker counts as written, and is never sent."""
+
+    def play(broken: bool) -> list[Event]:
+        """The first transaction is aborted, and stays open at the partition; the commit of the next decides both.
+
+        Leaders are as Kafka's: they leave it to the coordinator whether an older transaction is still open (txn.16).
+        Correct: the marker waits for the partition.
+        """
+        coordinator = TakesLeaderlessForDeleted if broken else Coordinator
+        script = Script(Parts(coordinator=coordinator, leader=NotWaitingForMarker), mode=mode)
+        script.start(0)
+        script.begin(0, 0)
+        leave(script.system, 0)
+        script.abort(0)
+        come_back(script.system, 0)
+        script.settle(CLIENT_TIMEOUT_MS)
+        script.begin(0, 0)
+        script.commit(0)
+        script.read()
+        return script.told()
+
+    return play
+
+
 MARKERS: dict[str, Callable[[bool], list[Event]]] = {
     "late-marker-v1": late_marker_of_v1,
     "KIP-1228": marker_of_the_same_epoch,
     "KAFKA-19446": marker_from_before_the_upgrade,
+    "KAFKA-20734": partition_away_at_its_marker("v2"),
+    "KAFKA-20734-v1": partition_away_at_its_marker("v1"),
 }

@@ -21,7 +21,7 @@ the pieces that a broken implementation replaces.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from fencepost.reference_impl.simulation import Kernel, Network
@@ -82,16 +82,16 @@ class System(ClientSide):
     def fail_over(self, durable: bool = True) -> None:
         """Another node takes over the transaction log; `durable`: unfinished appends made it into the log (txn.19)."""
         self.coordinator.resign(durable)
+        self.replace_coordinator()
+
+    def replace_coordinator(self) -> None:
+        """A new coordinator has the address, and loads the transaction log as it stands."""
         self.coordinator = self._new_coordinator(self.coordinator.coordinator_epoch + 1)
         self.coordinator.take_over()
 
     def change_leader(self, partition: int) -> None:
         """Another leader for the partition: what was in memory only is gone."""
         self.leaders[partition].change()
-
-    def raise_version(self) -> None:
-        """The cluster goes on in v2 (transaction.version 2); to be called while no client is in a transaction."""
-        self.env.config = replace(self.env.config, mode="v2")
 
     def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
         """The (offset, record) pairs that a reader gets next, read_committed or read_uncommitted."""

@@ -60,7 +60,8 @@ class TransactionLog:
             if last[record.transactional_id] == position and record.value is not None
         ]
 
-    def replay(self) -> dict[int, TransactionLogValue]:
-        """The state that the durable records amount to: the last one wins. Ids in order of number."""
-        values = {record.transactional_id: record.value for record in self.records}
+    def replay(self, to_the_end: bool = False) -> dict[int, TransactionLogValue]:
+        """The state that the durable records amount to, or all: the last one wins. Ids in order of number."""
+        uncovered = [append.record for append in self.unfinished] if to_the_end else []
+        values = {record.transactional_id: record.value for record in (*self.records, *uncovered)}
         return {key: value for key in sorted(values) if (value := values[key]) is not None}

@@ -187,10 +187,7 @@ def test_the_known_bugs() -> None:
     assert set(SCENARIOS) == set(RUNS)
 
 
-UNSCRIPTED = {
-    "KAFKA-13727", "KAFKA-14055", "KAFKA-14034", "librdkafka-4953", "uncovered-Prepare", "KAFKA-20734",
-    "KAFKA-20734-v1",
-}  # fmt: skip
+UNSCRIPTED = {"KAFKA-13727", "KAFKA-14055", "KAFKA-14034", "librdkafka-4953"}
 """What the model alone tells."""
 
 

@@ -1,4 +1,5 @@
-"""What brokers do differently since 4.0, by the configuration key `release`; measured on Apache Kafka 4.3.1."""
+"""What brokers do differently since 4.0, by the configuration key `release`; measured on Apache Kafka 4.3.1,
+and what trunk does besides, as read."""
 
 import pytest
 from fencepost.reference_impl.transactions import reference
@@ -96,3 +97,20 @@ def test_a_copy_of_an_aborted_batch(release, told, mode):
     assert bench.end(producer_id, epoch, committed=False)[0] == 0
     assert bench.add(producer_id, epoch) == 0
     assert bench.produce(producer_id, epoch, sequence=0) == told
+
+
+@pytest.mark.parametrize(("release", "mode", "known"), [
+    ("4.3", VERIFIED, False), ("trunk", V1, False), ("trunk", VERIFIED, True), ("trunk", V2, True),
+])  # fmt: skip
+def test_the_last_epoch_after_a_fail_over(release, mode, known):
+    """txn.2, txn.25: a bump whose answer was lost is answered again after a fail-over, since KAFKA-20357.
+
+    Not in v1, whose records have no room for the epoch before.
+    """
+    bench = Bench(mode, release=release)
+    _, producer_id, epoch = bench.init()
+    bumped = bench.init(producer_id, epoch)
+    assert bumped == (0, producer_id, epoch + 1)
+    bench.system.fail_over()
+    again = bench.init(producer_id, epoch)
+    assert again == (bumped if known else (ErrorCode.PRODUCER_FENCED, -1, -1))

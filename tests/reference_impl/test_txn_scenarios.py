@@ -23,9 +23,14 @@ SYMPTOMS = {
     "KAFKA-14402-joins": symptom.uncommitted_read,
     "KAFKA-20357": symptom.lone_client_fails,
     "KAFKA-20310": symptom.lone_client_fails,
+    "deposed-coordinator": symptom.uncommitted_read,
+    "deposed-coordinator-prompt": symptom.committed_lost,
+    "uncovered-Prepare": symptom.torn,
     "late-marker-v1": symptom.uncommitted_read,
     "KIP-1228": symptom.uncommitted_read,
     "KAFKA-19446": symptom.unresolved,
+    "KAFKA-20734": symptom.uncommitted_read,
+    "KAFKA-20734-v1": symptom.uncommitted_read,
     "Redpanda-3036": symptom.uncommitted_read,
     "AutoMQ-754": symptom.uncommitted_read,
     "librdkafka-3369": symptom.uncommitted_read,
@@ -51,6 +56,7 @@ def test_fixed_scenario_breaks_nothing_else(name):
     events = scenario(name, False)
     assert not symptom.uncommitted_read(events)
     assert not symptom.read_twice(events)
+    assert not symptom.torn(events)
 
 
 def test_unknown_name_is_refused_with_the_known_ones():

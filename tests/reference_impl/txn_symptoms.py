@@ -36,6 +36,14 @@ def committed_lost(events):
     return any(txn in committed and record not in read for record, txn in txns.items())
 
 
+def torn(events):
+    """txn.P2: of one transaction a record is read and another that was acknowledged is not, although everything was."""
+    txns = txn_of(events)
+    read = {event.record for event in of(events, "record_read")}
+    shown = {txns[record] for record in read}
+    return any(txns[event.record] in shown and event.record not in read for event in of(events, "record_acked"))
+
+
 def read_twice(events):
     """txn.P6: one record is read at two offsets."""
     seen = [(event.client, event.record) for event in of(events, "record_read")]
