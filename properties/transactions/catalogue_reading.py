@@ -150,12 +150,14 @@ READ_COMMITTED = ProtocolEntry(
             "the cleaner stops within a segment, and takes abort markers of transactions whose records it left",
             "cleaned-markers-too-soon",
             "cleaned",
+            script=SCRIPT,
         ),
         Scenario(
             "KAFKA-14055",
             "the cleaner takes a marker for a record with the same key as a later one",
             "cleaned-markers-as-records",
             "cleaned",
+            script=SCRIPT,
         ),
     ),
 )

@@ -217,12 +217,14 @@ IDEMPOTENCE = ProtocolEntry(
             "a restarted leader refuses a batch that it has written, and the producer sends it under another number",
             "restarted",
             "forgetful-giving-up",
+            script=SCRIPT,
         ),
         Scenario(
             "librdkafka-4953",
             "the epoch is raised on account of another partition, and what was written here is sent again",
             "bumped-elsewhere",
             "idempotent",
+            script=SCRIPT,
         ),
     ),
 )

@@ -1,14 +1,16 @@
 """Brokers with one thing wrong each that no driver of the plug can bring out: only the scripts of known bugs use them.
 
-It takes an upgrade, a partition without a leader, or two coordinators at once.
+It takes an upgrade, a partition without a leader, two coordinators at once, or a cleaner.
 """
 
+from fencepost.reference_impl.transactions.compaction import CompactedLog
 from fencepost.reference_impl.transactions.coordinator import Coordinator
 from fencepost.reference_impl.transactions.log import PartitionLog
 from fencepost.reference_impl.transactions.markers import MarkerRound
-from fencepost.reference_impl.transactions.messages import WriteTxnMarkersRequest
+from fencepost.reference_impl.transactions.messages import Batch, WriteTxnMarkersRequest
 from fencepost.reference_impl.transactions.producer_state import ProducerEntry
 from fencepost.reference_impl.transactions.states import TransactionLogValue
+from fencepost.reference_impl.transactions.written_log import AbortedTxn
 
 
 class ChecksByFeature(PartitionLog):
@@ -35,3 +37,18 @@ class LoadsPastTheHighWatermark(Coordinator):
 
     def recorded(self) -> dict[int, TransactionLogValue]:
         return self.transaction_log.replay(to_the_end=True)
+
+
+class IndexEndsWithTheMap(CompactedLog):
+    """Where the map of keys is full the cleaner stops to collect aborted transactions, though it copies the rest."""
+
+    def aborted_to_clean(self, mapped: int, end: int) -> list[AbortedTxn]:
+        return [txn for txn in self.aborted if txn.first_offset < mapped]
+
+
+class MarkersAreRecords(CompactedLog):
+    """A marker goes when a later record has its key."""
+
+    def may_drop_marker(self, marker: Batch, latest: dict[bytes, int]) -> bool:
+        superseded = latest.get(self.key_of(marker), -1) > marker.base_offset
+        return superseded or super().may_drop_marker(marker, latest)

@@ -22,6 +22,7 @@ from fencepost.reference_impl.transactions.playing import (
 from fencepost.reference_impl.transactions.scenarios_fail_over import FAIL_OVER
 from fencepost.reference_impl.transactions.scenarios_markers import MARKERS
 from fencepost.reference_impl.transactions.scenarios_reading import READING
+from fencepost.reference_impl.transactions.scenarios_sending import SENDING
 from fencepost.reference_impl.transactions.script import Script
 from fencepost.reference_impl.transactions.system import Parts
 
@@ -334,4 +335,5 @@ SCENARIOS: dict[str, Callable[[bool], list[Event]]] = {
     **FAIL_OVER,
     **MARKERS,
     **READING,
+    **SENDING,
 }

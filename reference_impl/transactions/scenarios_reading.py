@@ -4,8 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fencepost.reference_impl.transactions.broken import REGISTRY
+from fencepost.reference_impl.transactions.broken_outages import IndexEndsWithTheMap, MarkersAreRecords
+from fencepost.reference_impl.transactions.compaction import CompactedLog, marker_key
 from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.events import Event
+from fencepost.reference_impl.transactions.messages import COMMIT
 from fencepost.reference_impl.transactions.playing import played
 from fencepost.reference_impl.transactions.producer import Producer
 from fencepost.reference_impl.transactions.script import Script
@@ -74,9 +77,54 @@ def offset_before_it_is_decided(broken: bool) -> list[Event]:
     return script.told()
 
 
+def cleaner_stops_within_a_segment(broken: bool) -> list[Event]:
+    """KAFKA-13727: the cleaner's map of keys is full before the segment is at its end; the rest is copied as it is.
+
+    But the index of aborted transactions is written anew, without those of the rest: readers get their records.
+    """
+    script = Script(Parts(log=IndexEndsWithTheMap if broken else CompactedLog))
+    script.start(0)
+    script.begin(0, 0)
+    script.commit(0)
+    script.begin(0, 0)
+    script.abort(0)
+    compacted(script).clean(mapped_upto=2)
+    script.read()
+    return script.told()
+
+
+def marker_with_the_key_of_a_record(broken: bool) -> list[Event]:
+    """KAFKA-14055: a record happens to have the key that commit markers have, and the cleaner takes those before it.
+
+    The next leader finds a transaction without an end: nothing behind it is read, and nothing of it.
+    """
+    log = MarkersAreRecords if broken else CompactedLog
+    script = Script(Parts(log=log, producer=with_an_id_of_its_own))
+    script.start(0, 1)
+    script.begin(0, 0)
+    script.commit(0)
+    script.begin(1, 0)
+    script.commit(1)
+    [_, second] = script.kinds("record_acked")
+    compacted(script).keys[second.record] = marker_key(COMMIT)
+    compacted(script).clean()
+    script.system.change_leader(0)
+    script.read()
+    return script.told()
+
+
+def compacted(script: Script) -> CompactedLog:
+    """The log of partition 0."""
+    log = script.system.leaders[0].log
+    assert isinstance(log, CompactedLog)
+    return log
+
+
 READING: dict[str, Callable[[bool], list[Event]]] = {
     "Redpanda-3036": bound_that_is_included,
     "AutoMQ-754": list_that_is_cut_short,
     "librdkafka-3369": empty_transaction_takes_an_entry,
     "KAFKA-9346": offset_before_it_is_decided,
+    "KAFKA-13727": cleaner_stops_within_a_segment,
+    "KAFKA-14055": marker_with_the_key_of_a_record,
 }

@@ -35,6 +35,10 @@ SYMPTOMS = {
     "AutoMQ-754": symptom.uncommitted_read,
     "librdkafka-3369": symptom.uncommitted_read,
     "KAFKA-9346": symptom.pending_offset_passed_over,
+    "KAFKA-13727": symptom.uncommitted_read,
+    "KAFKA-14055": symptom.committed_lost,
+    "KAFKA-14034": symptom.read_twice,
+    "librdkafka-4953": symptom.read_twice,
 }
 
 

@@ -5,6 +5,7 @@ for scripts at whose end a reader has read everything, and know nothing of any i
 """
 
 COMMIT, ABORT = 1, 0
+NO_TXN = -1
 PREPARED = (2, 3)
 
 
@@ -14,7 +15,7 @@ def of(events, *kinds):
 
 
 def txn_of(events):
-    """The transaction of each record."""
+    """The transaction of each record, NO_TXN of one that an idempotent producer has sent."""
     return {event.record: event.txn for event in of(events, "record_sent")}
 
 
@@ -26,7 +27,7 @@ def told_committed(events):
 def uncommitted_read(events):
     """txn.P3, txn.P2: a read_committed reader gets a record of a transaction whose owner never heard of a commit."""
     txns, committed = txn_of(events), told_committed(events)
-    return any(txns[event.record] not in committed for event in of(events, "record_read"))
+    return any(txns[event.record] not in committed | {NO_TXN} for event in of(events, "record_read"))
 
 
 def committed_lost(events):
@@ -40,8 +41,8 @@ def torn(events):
     """txn.P2: of one transaction a record is read and another that was acknowledged is not, although everything was."""
     txns = txn_of(events)
     read = {event.record for event in of(events, "record_read")}
-    shown = {txns[record] for record in read}
-    return any(txns[event.record] in shown and event.record not in read for event in of(events, "record_acked"))
+    shown = {txns[record] for record in read} - {NO_TXN}
+    return any(event.txn in shown and event.record not in read for event in of(events, "record_acked"))
 
 
 def read_twice(events):
