@@ -43,6 +43,8 @@ def _corner(name: str) -> str:
     return f"{CORNERS}[{name}]"
 
 
+_OFFSETS = "tests/kafka/test_live_offsets.py::test_pending_offsets_lose_their_marker"
+_DEPOSED = "tests/kafka/test_live_deposed.py"
 _LEADERLESS = "tests/kafka/test_live_coordinator.py::test_a_partition_without_leader_loses_its_marker"
 
 FINDINGS = (
@@ -59,6 +61,52 @@ FINDINGS = (
         "joins, and its commit makes the aborted record visible to read_committed.",
         "transaction coordinator", "4.3.1", ("txn.10", "txn.P3"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[abort]",
         "that consequence stands in no public text that was read",
+    ),
+    Finding(
+        "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
+        "transaction is completed without it too: its offset stays pending, is answered UNSTABLE_OFFSET_COMMIT, and the "
+        "abort of the producer's next transaction with an offset on that partition drops it.",
+        "transaction coordinator", "4.3.1; not 4.0.0, where the marker waits",
+        ("txn.10", "txn.21", "txn.P2", "txn.P10"), "confirmed by KAFKA-20734", f"{_OFFSETS}[commit]",
+        "the records of that transaction are committed; of offsets stands nothing in the public text that was read",
+    ),
+    Finding(
+        "aborted offset committed", "An offset whose abort marker was skipped in that way is committed by the producer's next "
+        "transaction, with the offset of another group on the same partition of __consumer_offsets.",
+        "transaction coordinator", "4.3.1", ("txn.10", "txn.21", "txn.P2"), "confirmed by KAFKA-20734",
+        f"{_OFFSETS}[abort]", "",
+    ),
+    Finding(
+        "a deposed coordinator vouches for what was aborted", "Verification is answered from memory, without a look at "
+        "who coordinates. A record that comes after the abort marker of its transaction is let in while its leader asks the "
+        "deposed coordinator: it opens a transaction that no coordinator knows, the last stable offset stays, and the "
+        "producer's next transaction joins it and commits it.",
+        "transaction coordinator, clients of v1", "4.0.0 and 4.3.1, transaction.version 1 and 2",
+        ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1-newest]",
+        "neither that coordinator nor the leader hears the controller meanwhile, and the leader is not fenced",
+    ),
+    Finding(
+        "a deposed coordinator refuses the next epoch", "Clients of v2 are safe there, as the marker's epoch refuses the late "
+        "record before the question. But the first record of the next transaction is answered INVALID_PRODUCER_EPOCH, as "
+        "the coordinator asked does not know the epoch that its successor gave out.",
+        "transaction coordinator, clients of v2", "4.0.0 and 4.3.1, transaction.version 2", ("txn.15", "txn.P8"), "new",
+        f"{_DEPOSED}::test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out[newest]",
+        "the same record is taken when the leader has heard of the successor",
+    ),
+    Finding(
+        "half a transaction committed", "A coordinator loads its log to the end and acts on a Prepare record that a replica in "
+        "sync does not have yet. COMMIT reaches one partition, the coordinator fails, and that replica takes over: for it "
+        "the transaction is open, and when the client begins anew the other partition gets ABORT.",
+        "transaction coordinator", "4.0.0 and 4.3.1, transaction.version 2", ("txn.8", "txn.P2", "txn.P5"), "new",
+        "tests/kafka/test_live_prepared.py::test_a_prepare_past_the_high_watermark_is_acted_on[newest]",
+        "two coordinators fail within the time that a replica may lag; min.insync.replicas is 2, no election is unclean, "
+        "and EndTxn was never acknowledged: a client that lives and repeats it mends the rest",
+    ),
+    Finding(
+        "a deleted offset takes the pending one with it", "OffsetDelete and DeleteGroups succeed while a transaction has an "
+        "offset pending there, and its commit, which comes later, commits no offset.",
+        "group coordinator", "4.3.1", (), "false alarm", _corner("offsets-deleted"),
+        "meant so: KAFKA-14505, PR 15221; the operator who deletes decides",
     ),
     Finding(
         "late marker decides the next transaction", "In v2 a marker that is not older than the open transaction is taken: a "

@@ -26,7 +26,7 @@ VERSIONS = {"v1": {"produce": 11, "end_txn": 4, "txn_offset_commit": 4}}  # what
 NEWEST = {
     "produce": 12, "init_producer_id": 5, "add_partitions_to_txn": 3, "add_offsets_to_txn": 4, "end_txn": 5,
     "txn_offset_commit": 5, "offset_fetch": 7, "fetch": 12, "write_txn_markers": 1, "join_group": 5, "sync_group": 3,
-    "heartbeat": 3,
+    "heartbeat": 3, "offset_delete": 0, "delete_groups": 1,
 }  # fmt: skip
 Answer = Any
 Producer = str | int  # a letter; or a number, for one that the broker never gave
@@ -228,8 +228,21 @@ class Asker:
         """OffsetFetch of partition 0: the committed offset, -1 for none."""
         topic = build("offset_fetch", 7, "OffsetFetchRequestTopic", name=self.name, partition_indexes=(0,))
         answer = self.send("offset_fetch", 7, group_id=self.name, topics=(topic,), require_stable=stable)
+        if answer.error_code:
+            return answer.error_code
         (told,) = answer.topics[0].partitions
-        return answer.error_code or told.error_code or int(told.committed_offset)
+        return told.error_code or int(told.committed_offset)
+
+    def delete_offset(self) -> Answer:
+        """OffsetDelete of partition 0, as an operator sends it: an error."""
+        partition = build("offset_delete", 0, "OffsetDeleteRequestPartition", partition_index=0)
+        topic = build("offset_delete", 0, "OffsetDeleteRequestTopic", name=self.name, partitions=(partition,))
+        answer = self.send("offset_delete", None, group_id=self.name, topics=(topic,))
+        return answer.error_code or answer.topics[0].partitions[0].error_code
+
+    def delete_group(self) -> Answer:
+        """DeleteGroups, as an operator sends it: an error."""
+        return self.send("delete_groups", None, groups_names=(self.name,)).results[0].error_code
 
     def described(self) -> Answer:
         """DescribeTransactions: (state, producer, epoch, [partitions of the topic])."""

@@ -64,7 +64,9 @@ class KafkaCluster:
     With three nodes internal topics have three replicas, and two must have a write. `features` are set when the storage
     is formatted (levels by name, such as {"transaction.version": 0}), `settings` go into every server.properties.
     Ports are known from the start, so a proxy can be put before `address(n)` or `internal_address(n)` and its own
-    address be told the others: `advertised[n]` to clients, `advertised_internal[n]` to brokers (both `host:port`).
+    address be told the others: `advertised[n]` to clients, `advertised_internal[n]` to brokers (both `host:port`), and
+    `advertised_controller[n]` before `controller_address(n)` to whoever looks for the controller. The first
+    `controllers` nodes (0: all of them) are controllers too, and the others are brokers only.
     """
 
     jars: Path
@@ -75,6 +77,8 @@ class KafkaCluster:
     settings: Mapping[str, object] = field(default_factory=dict)
     advertised: dict[int, str] = field(default_factory=dict)
     advertised_internal: dict[int, str] = field(default_factory=dict)
+    advertised_controller: dict[int, str] = field(default_factory=dict)
+    controllers: int = 0
     archive_to: Path | None = None
     nodes: dict[int, Node] = field(init=False, default_factory=dict)
 
@@ -118,6 +122,10 @@ class KafkaCluster:
     def internal_address(self, number: int) -> str:
         """`host:port` where one node listens for other brokers, and for itself."""
         return f"{HOST}:{self.nodes[number].internal_port}"
+
+    def controller_address(self, number: int) -> str:
+        """`host:port` where one node listens as a controller."""
+        return f"{HOST}:{self.nodes[number].controller_port}"
 
     def start(self, number: int) -> None:
         """Start a node that is down, with the advertised addresses as they are now; returns at once."""
@@ -246,14 +254,22 @@ class KafkaCluster:
         addresses = Addresses(
             clients,
             internal,
-            f"{HOST}:{node.controller_port}",
+            self.controller_address(node.id) if node.id in self._voters else "",
             self.advertised.get(node.id, clients),
             self.advertised_internal.get(node.id, internal),
+            self.advertised_controller.get(node.id, ""),
         )
-        voters = ",".join(f"{each.id}@{HOST}:{each.controller_port}" for each in self.nodes.values())
+        voters = ",".join(
+            f"{number}@{self.advertised_controller.get(number, self.controller_address(number))}"
+            for number in self._voters
+        )
         config = node.folder / "server.properties"
         config.write_text(server_properties(node.id, node.log_dir, self.size, voters, addresses, self.settings))
         return config
+
+    @property
+    def _voters(self) -> list[int]:
+        return list(self.nodes)[: self.controllers or self.size]
 
     def _format(self) -> None:
         features = [part for name, level in self.features.items() for part in ("--feature", f"{name}={level}")]

@@ -50,6 +50,29 @@ def two_producers(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
+    "offsets-deleted", on="v2", rules="txn.21 txn.P2",
+    says="""A deletion of the committed offset, or of the group, also drops what is pending: the marker that commits it
+        later finds nothing.""",
+    answered="""All of it: the deletion is answered 0 while the commit is pending. The records of the transaction are
+        committed and its offset is not, although the marker is the later of the two. Kafka means it so (KAFKA-14505,
+        PR 15221).""",
+    follows="Nothing: operators who delete offsets are neither in the models nor in the reference.",
+)  # fmt: skip
+def deleted(ask: Asker, _: Bench) -> Steps:
+    yield ask.init(), ("A", 0)
+    for epoch, delete in enumerate((ask.delete_offset, ask.delete_group)):
+        yield ask.produce("A", epoch, 0), 2 * epoch
+        yield ask.commit_offset("A", epoch, 10), E.none
+        yield ask.offset(), E.unstable_offset_commit
+        yield delete(), E.none
+        yield ask.offset(), -1
+        yield ask.end("A", epoch, COMMIT), ("A", epoch + 1)
+        yield ask.settled(), ("CompleteCommit", epoch + 1)
+        yield ask.offset(), -1
+    yield ask.read(), ["A/0/0", "A/1/0"]
+
+
+@corner(
     "offsets-group", on="v2", rules="txn.21",
     says="""A group that is not known takes no generation (22) and is made by a commit without one. After that a
         generation is 25 without a member that it knows; generation -1 is taken from anybody as long as the group is

@@ -32,13 +32,15 @@ ALWAYS = {
 
 
 class Addresses(NamedTuple):
-    """Where a node listens, each as `host:port`; and what clients and brokers are told, if a proxy is between."""
+    """Where a node listens, each as `host:port` (no `controller`: it is a broker only); and what clients, brokers and,
+    unless that is empty, those who look for the controller are told, if a proxy is between."""
 
     clients: str
     internal: str
     controller: str
     advertised: str
     advertised_internal: str
+    advertised_controller: str = ""
 
 
 def server_properties(
@@ -56,11 +58,15 @@ def server_properties(
         "node.id": node,
         "log.dirs": data,
         "controller.quorum.voters": voters,
-        "listeners": (
-            f"CLIENTS://{addresses.clients},INTERNAL://{addresses.internal},CONTROLLER://{addresses.controller}"
-        ),
+        "listeners": f"CLIENTS://{addresses.clients},INTERNAL://{addresses.internal}",
         "advertised.listeners": f"CLIENTS://{addresses.advertised},INTERNAL://{addresses.advertised_internal}",
     }
+    if addresses.controller:
+        own["listeners"] = f"{own['listeners']},CONTROLLER://{addresses.controller}"
+    else:
+        own["process.roles"] = "broker"
+    if addresses.controller and addresses.advertised_controller:
+        own["advertised.listeners"] = f"{own['advertised.listeners']},CONTROLLER://{addresses.advertised_controller}"
     everything: dict[str, object] = {**ALWAYS, **replicas, **own, **settings}
     return "".join(f"{name}={_text(value)}\n" for name, value in everything.items())
 
