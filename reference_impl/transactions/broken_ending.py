@@ -173,7 +173,7 @@ class ReloadReopensPrepared(Coordinator):
 
 
 class ReloadForgetsRotation(Coordinator):
-    """A new coordinator knows nothing of a change of producer id under way, as before 4.0 (txn.4, txn.19)."""
+    """A new coordinator knows nothing of a change of producer id, as before 4.3 (KAFKA-20310; txn.4, txn.25)."""
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
         return super().reload(transactional_id, value._replace(previous_producer_id=-1, next_producer_id=-1))

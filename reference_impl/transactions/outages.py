@@ -1,4 +1,5 @@
-"""What befalls a cluster beyond the plug: upgrades, partitions without a leader, coordinators that overlap.
+"""What befalls a cluster beyond the plug: upgrades, partitions without a leader, leaders that forget, coordinators that
+overlap.
 
     leave(system, 0)                 # partition 0 has no leader; what is sent to it is lost
     come_back(system, 0)             # its log is as it was
@@ -32,6 +33,14 @@ def come_back(system: System, partition: int) -> None:
     system.env.leaderless.discard(partition)
     system.leaders[partition].restart()
     system.leaders[partition].change()
+
+
+def expire_producers(system: System, partition: int) -> None:
+    """A leader looks for producers that have been idle for a day. (In Kafka every ten minutes, each replica by itself.)
+
+    A driver of the plug lets days pass, and nothing is forgotten: the promises that it asks for do not allow that.
+    """
+    system.leaders[partition].log.forget_idle()
 
 
 def depose(system: System) -> None:

@@ -6,10 +6,11 @@ from fencepost.reference_impl.transactions.broken_outages import ChecksByFeature
 from fencepost.reference_impl.transactions.broken_partition import NotWaitingForMarker
 from fencepost.reference_impl.transactions.coordinator import Coordinator
 from fencepost.reference_impl.transactions.events import Event
-from fencepost.reference_impl.transactions.outages import come_back, leave, raise_version
+from fencepost.reference_impl.transactions.outages import come_back, expire_producers, leave, raise_version
 from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, played
 from fencepost.reference_impl.transactions.script import Script
 from fencepost.reference_impl.transactions.system import Parts
+from fencepost.reference_impl.transactions.written_log import PRODUCER_EXPIRATION_MS
 
 
 def late_marker_of_v1(broken: bool) -> list[Event]:
@@ -93,10 +94,33 @@ def partition_away_at_its_marker(mode: str) -> Callable[[bool], list[Event]]:
     return play
 
 
+def fence_that_is_forgotten(broken: bool) -> list[Event]:
+    """A marker has told the partition of a fence, and a day later the partition has forgotten the producer.
+
+    What the fenced instance sent comes so late that it is taken for the beginning of something new. Its record is part
+    of the next transaction, and committed with it. With verification the coordinator is asked, and it remembers.
+    """
+    script = Script(Parts(), mode="v1" if broken else "v1-verified")
+    script.start(0)
+    script.begin(0, 0)
+    script.system.send(0, 0)
+    late = script.hold_next("produce")
+    script.system.restart_client(0)
+    script.start(1)
+    script.system.advance(PRODUCER_EXPIRATION_MS)
+    expire_producers(script.system, 0)
+    script.release(late)
+    script.begin(1, 0)
+    script.commit(1)
+    script.read()
+    return script.told()
+
+
 MARKERS: dict[str, Callable[[bool], list[Event]]] = {
     "late-marker-v1": late_marker_of_v1,
     "KIP-1228": marker_of_the_same_epoch,
     "KAFKA-19446": marker_from_before_the_upgrade,
+    "forgotten-fence": fence_that_is_forgotten,
     "KAFKA-20734": partition_away_at_its_marker("v2"),
     "KAFKA-20734-v1": partition_away_at_its_marker("v1"),
 }

@@ -59,7 +59,7 @@ class Transit(NamedTuple):
 class TransactionLogValue(NamedTuple):
     """What is stored of a transactional id (TransactionLogValue.json): all but what is pending.
 
-    The last epoch is not stored in any release up to 4.4, and is -1 then (KAFKA-20357).
+    The last epoch is -1, but on trunk: releases do not store it (KAFKA-20357).
     """
 
     producer_id: int

@@ -12,6 +12,8 @@ from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.messages import AbortedTransaction, Batch, FetchResponse
 from fencepost.reference_impl.transactions.producer_state import ProducerEntry
 
+PRODUCER_EXPIRATION_MS = 24 * 3600 * 1000  # producer.id.expiration.ms
+
 
 class AbortedTxn(NamedTuple):
     """One entry of the index of aborted transactions; `last_stable_offset` is the one right after its marker."""
@@ -80,6 +82,13 @@ class WrittenLog:
         asks for another epoch before it uses a number again, and whose leader answers for aborted batches as well.
         """
         return not self.env.config.is_recent
+
+    def forget_idle(self) -> None:
+        """Producers without an open transaction that have written nothing for long: so everything about them."""
+        last = {batch.producer_id: batch.timestamp_ms for batch in self.batches}
+        for producer_id in self.producers.keys() - self.open.keys():
+            if last[producer_id] + PRODUCER_EXPIRATION_MS <= self.env.now_ms:
+                del self.producers[producer_id]
 
     def rebuilt(self, leader_epoch: int) -> Self:
         """The state of the next leader, from the log alone: a replica has followed it batch by batch.

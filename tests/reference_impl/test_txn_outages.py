@@ -1,10 +1,12 @@
-"""What befalls a cluster beyond the plug: partitions away, coordinators that overlap, records that are not covered."""
+"""What befalls a cluster beyond the plug: partitions away, leaders that forget, coordinators that overlap, records
+that are not covered."""
 
 import pytest
 from fencepost.reference_impl.transactions.outages import (
     DEPOSED,
     come_back,
     depose,
+    expire_producers,
     fail_over_uncovered,
     leave,
     misdirect,
@@ -14,6 +16,7 @@ from fencepost.reference_impl.transactions.playing import CLIENT_TIMEOUT_MS
 from fencepost.reference_impl.transactions.script import Script
 from fencepost.reference_impl.transactions.states import TransactionState
 from fencepost.reference_impl.transactions.system import Parts
+from fencepost.reference_impl.transactions.written_log import PRODUCER_EXPIRATION_MS
 
 MODES = ("v1", "v1-verified", "v2")
 
@@ -43,6 +46,21 @@ def test_a_marker_waits_for_its_partition(mode):
     script.settle(CLIENT_TIMEOUT_MS)
     assert states(script)[-1] == TransactionState.COMPLETE_COMMIT
     assert script.read() == [0, 1]
+
+
+def test_idle_producers_are_forgotten():
+    """txn.26: after a day without batch or marker, but never with an open transaction, though nobody will end it."""
+    script = opened("v1")
+    script.system.send(0, 0)
+    late = script.hold_next("produce")
+    script.abort(0)
+    script.release(late)  # behind the marker, as in KAFKA-14402
+    logs = [leader.log for leader in script.system.leaders]
+    for day_ms, known in ((PRODUCER_EXPIRATION_MS - 10_000, [1, 1]), (10_000, [1, 0])):
+        script.system.advance(day_ms)
+        expire_producers(script.system, 0)
+        expire_producers(script.system, 1)
+        assert [len(log.producers) for log in logs] == known
 
 
 @pytest.mark.parametrize("durable", [True, False])

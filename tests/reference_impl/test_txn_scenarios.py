@@ -29,6 +29,7 @@ SYMPTOMS = {
     "late-marker-v1": symptom.uncommitted_read,
     "KIP-1228": symptom.uncommitted_read,
     "KAFKA-19446": symptom.unresolved,
+    "forgotten-fence": symptom.uncommitted_read,
     "KAFKA-20734": symptom.uncommitted_read,
     "KAFKA-20734-v1": symptom.uncommitted_read,
     "Redpanda-3036": symptom.uncommitted_read,
