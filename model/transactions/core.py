@@ -110,17 +110,21 @@ class Core(Protocol):
             "still answers, and v1-verified-overlapping is shown to break there",
             "overlapping-coordinators",
         ),
-        *open_hole("a record of the log is durable at once; transaction-log has appends that fail", "failed-append"),
-        *open_hole("nothing is acted on before it is replicated: that takes a second copy of the log", "uncovered-log"),
+        *open_hole("a record of the log is durable at once: core-v2-timed-out is proved with appends in doubt, and the "
+                   "full models have those that fail", "failed-append"),
+        *open_hole("nothing is acted on before it is replicated: log-covered and log-uncovered have a tail that may be "
+                   "lost", "uncovered-log"),
         *open_hole("ids do not expire in a core; v2-expiring has that", "id-expiry"),
         *open_hole("an epoch only grows here, whatever the producer id; the full models have ids that are used up",
                   "end-of-epochs"),
         *open_hole("one transaction version from first to last; core-versions has two",
                   "transaction-version", "mixed-clients"),
-        *open_hole("one record stands for all that a transaction has in a partition", "several-records"),
+        *open_hole("one record stands for all that a transaction has in a partition: several-v2 and "
+                   "several-v1-verified are proved with two", "several-records"),
         *open_hole(
-            "a partition takes every marker that it must, and forgets nothing that it knows; the parts on partitions "
-            "have what follows where it does not",
+            "a partition takes every marker that it must, and forgets nothing that it knows: parked-v2 and "
+            "parked-v1-verified-prompt are proved where it does not, dropped-v2, dropped-v1, expired-v1 and unclean-v2 "
+            "show what follows, and read-committed has the cleaner",
             "partition-away", "unreplicated-tail", "leader-restart", "producer-expiry", "cleaning",
             "truncation",
         ),
@@ -204,6 +208,10 @@ class Core(Protocol):
 
     def prepare(s, outcome, marker, to):
         """The outcome is durable, and from now on final."""
+        s.prepare_in(s.term, outcome, marker, to)
+
+    def prepare_in(s, term, outcome, marker, to):
+        """Its markers are sent by the coordinator of that epoch."""
         s.result = each(lambda u: when(s.is_open(u), outcome, s.result[u]))
         s.phase = Phase.PREPARED
         s.outcome = outcome
@@ -214,7 +222,7 @@ class Core(Protocol):
         s.markers = each(
             lambda p, e, commit, k: (
                 s.markers[p, e, commit, k]
-                | (s.parts[p] & (e == marker) & (commit == (outcome == Outcome.COMMIT)) & (k == s.term))
+                | (s.parts[p] & (e == marker) & (commit == (outcome == Outcome.COMMIT)) & (k == term))
             )
         )
 

@@ -104,8 +104,9 @@ class Metadata(Protocol):
     outside = (
         *open_hole("one producer, which is alone, and requests that come once; the full models have more",
                    "zombie", "client-crash", "late-copy", "duplicate", "reordering", "mixed-clients"),
-        *open_hole("a record is durable at once; transaction-log has appends that fail", "failed-append",
-                   "uncovered-log"),
+        *open_hole("a record is durable at once: metadata-timed-out has appends in doubt", "failed-append"),
+        *open_hole("a record that a coordinator has read stays: log-covered and log-uncovered have a tail that may be "
+                   "lost", "uncovered-log"),
         *open_hole("a coordinator that is deposed answers no more; core-v2-overlapping has that",
                    "overlapping-coordinators"),
         *open_hole("v2 from first to last", "transaction-version"),

@@ -11,6 +11,11 @@ CORE_PROGRESS = (
     dict(clients=2, transactions=1, partitions=1, epochs=5, fail_overs=1, fences=0),
     dict(clients=1, transactions=2, partitions=1, epochs=4, fail_overs=0, fences=0),
 )
+TIMED_OUT = dict(CORE, failed_appends=1)
+TIMED_OUT_PROGRESS = (
+    dict(clients=2, transactions=1, partitions=1, epochs=5, fail_overs=1, fences=0, failed_appends=1),
+    dict(clients=1, transactions=2, partitions=1, epochs=4, fail_overs=0, fences=0, failed_appends=1),
+)
 OVERLAPPING_PROGRESS = (
     dict(clients=2, transactions=1, partitions=1, epochs=5, fail_overs=1, fences=0),
     dict(clients=1, transactions=2, partitions=1, epochs=4, fail_overs=1, fences=0),

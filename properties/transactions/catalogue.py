@@ -28,6 +28,8 @@ from .bounds import (
     PROGRESS,
     REASONS,
     SHALLOW,
+    TIMED_OUT,
+    TIMED_OUT_PROGRESS,
     TO_A_LATE_END,
     TWO_PARTITIONS,
     VERIFIED_PROGRESS,
@@ -53,6 +55,7 @@ from .full import (
     VerifiedPromises,
 )  # fmt: skip
 from .scripts import SCRIPT
+from .timed_out import TimedOutV2Lemmas
 from .versions import OneEpochPromises, VersionsPromises
 
 REFERENCE = "fencepost.reference_impl.transactions"
@@ -159,6 +162,11 @@ TRANSACTIONS = ProtocolEntry(
         _core("core-v2-overlapping", OverlappingV2Lemmas, "the core of v2, where deposed coordinators still answer",
               judged=(), features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
               progress_bounds=OVERLAPPING_PROGRESS),
+        _core("core-v2-timed-out", TimedOutV2Lemmas,
+              "the core of v2, where appends time out whose records are in the log, for another coordinator to find",
+              judged=(), bounds=_bounds(TIMED_OUT, epochs=4),
+              features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
+              progress_bounds=TIMED_OUT_PROGRESS),
         _core(
             "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
             proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),

@@ -3,6 +3,7 @@ not (txn.P8)."""
 
 from fencepost.model.language import Properties, exists, forall, implies, promise, witness
 from fencepost.model.transactions.metadata import Metadata, Partition, Phase
+from fencepost.model.transactions.metadata_timed_out import MetadataTimedOut
 
 
 class MetadataInTheLog(Properties, of=Metadata):
@@ -12,6 +13,9 @@ class MetadataInTheLog(Properties, of=Metadata):
     def all_of_it_is_in_the_log(s):
         """Phase, producer id and epoch, the epoch before, the ids before and after, partitions and time-out are at any
         moment what a coordinator that takes over would read."""
+        return s.says_the_same()
+
+    def says_the_same(s):
         return (
             (s.phase == s.log_phase)
             & (s.id == s.log_id)
@@ -66,3 +70,21 @@ class MetadataPromises(MetadataInTheLog, of=Metadata):
     def second_id(s):
         """The producer goes on with another id."""
         return s.own_id >= 2
+
+
+class MetadataInDoubt(MetadataInTheLog, of=MetadataTimedOut):
+    """Of one transactional id, where appends time out: `all_of_it_is_in_the_log` fails."""
+
+    @promise(rule="txn.P9")
+    def all_that_is_certain_is_in_the_log(s):
+        """So it is, unless the last append timed out: a coordinator that takes over may know of one transition more."""
+        return implies(~s.in_doubt, s.says_the_same())
+
+    @witness(of="all_that_is_certain_is_in_the_log")
+    def prepared_in_doubt(s):
+        """The log has a commit that memory has not: a coordinator that takes over commits what this one has open."""
+        return (s.log_phase == Phase.PREPARE_COMMIT) & (s.phase == Phase.ONGOING)
+
+
+class MetadataInDoubtPromises(MetadataPromises, MetadataInDoubt, of=MetadataTimedOut):
+    """And of its producer: an answer that never came about counts as lost."""

@@ -124,6 +124,7 @@ SHOWN = [
     ("offsets-by-completion", "txn.21", MEMORY, 3),
     ("metadata-4.3", "txn.25", RECORDED, 6),
     ("metadata-4.2", "txn.25", RECORDED, 5),
+    ("metadata-4.3-timed-out", "txn.25", "retries_are_answered", 8),
     ("offsets-marker-dropped", "txn.26", "as_the_coordinator_decided", 4),
     ("memory-ahead-of-log", "txn.8", MEMORY, 2),
     ("tombstones-removed-early", "txn.19", MEMORY, 10),
