@@ -92,6 +92,7 @@ CONFIG_TOPIC = ProtocolEntry(
             "a count is moved behind a set that nobody fenced for",
             "order-not-kept",
             "config-topic",
+            script="fencepost.reference_impl.connect.scenarios:scenario",
         ),
     ),
 )

@@ -167,6 +167,7 @@ UPGRADES = ProtocolEntry(
             "a set written between a round and its count: the count is of another set, and too small",
             "foreign-set",
             "two-rolling-upgrades",
+            script="fencepost.reference_impl.connect.scenarios:scenario",
         ),
         Scenario(
             "618.34",

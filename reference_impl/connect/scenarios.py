@@ -193,6 +193,70 @@ def foreign_writer(broken: bool) -> list[Event]:
     return second_task_outlives_its_set(script)
 
 
+def set_between_round_and_count(broken: bool) -> list[Event]:
+    """618.34: a follower writes a set of two tasks, between the look of the leader's round and its count of 1.
+
+    The count then stands behind a set that it is not of: the next round fences one task, and the other goes on.
+    """
+    script = played("followers_write", broken, connectors=2, max_tasks=3)
+    for connector, tasks in ((0, 1), (1, 2)):  # so that neither leader nor follower has task 1 of the other connector
+        script.configure(connector, tasks)
+        script.work()
+    script.system.configure(0, 1, 1)
+    fencing = script.until("fence", connector=1)
+    script.system.configure(0, 1, 2)
+    if script.run(lambda: script.threads("write", worker=1)):
+        writing = script.until("write", worker=1)
+        script.held.discard(fencing.number)
+        counting = script.until("write_count")
+        script.held.discard(writing.number)
+        script.run(lambda: len(script.kinds("set_written")) == 4)
+        script.go(counting)
+    script.go()
+    script.work()
+    owner = left_behind(script, connector=1)
+    script.configure(1, 1)
+    script.system.expire(owner)
+    return comes_back(script, owner, connector=1)
+
+
+def compaction_moves_a_count(broken: bool) -> list[Event]:
+    """C28: a compaction that does not keep the order leaves a count of 1 behind a set of two tasks.
+
+    Who reads the topic anew believes it, and has the next round fence one task.
+    """
+    script = played("compaction_keeps_first", broken, max_tasks=3)
+    for tasks in (1, 2):
+        script.configure(0, tasks)
+        script.work()
+    owner = left_behind(script, connector=0)
+    script.system.compact()
+    script.system.expire(owner)
+    for worker in sorted({0, 1, 2} - {owner}, key=lambda worker: worker == script.leader()):
+        script.system.restart_worker(worker)  # the leader last: who leads then has read the topic
+        script.settle()
+    script.configure(0, 1)
+    return comes_back(script, owner, connector=0)
+
+
+def left_behind(script: Script, connector: int) -> int:
+    """The owner of task 1 stalls, in a transaction. Who that is."""
+    owner = script.owner(connector, 1)
+    for polling in script.threads("poll", owner, connector, 1):
+        script.system.step(polling.number)
+    script.system.stall(owner)
+    return owner
+
+
+def comes_back(script: Script, owner: int, connector: int) -> list[Event]:
+    """Everything runs; then that owner goes on, with its old task first."""
+    script.settle()
+    script.work()
+    script.resume(owner)
+    script.work(worker=owner, connector=connector, task=1)
+    return script.told()
+
+
 def colliding_names(broken: bool) -> list[Event]:
     """618.49: group "connect", connector "connector-0", task 1 and group "connect-connector", connector "0", task 1
     have one transactional id: a task of that other cluster, on the same Kafka, fences this one."""
@@ -221,5 +285,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Event]]] = {
     "B36": two_workers_run_one_task,
     "618.33": worker_without_support,
     "618.34": foreign_writer,
+    "follower-writes-a-set": set_between_round_and_count,
+    "compaction-order": compaction_moves_a_count,
     "618.49": colliding_names,
 }

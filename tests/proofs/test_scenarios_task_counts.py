@@ -54,6 +54,7 @@ RUNS = {name: (promise, steps.split()) for name, (promise, steps) in STEPS.items
 """The promise that fails, and a shortest run to it, but for the order of what is independent."""
 FOUND = {"B34": "no_zombie_commits", "618.33": "no_zombie_commits", "618.34": "no_zombie_commits"}
 FOUND |= {"618.49": "newest_set_polls"}
+FOUND |= {"follower-writes-a-set": "no_zombie_commits", "compaction-order": "no_zombie_commits"}
 """The property of histories that the implementation breaks in the same way."""
 
 

@@ -7,11 +7,17 @@ A script is the same with the defect and without. In most of them a worker stall
 new set is fenced for and runs, and that worker goes on.
 """
 
+from functools import partial
+
 from fencepost.reference_impl.connect.broken import REGISTRY
 from fencepost.reference_impl.connect.parts import Parts
+from fencepost.reference_impl.connect.scenarios import scenario
 from fencepost.reference_impl.connect.script import Script
 
-EXPOSED = {}  # name of a broken implementation -> script
+EXPOSED = {  # name of a broken implementation -> script
+    "followers_write": partial(scenario, "follower-writes-a-set"),
+    "compaction_keeps_first": partial(scenario, "compaction-order"),
+}
 
 
 def exposes(*names, **config):
@@ -233,42 +239,6 @@ def deleted_and_created(script):
     script.zombie(owner)
     script.configure(0, 1)
     come_back(script, owner)
-
-
-@exposes("compaction_keeps_first")
-def everybody_reads_anew(script):
-    """Workers that start after a compaction read the count of the first set, 1, as the latest one."""
-    runs(script, 1, 2)
-    owner = script.owner(0, 1)
-    script.system.stall(owner)
-    script.system.compact()
-    for worker in range(3):
-        if worker != owner:
-            script.system.restart_worker(worker)
-    script.system.expire(owner)
-    script.settle()
-    script.configure(0, 1)
-    come_back(script, owner)
-
-
-@exposes("followers_write", connectors=2)
-def a_set_in_between(script):
-    """Between the leader's look and its count of 1, a follower writes a set of two tasks."""
-    runs(script, 1)  # so that neither leader nor the Connector's owner has task 1 of the other connector
-    runs(script, 2, connector=1)
-    script.system.configure(0, 1, 1)
-    fencing = script.until("fence", connector=1)
-    script.system.configure(0, 1, 2)
-    if script.run(lambda: script.threads("write", worker=1)):
-        writing = script.until("write", worker=1)
-        script.held.discard(fencing.number)
-        counting = script.until("write_count")
-        script.held.discard(writing.number)
-        script.run(lambda: len(script.kinds("set_written")) == 4)
-        script.go(counting)
-    script.go()
-    script.work()
-    outlives(script, 1, connector=1)
 
 
 @exposes("set_without_commit", mode="A", protocol="eager")
