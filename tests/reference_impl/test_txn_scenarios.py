@@ -28,7 +28,7 @@ SYMPTOMS = {
     "uncovered-Prepare": symptom.torn,
     "late-marker-v1": symptom.uncommitted_read,
     "KIP-1228": symptom.uncommitted_read,
-    "KAFKA-19446": symptom.unresolved,
+    "KAFKA-19446": symptom.committed_lost,
     "forgotten-fence": symptom.uncommitted_read,
     "KAFKA-20734": symptom.uncommitted_read,
     "KAFKA-20734-v1": symptom.uncommitted_read,
