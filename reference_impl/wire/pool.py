@@ -1,7 +1,8 @@
-"""Partitions that systems have to themselves: created in batches, used again only when nothing is open in them.
+"""Partitions that systems have to themselves: created in batches, used again only when nothing is open or due in them.
 
 A partition that a transaction was left open in by a system that is gone is freed by fencing that system's transactional
-id; one that stays open for all that (which happens where nothing is verified: txn.15) is never used again.
+id; one that stays open for all that (which happens where nothing is verified: txn.15) is never used again. A marker is
+due also where a transaction has added a partition and written nothing: the coordinator is asked about that.
 """
 
 from collections import deque
@@ -21,6 +22,8 @@ FIRST_BATCH, LARGEST_BATCH = 8, 64  # partitions created at a time
 FENCES = 2  # tries to free a partition
 LATEST = -1
 FENCE_TIMEOUT_MS = 60_000
+NEVER_BEGUN = 105  # TRANSACTIONAL_ID_NOT_FOUND
+UNSETTLED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 
 
 class Returned(NamedTuple):
@@ -81,16 +84,37 @@ class Pool:
         raise WireError(f"{self._brokers.bootstrap}: topic {topic} has no leaders after {READY_S:.0f} s: {leaders}")
 
     def _take_back(self) -> None:
-        """Free what was returned, where nothing is open; fence where something is."""
+        """Free what was returned, where nothing is open and no marker is due; fence where something is."""
         back = [self.returned.popleft() for _ in range(len(self.returned))]
+        settled = {each.transactional_id for each in back if self._is_settled(each.transactional_id)}
         places = [place for each in back for place in each.places]
         ends, stable = self._ends(places, committed=False), self._ends(places, committed=True)
         for each in back:
-            unknown = [place for place in each.places if place not in ends or stable.get(place) != ends[place]]
+            unknown = [
+                place
+                for place in each.places
+                if each.transactional_id not in settled or place not in ends or stable.get(place) != ends[place]
+            ]
             self._free.extend(place._replace(start=ends[place]) for place in each.places if place not in unknown)
             if unknown and each.tries < FENCES:
                 self._fence(each.transactional_id)
                 self.returned.append(Returned(tuple(unknown), each.transactional_id, each.tries + 1))
+
+    def _is_settled(self, transactional_id: str) -> bool:
+        """Whether every marker of the id is written, or nothing was begun. Brokers without DescribeTransactions do not
+        say: there the last stable offset is all that is known."""
+        version = self._brokers.offered.version("describe_transactions")
+        if version is None:
+            return True
+        request = build("describe_transactions", version, transactional_ids=(transactional_id,))
+        try:
+            answer = self._brokers.ask(self._brokers.coordinator(TRANSACTION, transactional_id), request)
+        except NoAnswer:
+            self._brokers.forget()
+            return False
+        (found,) = answer.transaction_states
+        code = int(found.error_code)
+        return code == NEVER_BEGUN or (not code and str(found.transaction_state) not in UNSETTLED)
 
     def _ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
         """The last stable offset, or the end; places whose leader does not say are left out."""

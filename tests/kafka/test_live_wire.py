@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import pytest
 from cluster import KafkaCluster
 from fencepost.reference_impl.wire import over_tcp
+from fencepost.reference_impl.wire.brokers import connect
 from fencepost.reference_impl.wire.connection import WireError
+from fencepost.reference_impl.wire.pool import FIRST_BATCH, Pool
 from wire_driving import in_flight, settle, told, transaction
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -191,6 +194,34 @@ def test_partitions_left_open_come_back(v2: dict[str, Any]) -> None:
     again = held[-1]
     assert again.names.places[0] == place._replace(start=place.start + 2), "one record and one marker later"
     assert again.read(0, 0, committed=False) == []
+
+
+@pytest.mark.parametrize(("mode", "cluster"), [("v1", "kafka_v1"), ("v1-verified", "kafka_verified")])
+def test_a_partition_is_not_used_again_while_its_marker_is_due(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, mode: str, cluster: str
+) -> None:
+    """A partition that was added and not written to has nothing open; its marker would show in the next system."""
+    bootstrap = request.getfixturevalue(cluster).bootstrap
+    pool = Pool(connect(bootstrap, 6))
+    monkeypatch.setattr(sys.modules[over_tcp.__module__], "shared_pool", lambda _: pool)
+    config = {"mode": mode, "clients": 1, "partitions": 2, "groups": 0, "bootstrap": bootstrap}
+    systems = []
+    for _ in range(FIRST_BATCH // 2):
+        system = ready(config)
+        assert system.begin(0)
+        assert system.send(0, 0)
+        (add,) = in_flight(system, "add")
+        system.deliver(add)
+        systems.append(system)
+    left = {place[:2] for system in systems for place in system.names.places}
+    assert len(left) == FIRST_BATCH
+    for system in systems:
+        assert system.transaction_state() == "Ongoing"
+        system.close()
+    fresh = ready(config)
+    assert not left & {place[:2] for place in fresh.names.places}
+    transaction(fresh, 0, 0, 1)
+    assert [fresh.read(0, 0), fresh.read(0, 1)] == [[(0, 0)], [(0, 1)]]
 
 
 def test_transactions_time_out(v2: dict[str, Any]) -> None:
