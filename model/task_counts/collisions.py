@@ -86,7 +86,8 @@ class CollidingNames(Protocol):
         *ENABLED,
         *open_hole("each connector has one leader, whose look and the write after it are one step: the cores have more",
                    "leader-in-a-call"),
-        *open_hole("no request to fence comes late or twice: in the cores they do", "late-copy", "duplicate"),
+        *open_hole("no request to fence comes late or twice: in the cores and in deletion-late-fences they do",
+                   "late-copy", "duplicate"),
         *open_hole("a set has a task at least: the cores have empty ones", "empty-set"),
         *open_hole("what connectors of one group share is in the variant connectors", "several-connectors"),
     )  # fmt: skip

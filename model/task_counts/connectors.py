@@ -115,7 +115,11 @@ class Connectors(Protocol):
         *excused(
             "no other group has a name that makes its ids these (618.49), as in names-may-collide", "id-collision"
         ),
-        *open_hole("no request to fence comes late or twice: in the cores they do", "late-copy", "duplicate"),
+        *open_hole(
+            "no request to fence comes late or twice: in the cores and in deletion-late-fences they do",
+            "late-copy",
+            "duplicate",
+        ),
     )
 
     @danger("zombie")

@@ -16,6 +16,7 @@ from ..language import (
     Nat,
     Option,
     Protocol,
+    Set,
     Sort,
     action,
     danger,
@@ -100,7 +101,7 @@ class Deletion(Protocol):
         *ENABLED,
         *open_hole("one leader, whose look and the write after it are one step: connectors has several, and deletions",
                    "leader-in-a-call"),
-        *open_hole("no request to fence comes late or twice: in the cores they do", "late-copy", "duplicate"),
+        *open_hole("no request to fence comes late or twice: in deletion-late-fences they do", "late-copy", "duplicate"),
     )  # fmt: skip
 
     @danger("zombie")
@@ -252,6 +253,25 @@ class Deletion(Protocol):
 
     def can_commit(s, i):
         return (s.stage[i] == Stage.RUNNING) & (s.live[s.task[i]] == i)
+
+
+class LateFences(Deletion):
+    """A request to fence may come late, or twice: the network forgets none."""
+
+    asked: Set[Task]  # a request to fence this id was sent once
+
+    @action(fair="weak")
+    def fence(s):
+        """One id: who held it can't commit any more."""
+        left = s.left
+        Deletion.fence(s)
+        s.asked[left - 1] = True
+
+    @action(danger=("late-copy", "duplicate"))
+    def fence_late(s, t: Task):
+        """It shuts out who has the id by now."""
+        require(s.asked[t])
+        s.live[t] = None
 
 
 class TombstoneAfterFencing(Deletion):

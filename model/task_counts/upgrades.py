@@ -2,7 +2,8 @@
 
 One connector.  A worker that does not take part writes to the config topic with a plain producer, which nobody can shut
 out, or runs its tasks with plain producers, which nobody can fence.  Fencing all ids is one step here, and so is a task
-start with its checks; what comes between is the core's.  A worker is upgraded by a restart, which ends its tasks.
+start with its checks; `upgrading_in_steps.py` has what comes between.  A worker is upgraded by a restart, which ends
+its tasks.
 """
 
 from ..language import (
@@ -94,11 +95,12 @@ class Upgrades(Protocol):
         *TO_STAY,
         *open_hole("ids do not collide: names-may-collide has tasks whose ids do, leader-id-shared the leader's",
                    "id-collision"),
-        *open_hole("fencing all ids is one step, which fails or is answered: the cores have its parts",
-                   "late-copy", "duplicate", "loss", "lost-answer", "time-out"),
-        *open_hole("a task start is one step with its checks, so that none goes on late: the cores have its parts",
+        *open_hole("fencing all ids is one step, which fails or is answered: two-rolling-upgrades-in-steps has its "
+                   "parts", "late-copy", "duplicate", "loss", "lost-answer", "time-out"),
+        *open_hole("a task start is one step with its checks, so that none goes on late: "
+                   "two-rolling-upgrades-in-steps has its parts",
                    "zombie", "rebalance"),
-        *open_hole("a set has a task at least: the cores have empty ones", "empty-set"),
+        *open_hole("a set has a task at least: two-rolling-upgrades-in-steps has empty ones", "empty-set"),
         *not_of_this("fencing is never skipped here, with one task or several", "one-task"),
     )  # fmt: skip
 

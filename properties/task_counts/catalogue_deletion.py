@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ..catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
-from .deletion import DeletionProperties, TombstoneAfterFencingProperties
+from .deletion import DeletionProperties, LateFencesProperties, TombstoneAfterFencingProperties
 
 _SMALL = dict(instances=2, tasks=2, sets=2, restarts=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -30,6 +30,15 @@ DELETION = ProtocolEntry(
             bounds=_BOUNDS,
             depth=_DEPTH,
             progress_bounds=_WAITS,
+        ),
+        Variant(
+            "deletion-late-fences",
+            LateFencesProperties,
+            "the same, and requests to fence come late, or twice",
+            bounds=_BOUNDS,
+            leaves_out=("counted_in_the_end",),
+            depth={"smoke": 0, "ci": 0, "nightly": 0},
+            judged=(),
         ),
         Variant(
             "tombstone-after-fencing",

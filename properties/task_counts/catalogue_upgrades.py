@@ -4,7 +4,13 @@ elsewhere."""
 from collections.abc import Mapping
 
 from ..catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
-from .upgrades import ClaimedEarlyProperties, MassUpgradeProperties, StrangersProperties, UpgradesProperties
+from .upgrades import (
+    ClaimedEarlyProperties,
+    MassUpgradeProperties,
+    StrangersProperties,
+    UpgradesInStepsProperties,
+    UpgradesProperties,
+)
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -15,6 +21,8 @@ _BOUNDS: Bounds = {
     "ci": dict(_THREE_SETS, sets=4),
     "nightly": dict(_TWO_SETS, workers=3),
 }
+_ONE_TASK = dict(_THREE_SETS, tasks=1)
+_NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
 _DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0, shared_ids=0)
@@ -55,6 +63,14 @@ UPGRADES = ProtocolEntry(
             "the new version everywhere, with leaders that write in transactions; then the feature, worker by worker",
             bounds=_BOUNDS,
             depth=_DEPTH,
+        ),
+        Variant(
+            "two-rolling-upgrades-in-steps",
+            UpgradesInStepsProperties,
+            "the same, where a round fences id by id, a task starts in several steps, and all else goes on meanwhile",
+            bounds={"smoke": _ONE_TASK, "ci": _TWO_SETS},
+            depth=_NOT_BOUNDED,
+            judged=(),
         ),
         Variant(
             "mass-upgrade",

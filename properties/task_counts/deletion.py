@@ -16,7 +16,7 @@ from fencepost.model.language import (
     when,
     witness,
 )
-from fencepost.model.task_counts.deletion import Deletion, Instance, Round, Stage, TombstoneAfterFencing
+from fencepost.model.task_counts.deletion import Deletion, Instance, LateFences, Round, Stage, TombstoneAfterFencing
 
 
 class DeletionProperties(Properties, of=Deletion):
@@ -158,6 +158,10 @@ class DeletionProperties(Properties, of=Deletion):
                 & implies(s.is_old(i) & ~s.pending, shut_out_soon(i)),
             ),
         )  # fmt: skip
+
+
+class LateFencesProperties(DeletionProperties, of=LateFences):
+    """The same where requests to fence come late, which shut out a task too many, and never spare one."""
 
 
 class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFencing):

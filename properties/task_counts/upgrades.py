@@ -15,6 +15,7 @@ from fencepost.model.task_counts.upgrades import (
     Upgrades,
     Worker,
 )
+from fencepost.model.task_counts.upgrading_in_steps import Start, UpgradesInSteps
 
 
 class UpgradesProperties(Properties, of=Upgrades):
@@ -145,3 +146,49 @@ class MassUpgradeProperties(UpgradesProperties, of=MassUpgrade):
 
 class StrangersProperties(UpgradesProperties, of=Strangers):
     """The promises of a cluster into which somebody gets who does not belong there."""
+
+
+class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
+    """The same where rounds and starts take several steps: an old start finds a newer set when it looks once more."""
+
+    @witness(of="covered")
+    def opened_too_late(s):
+        """A task has opened its producer, and there is a newer set."""
+        return s.promised() & exists(
+            Worker, Task,
+            lambda w, i: (s.start_of[w, i] == Start.OPENED) & (s.start_for[w, i] < s.generation) & (s.live[i] == w),
+        )  # fmt: skip
+
+    @lemma
+    def nothing_before_the_first_is_on(s):
+        """Rounds, counts and transactional tasks are there only once a worker has the feature on."""
+        nothing = (s.counted == 0) & (s.count == 0)
+        nothing = nothing & forall(Worker, lambda w: (s.round[w] == Round.NONE) & ~s.fencing[w])
+        nothing = nothing & forall(Worker, Task, lambda w, i: s.plain[w, i] | ~s.running[w, i])
+        return s.has_begun() | nothing
+
+    @lemma
+    def starts_are_of_counted_sets(s):
+        """What starts does not poll yet, and is of a set that had its count."""
+        return forall(
+            Worker, Task,
+            lambda w, i: implies(
+                s.start_of[w, i] != Start.NONE,
+                (0 < s.start_for[w, i]) & (s.start_for[w, i] <= s.counted) & (s.support[w] == Support.ENABLED)
+                & ~s.running[w, i] & implies(s.start_for[w, i] == s.generation, i < s.size),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def a_round_under_way_is_right(s):
+        """The round of who may still write is about the newest set, and who can be fenced is still to be."""
+        return forall(
+            Worker,
+            lambda w: implies(s.fencing[w], s.round[w] == Round.NONE) & implies(
+                s.fencing[w] & (s.owner == w),
+                s.is_pending()
+                & (s.round_for[w] == s.generation)
+                & (s.round_size[w] == s.size)
+                & forall(Worker, Task, lambda v, i: implies(s.is_fenceable(v, i), i < s.left[w])),
+            ),
+        )  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from fencepost.model.language.properties import Properties
 
 from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
+from .bounds import NOT_BOUNDED
 from .forgetting import (
     AnsweredEarlyProperties,
     ForgetfulV2Properties,
@@ -14,6 +15,7 @@ from .forgetting import (
     RenumberingAnywayProperties,
     RenumberingProperties,
 )
+from .refused import ForgetfulRefusals, SequencesRefusals, SequencesV2Refusals
 from .scripts import SCRIPT
 from .sequences import (
     BeyondTheWindowProperties,
@@ -41,6 +43,7 @@ _ONE_UNDER_WAY: Mapping[Profile, Mapping[str, int]] = {
     profile: dict(bound, window=1, most=1) for profile, bound in _FORGETTING.items()
 }
 _ONE_FAULT = dict(_SMALL, losses=0, restarts=0, fail_overs=0, expiries=0)
+_REFUSALS = ("never_out_of_order", "written_and_not_answered")
 _LATE = ("in_its_transaction", "both_transactions", "settled_in_the_end")
 """Not asked where transactions share an epoch: there any late batch is written in the next one, whatever is known."""
 
@@ -53,6 +56,14 @@ def _wrong(
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
         leaves_out=others, depth={"smoke": 8, "ci": 10, "nightly": 12},
+    )  # fmt: skip
+
+
+def _of_refusals(name: str, properties: type[Properties], says: str) -> Variant:
+    """The same models as the variants above, asked for no more than refusals."""
+    others = tuple(n for n, p in properties.properties.items() if p.role != "lemma" and n not in _REFUSALS)
+    return Variant(
+        name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), depth=NOT_BOUNDED,
     )  # fmt: skip
 
 
@@ -141,6 +152,32 @@ IDEMPOTENCE = ProtocolEntry(
             progress_bounds=(dict(_FORGETFUL, sends=2, window=1, most=1),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
             judged=(),
+        ),
+        _of_refusals(
+            "answered-again",
+            SequencesRefusals,
+            "what is sent again is answered, and never out of order",
+        ),
+        _of_refusals(
+            "answered-again-new-epoch",
+            SequencesV2Refusals,
+            "the same in transactions of v2",
+        ),
+        _wrong(
+            "restarted-and-refused",
+            ForgetfulRefusals,
+            "txn.26",
+            dict(_ONE_FAULT, restarts=1),
+            ("never_out_of_order",),
+            "a leader restarts with one batch of several, and refuses the others when they are sent again",
+        ),
+        _wrong(
+            "expired-and-refused",
+            ForgetfulRefusals,
+            "txn.26",
+            dict(_ONE_FAULT, expiries=1),
+            ("never_out_of_order",),
+            "a producer that was forgotten sends two batches, the second comes first, and the first is refused",
         ),
         _wrong(
             "restarted",

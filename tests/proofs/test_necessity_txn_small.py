@@ -105,6 +105,8 @@ SHOWN = [
     ("cleared-by-abort", "txn.14", TWICE, 4),
     ("beyond-the-window", "txn.14", TWICE, 6),
     ("restarted", "txn.26", TWICE, 7),
+    ("restarted-and-refused", "txn.26", "never_out_of_order", 5),
+    ("expired-and-refused", "txn.26", "never_out_of_order", 4),
     ("expired", "txn.26", TWICE, 7),
     ("expired-too-soon", "txn.26", TWICE, 4),
     ("unclean", "txn.26", NOT_WRITTEN, 4),
