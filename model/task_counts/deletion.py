@@ -101,7 +101,8 @@ class Deletion(Protocol):
         *ENABLED,
         *open_hole("one leader, whose look and the write after it are one step: connectors has several, and deletions",
                    "leader-in-a-call"),
-        *open_hole("no request to fence comes late or twice: in deletion-late-fences they do", "late-copy", "duplicate"),
+        *open_hole("no request to fence comes late or twice: in deletion-late-fences they do",
+                   "late-copy", "duplicate"),
     )  # fmt: skip
 
     @danger("zombie")
