@@ -106,6 +106,21 @@ def end_code_v1(s, e):
     )
 
 
+def end_code_v1_over_the_wire(s, e):
+    """EndTxn below version 5 as Kafka answers it: id and epoch are looked at before what is being completed, so that a
+    fenced producer hears it while the markers are due, and another outcome than the one prepared is refused (48)."""
+    mine = s.number[e.txn] == s.live()
+    ended = (s.phase == Phase.IDLE) | (s.phase == Phase.PREPARED)
+    return (
+        _end_known(e)
+        & _retriable(s, e)
+        & implies(e.error == FENCED, ~foreign(s, s.number[e.txn]) & ~mine)
+        & implies(e.error == INVALID_MAPPING, foreign(s, s.number[e.txn]))
+        & implies(e.error == INVALID_STATE, mine & ended & (s.outcome != s.choice[e.txn]))
+        & _end_answer(s, e)
+    )
+
+
 def end_code_v2(s, e):
     """EndTxn with the exact pair, or the one before it in a retry."""
     mine = s.number[e.txn] == s.live()

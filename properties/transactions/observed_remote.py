@@ -249,9 +249,10 @@ _SHOWN = ("record_read", "record_seen", "offset_fetched", "fetched")
 EVERYBODY = (*CLIENTS, *(o for o in PARTITIONS if o.kind in _SHOWN), *INIT, *UNCALLED)
 
 BY_VARIANT = {
-    "v1": (*EVERYBODY, *ADD, *_end(codes.end_code_v1), *_record((), _refused_v1, _anybody)),
+    "v1": (*EVERYBODY, *ADD, *_end(codes.end_code_v1_over_the_wire), *_record((), _refused_v1, _anybody)),
     "v1-verified": (
-        *EVERYBODY, *ADD, *_end(codes.end_code_v1), *_record(VERIFIED, _refused_verified, _may_write_verified),
+        *EVERYBODY, *ADD, *_end(codes.end_code_v1_over_the_wire),
+        *_record(VERIFIED, _refused_verified, _may_write_verified),
     ),
     "v2": (
         *EVERYBODY, *_end(codes.end_code_v2), *_record(ADDED, _refused_v2, _anybody),

@@ -6,11 +6,19 @@ Every answer and every record that is read is one that the model allows (20 s a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from cluster import KafkaCluster
+from corner import bench
 from fencepost.proofs.agreement import AgreementReport, agree
+from fencepost.proofs.agreement.coverage import Coverage
+from fencepost.proofs.agreement.search import Watch
+from fencepost.properties.driving import Run, read
 from fencepost.properties.transactions.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.programs import Call
+from fencepost.reference_impl.wire import over_tcp
+from gate import WRITE_TXN_MARKERS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
@@ -18,6 +26,7 @@ CLUSTERS = {"v2": "kafka_v2", "v1-verified": "kafka_verified", "v1": "kafka_v1"}
 PREDICTED = {"v2": set[str](), "v1-verified": {"txn.P3"}, "v1": {"txn.P3"}}
 """What late copies break in 400 sequences; what 20 meet is chance, as is how soon markers are written."""
 NIGHTLY = 10
+CONCURRENT, PRODUCER_FENCED = 51, 90
 
 
 def followed(mode: str, kafka: KafkaCluster, sequences: int, seed: int = 0, **config: object) -> AgreementReport:
@@ -46,6 +55,40 @@ def test_time_outs_are_followed(kafka_v2: KafkaCluster, keep_live: Callable[[Agr
     report = followed("v2", kafka_v2, 8, seed=5, timeouts=True)
     assert report.coverage.actions["time_out"]
     keep_live(report)
+
+
+@pytest.mark.parametrize(("mode", "on"), [("v1", "v1"), ("v1-verified", "v1, verified")])
+def test_who_is_fenced_hears_it_while_markers_are_due(jars: Path, tmp_path: Path, mode: str, on: str) -> None:
+    """Below version 2 Kafka looks at epochs before it looks at what is being completed, and so does the model."""
+    with bench(on, jars, tmp_path) as at:
+        config = {
+            "seed": 0, "mode": mode, "clients": 2, "partitions": 1, "groups": 0, "max_epoch": 32767,
+            "bootstrap": at.cluster.bootstrap,
+        }  # fmt: skip
+        run = Run(over_tcp, config, Watch(OVER_THE_WIRE, config, frozenset(), OVER_THE_WIRE.black_box, Coverage()))
+        for call in (
+            Call("init", 1),
+            *_served("init"),
+            Call("begin", 1),
+            Call("send", 1, 0),
+            *_served("add", "client-1"),
+        ):
+            run.call(call)
+        at.gate.hold(WRITE_TXN_MARKERS)
+        for call in (Call("init", 0), *_served("init", "client-0"), Call("abort", 1), *_served("end")):
+            run.call(call)
+        at.gate.wait_for(WRITE_TXN_MARKERS)
+        assert ("end_told", PRODUCER_FENCED) in [(read(e, "kind"), read(e, "error")) for e in run.made[-1].events]
+        for call in (Call("advance", value=100), *_served("init", "client-0")):
+            run.call(call)
+        assert ("init_taken", CONCURRENT) in [(read(e, "kind"), read(e, "error")) for e in run.made[-1].events]
+        at.gate.release(WRITE_TXN_MARKERS)
+
+
+def _served(kind: str, client: str = "client-1") -> tuple[Call, Call]:
+    """The delivery of a client's request to the coordinator, and of its answer."""
+    there = Call("deliver", kind=kind, source=client, target="coordinator")
+    return there, Call("deliver", kind=f"{kind}_answer", source="coordinator", target=client)
 
 
 @pytest.mark.nightly
