@@ -6,7 +6,7 @@ one in test_columns_against_plain.  States: reachable ones, their one-field neig
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,8 +98,14 @@ def small_bounds(variant: Variant) -> dict[str, int]:
     small = {name: 1 if name in budgets else size for name, size in bounds_of(variant, "smoke").items()}
     if "stragglers" in budgets:  # with every fault at once a second transaction takes more bits than are packed
         return small | {"clients": 2, "transactions": 1, "epochs": 4, "last": 1}
-    # With one task every task belongs to every set, with one producer every record to every transaction's.
-    return small | {name: 2 for name in ("tasks", "producers") if name in small}
+    # With one task every task belongs to every set, with one producer every record to every transaction's, and with one
+    # epoch every record is under the one that a partition knows.
+    return small | {name: 2 for name in ("tasks", "producers") if name in small} | _two_epochs(small)
+
+
+def _two_epochs(small: Mapping[str, int]) -> dict[str, int]:
+    """Where the smoke bounds have one epoch only: a second one, and the client that it is for."""
+    return {"clients": 2, "epochs": 2} if "clients" in small and small["epochs"] == 1 else {}
 
 
 def walk(plain: Plain, rng: random.Random) -> Iterator[State]:
