@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ..catalogue import Profile, ProtocolEntry, Scenario, Variant
 from .bounds import NOT_BOUNDED
-from .offsets import MarkerDroppedProperties, TransactionalOffsetsProperties
+from .offsets import MarkerDroppedProperties, OffsetsDeletedProperties, TransactionalOffsetsProperties
 from .scripts import SCRIPT
 
 _SMALL = dict(records=3, producers=2, log=5, fail_overs=1)
@@ -41,6 +41,17 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             ),
             depth={"smoke": 5, "ci": 7, "nightly": 9},
         ),
+        Variant(
+            "offsets-deleted",
+            OffsetsDeletedProperties,
+            "offsets are deleted while they are pending: the transaction commits, and they do not count",
+            bounds=_BOUNDS,
+            leaves_out=("pending_is_the_last", "tombstones_settle"),  # they say that a tombstone waits
+            progress_bounds=(dict(records=2, producers=1, log=4, fail_overs=1),),
+            proof=False,
+            depth=NOT_BOUNDED,
+            judged=(),
+        ),
         _wrong(
             "offsets-fetched-early",
             "a fetch does not wait for pending commits",
@@ -52,6 +63,18 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             "the transaction that ends last wins",
             "in_order_of_completion",
             "memory_is_what_the_log_says",
+        ),
+        Variant(
+            "offsets-left-pending",
+            OffsetsDeletedProperties,
+            "a tombstone leaves what is pending alone, and a marker brings the offset back",
+            "txn.21",
+            ("txn.21", "left_pending"),
+            {"memory_is_what_the_log_says": "violated"},
+            {"smoke": dict(_SMALL, fail_overs=0)},
+            tuple(n for n in OffsetsDeletedProperties.properties if n != "memory_is_what_the_log_says"),
+            proof=False,
+            depth=NOT_BOUNDED,
         ),
         Variant(
             "offsets-marker-dropped",

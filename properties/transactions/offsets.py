@@ -6,6 +6,7 @@ difference whether it was there when the log was written, or read it afterwards.
 
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
 from fencepost.model.transactions.offsets import Fate, MarkerDropped, Position, Producer, Record, TransactionalOffsets
+from fencepost.model.transactions.offsets_deleted import OffsetsDeleted
 
 
 class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
@@ -283,3 +284,17 @@ class MarkerDroppedProperties(TransactionalOffsetsProperties, of=MarkerDropped):
     def fetched_beside_what_is_over(s):
         """A fetch was answered, and the offset of an aborted transaction is pending."""
         return exists(Record, Record, lambda x, y: s.fetched[x] & s.pending[y] & (s.meant[y] == Fate.ABORTED))
+
+
+class OffsetsDeletedProperties(TransactionalOffsetsProperties, of=OffsetsDeleted):
+    """The same promises, where offsets are deleted while a transaction has them pending: what counts is still the order
+    of the log."""
+
+    @witness(of="memory_is_what_the_log_says")
+    def committed_in_vain(s):
+        """A transaction was committed after its offset had been deleted: nothing is in force."""
+        return s.is_loaded() & (s.in_force == None) & exists(  # noqa: E711
+            Record, Record,
+            lambda x, y: s.transactional[x] & s.is_committed(x) & s.empty[y] & (s.place[x] < s.place[y])
+            & (s.place[y] < s.decided[x]),
+        )  # fmt: skip

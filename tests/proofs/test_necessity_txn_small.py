@@ -124,6 +124,7 @@ SHOWN = [
     ("unclean-v2", "txn.26", "nothing_lost", 11),
     ("offsets-fetched-early", "txn.21", EARLY, 2),
     ("offsets-by-completion", "txn.21", MEMORY, 3),
+    ("offsets-left-pending", "txn.21", MEMORY, 3),
     ("metadata-4.3", "txn.25", RECORDED, 6),
     ("metadata-4.2", "txn.25", RECORDED, 5),
     ("metadata-4.3-timed-out", "txn.25", "retries_are_answered", 8),
