@@ -4,7 +4,7 @@ A model says which of them it has, in one of two ways.  An action or a fault tha
 (``@fault(budget="fail_overs", danger="coordinator-fail-over")``); a danger that is a shape of the state rather than a
 step is a condition (``@danger("several-partitions")``), which holds where the danger is present.  What a model leaves
 out it says once, with the reason, in ``outside``.  Neither is a verdict: a danger counts as *in* only where an engine
-met it (see `fencepost.proofs.scope`).
+met it (see `fencepost.proofs.scope.scopes`).
 
 To account for a model, go through the list and say of each danger one of four things:
 
@@ -18,7 +18,7 @@ To account for a model, go through the list and say of each danger one of four t
    can do and the model can't is open, also if another model has it: the reason then names that model.
 
 ``outside`` is inherited, a variant's own line replaces its base's for that danger, and a tag outweighs both.  An action
-that a variant overrides has no tag of its base: write the tag again.  `fencepost.proofs.scope.unaccounted` names what
+that a variant overrides has no tag of its base: write the tag again.  `fencepost.proofs.scope.scopes.unaccounted` names what
 is still missing, and ``fencepost dangers PROTOCOL/VARIANT`` shows what each engine met.
 """
 

@@ -6,7 +6,7 @@ data shows only in who may commit. Epochs of producers are reduced to who holds 
 topic, `live` for each task's transactional id.
 """
 
-from .language import (
+from fencepost.model.language import (
     Bool,
     Constant,
     Enumeration,
@@ -31,7 +31,7 @@ from .language import (
     require,
     rule,
     when,
-)  # fmt: skip
+)
 
 
 class Worker(Sort, bound="workers"):

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from fencepost.model.language.protocol import Spec
-from fencepost.model.language.terms import Term
+from fencepost.model.language.tree.terms import Term
 from fencepost.properties.catalogue import Variant
 
 PARTS = ("fencepost.model.", "fencepost.properties.")

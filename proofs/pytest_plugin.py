@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from fencepost.proofs.agreement import AgreementReport
+    from fencepost.proofs.testing import AgreementReport
 
 VARIANTS = {
     "id-blocks": ("kraft", "zookeeper", "bridge"),
@@ -61,7 +61,7 @@ def variants(config: pytest.Config) -> list[str]:
 
 def run(config: pytest.Config, variant: str) -> "AgreementReport":
     """Drive the implementation that the options name."""
-    from fencepost.proofs.agreement import agree
+    from fencepost.proofs.testing import agree
 
     return agree(
         config.getoption("--fencepost-implementation"),

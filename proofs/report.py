@@ -6,8 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from fencepost.proofs.readings.words import leaning
 from fencepost.proofs.results import Result
-from fencepost.proofs.words import leaning
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 

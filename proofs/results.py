@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from fencepost.proofs.scope import Scope
+    from fencepost.proofs.scope.scopes import Scope
 
 Verdict = Literal["holds", "violated", "unknown", "not proved", "vacuous"]
 """``not proved``: each step of the proof is there, but it leans on something that is not inductive itself;
@@ -54,7 +54,7 @@ class Result:
     """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to
     reports.  ``scope``: the dangers that the engine met, ``out``: those that it did not, ``excused``: those that it met
     only under a condition, with that; ``within``: the same with counts and reasons, which is not written into reports
-    (see `fencepost.proofs.scope`)."""
+    (see `fencepost.proofs.scope.scopes`)."""
 
     protocol: str
     variant: str

@@ -4,11 +4,11 @@ its own."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from fencepost.proofs import refusals
-from fencepost.proofs.engines import covers, run_bounded, run_features, run_induction, run_progress
-from fencepost.proofs.jobs import Jobs
-from fencepost.proofs.killers import Killers
+from fencepost.proofs.engines.judged import covers, run_bounded, run_features, run_induction, run_progress
+from fencepost.proofs.necessity import refusals
+from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.results import Result
+from fencepost.proofs.scale.jobs import Jobs
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
 
 DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}

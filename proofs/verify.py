@@ -11,15 +11,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from fencepost.proofs.agreement import AgreementReport, agree
-from fencepost.proofs.conformance import conformance_of
-from fencepost.proofs.engines import contradictions, result
-from fencepost.proofs.generate import generate
-from fencepost.proofs.jobs import Jobs
-from fencepost.proofs.plants import found_plants
-from fencepost.proofs.replay import ReplayReport, replay
+from fencepost.proofs.engines.judged import contradictions, result
+from fencepost.proofs.necessity.plants import found_plants
 from fencepost.proofs.results import Result, Verdict, worst
-from fencepost.proofs.scope import scope_of_counts, shared
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.jobs import Jobs
+from fencepost.proofs.scale.replay import ReplayReport, replay
+from fencepost.proofs.scope.scopes import scope_of_counts, shared
+from fencepost.proofs.testing import AgreementReport, agree
+from fencepost.proofs.traces import conformance_of
 from fencepost.proofs.variants import Judged, hand_in_all
 from fencepost.properties.catalogue import FOLLOWED, Profile, ProtocolEntry, Variant
 from fencepost.properties.history import Manifest

@@ -1,6 +1,6 @@
 """What a protocol brings so that any implementation of it can be driven, watched, and held against the model.
 
-`proofs/agreement` knows of no protocol.  A protocol has one `Agreeing` object, in
+`proofs/testing` knows of no protocol.  A protocol has one `Agreeing` object, in
 ``properties/<protocol>/agreement.py`` and in the table `DRIVEN` below:
 
 - its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``Call``, see `driving`);
@@ -18,14 +18,13 @@ from typing import Any, Protocol
 
 from fencepost.model.language.observations import Observation
 from fencepost.model.language.specs import Spec
-from fencepost.model.language.types import Bounds, ScalarType
-
-from .driving import Event, Made, Message, Program, Run
+from fencepost.model.language.tree.types import Bounds, ScalarType
+from fencepost.properties.driving import Event, Made, Message, Program, Run
 
 DRIVEN = {
-    "id-blocks": "fencepost.properties.id_blocks.agreement:ID_BLOCKS",
-    "transactions": "fencepost.properties.transactions.agreement:TRANSACTIONS",
-    "task-counts": "fencepost.properties.task_counts.agreement:TASK_COUNTS",
+    "id-blocks": "fencepost.properties.id_blocks.driving.agreement:ID_BLOCKS",
+    "transactions": "fencepost.properties.transactions.driving.agreement:TRANSACTIONS",
+    "task-counts": "fencepost.properties.task_counts.driving.agreement:TASK_COUNTS",
 }
 """Protocol: where its `Agreeing` object is."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from fencepost.model.language.mutations import mutation, settle
+from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Spec
 
@@ -25,9 +25,10 @@ class Variant:
     """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property ->
     verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
     ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
-    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``: of
-    bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time, by
-    name: what it changes of the bounds; ``judged``: the rules that mutations of it are to judge, where other variants judge the rest.
+    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``:
+    of bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time,
+    by name: what it changes of the bounds; ``judged``: the rules that mutations of it are to judge, where other
+    variants judge the rest.
     ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
     it is asked for beside what it is expected to violate; it has to be something that could fail there as well."""
 
@@ -56,8 +57,8 @@ class Variant:
 
     @cached_property
     def asked(self) -> dict[str, Property]:
-        """The properties that are asked of this variant: of a main one all that it does not leave out; of a mistake what
-        it breaks, and what it says that it keeps (`asks`), with the witnesses of that."""
+        """The properties that are asked of this variant: of a main one all that it does not leave out; of a mistake
+        what it breaks, and what it says that it keeps (`asks`), with the witnesses of that."""
         every = {n: p for n, p in self.properties.properties.items() if n not in self.leaves_out}
         if self.main:
             return every
@@ -168,20 +169,20 @@ def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, i
 
 def protocols() -> dict[str, ProtocolEntry]:
     """Every protocol by name.  Imported when asked for, since tracing all of them takes a moment."""
-    from .id_blocks.catalogue import ID_BLOCKS
-    from .kip618_yardstick import YARDSTICK
-    from .task_counts.catalogue import TASK_COUNTS
-    from .task_counts.catalogue_compaction import CONFIG_TOPIC
-    from .task_counts.catalogue_connectors import CONNECTORS
-    from .task_counts.catalogue_deletion import DELETION
-    from .task_counts.catalogue_upgrades import UPGRADES
-    from .task_counts.catalogue_writing import WRITES
-    from .transactions.catalogue import TRANSACTIONS
-    from .transactions.catalogue_offsets import TRANSACTIONAL_OFFSETS
-    from .transactions.catalogue_partitions import TRANSACTION_PARTITIONS
-    from .transactions.catalogue_reading import READ_COMMITTED
-    from .transactions.catalogue_recovery import TRANSACTION_LOG
-    from .transactions.catalogue_sequences import IDEMPOTENCE
+    from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+    from fencepost.properties.kip618_yardstick import YARDSTICK
+    from fencepost.properties.task_counts.variants.catalogue import TASK_COUNTS
+    from fencepost.properties.task_counts.variants.compaction import CONFIG_TOPIC
+    from fencepost.properties.task_counts.variants.connectors import CONNECTORS
+    from fencepost.properties.task_counts.variants.deletion import DELETION
+    from fencepost.properties.task_counts.variants.upgrades import UPGRADES
+    from fencepost.properties.task_counts.variants.writing import WRITES
+    from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
+    from fencepost.properties.transactions.variants.offsets import TRANSACTIONAL_OFFSETS
+    from fencepost.properties.transactions.variants.partitions import TRANSACTION_PARTITIONS
+    from fencepost.properties.transactions.variants.reading import READ_COMMITTED
+    from fencepost.properties.transactions.variants.recovery import TRANSACTION_LOG
+    from fencepost.properties.transactions.variants.sequences import IDEMPOTENCE
 
     parts = (IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG, TRANSACTION_PARTITIONS)
     entries = (

@@ -1,4 +1,4 @@
-"""What a protocol brings to have its histories held against its model: `proofs/conformance` does the rest.
+"""What a protocol brings to have its histories held against its model: `proofs/traces` does the rest.
 
 A history is laid out as lanes: each is the events of one instance of the model (for id blocks the whole history is one
 lane, for transactions there is one for each transactional id), with the columns that the observations read.

@@ -9,9 +9,9 @@ from importlib import import_module
 from fencepost.properties.conforming import Conforming
 
 _MODULES = {
-    "id-blocks": "fencepost.properties.id_blocks.conforming",
-    "transactions": "fencepost.properties.transactions.conforming",
-    "task-counts": "fencepost.properties.task_counts.conforming",
+    "id-blocks": "fencepost.properties.id_blocks.offline.conforming",
+    "transactions": "fencepost.properties.transactions.offline.conforming",
+    "task-counts": "fencepost.properties.task_counts.offline.conforming",
 }
 PROTOCOLS = frozenset(_MODULES)
 

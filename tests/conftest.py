@@ -5,26 +5,30 @@ clusters, which then run once. The longest begin, so that none is begun when all
 """
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+# What tests share lies in folders of this name, and is imported by its own.
+sys.path += map(str, sorted(Path(__file__).parent.rglob("support")))
+
 # Spark's JVM in tests lives for seconds, and compiles for the long run; what it does here is to plan and to hand on.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-LIVE = "tests/kafka"
+LIVE = "tests/live/kafka"
 
 LONGEST = (
     "test_readme.py",
     "test_readings_agree.py",
-    "test_txn_replay.py",
+    "test_transactions_replay.py",
     "test_agreement_transactions.py",
     "test_cli_processes.py",
     "test_conformance_transactions.py",
     "test_prompt.py",
     "test_agreement_remote.py",
-    "test_task_count_history_replay.py",
+    "test_task_counts_history_replay.py",
     "test_task_counts_full.py",
     "test_replay_finds_defects.py",
     "test_sql_twins.py",

@@ -3,19 +3,13 @@
 import re
 import resource
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent / "proofs"))  # what is imported below is other folders'
-
-sys.path.append(str(Path(__file__).parent / "wire"))
-
 from command_line import Ran, process, read_json
 from fencepost.model.rules import RULES
-from fencepost.proofs.tables import kept_counts
+from fencepost.proofs.necessity.tables import kept_counts
 from metadata_logs import real_logs
 from mock_cluster import MockCluster
 from transaction_logs import REAL

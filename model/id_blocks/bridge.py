@@ -6,10 +6,25 @@ others still write; once the cluster moves, KRaft goes on where the node stood. 
 controller is assumed.
 """
 
-from ..language import Bool, Map, Set, Sort, action, danger, each, either, excused, exists, fault, forall, require, when
-from .brokers import Broker, Id, Request, RpcBrokers, Stage
-from .kraft import Kraft
-from .zookeeper import Version, Zookeeper
+from fencepost.model.id_blocks.brokers import Broker, Id, Request, RpcBrokers, Stage
+from fencepost.model.id_blocks.kraft import Kraft
+from fencepost.model.id_blocks.zookeeper import Version, Zookeeper
+from fencepost.model.language import (
+    Bool,
+    Map,
+    Set,
+    Sort,
+    action,
+    danger,
+    each,
+    either,
+    excused,
+    exists,
+    fault,
+    forall,
+    require,
+    when,
+)
 
 
 class Controller(Sort, bound="controllers"):

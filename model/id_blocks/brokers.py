@@ -5,7 +5,7 @@ restart loses the rest.  `RpcBrokers` adds the request for a block and a network
 repeat what it carries.
 """
 
-from ..language import (
+from fencepost.model.language import (
     Bool,
     Constant,
     Enumeration,
@@ -29,7 +29,7 @@ from ..language import (
     require,
     rule,
     when,
-)  # fmt: skip
+)
 
 
 class Broker(Sort, bound="brokers"):

@@ -4,7 +4,8 @@ What the log holds is reduced to the end of its last record: `logged` with what 
 without.  A controller that takes over knows the snapshot and the committed records after it, and nothing else.
 """
 
-from ..language import (
+from fencepost.model.id_blocks.brokers import Broker, Id, Request, RpcBrokers, Stage
+from fencepost.model.language import (
     Bool,
     Ghost,
     Set,
@@ -19,8 +20,7 @@ from ..language import (
     require,
     rule,
     when,
-)  # fmt: skip
-from .brokers import Broker, Id, Request, RpcBrokers, Stage
+)
 
 
 class Kraft(RpcBrokers):

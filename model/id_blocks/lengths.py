@@ -4,9 +4,9 @@ The first release has blocks of 1,000 ids; nothing in the protocol says that the
 any length up to `size`, which here is the longest one.
 """
 
-from ..language import Map, action, each, either, fault, require, rule, when
-from .brokers import Broker, Id, Request, Stage
-from .kraft import Kraft
+from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
+from fencepost.model.id_blocks.kraft import Kraft
+from fencepost.model.language import Map, action, each, either, fault, require, rule, when
 
 
 class Lengths(Kraft):

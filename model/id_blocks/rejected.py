@@ -1,9 +1,9 @@
 """What KIP-730 turned down, and what implementations got wrong: each a small replacement, kept with what would repair
 it."""
 
-from ..language import Map, Option, Set, Sort, action, each, fault, forall, require, when
-from .brokers import Broker, Id, IdBlocks, Request, Stage
-from .kraft import Kraft
+from fencepost.model.id_blocks.brokers import Broker, Id, IdBlocks, Request, Stage
+from fencepost.model.id_blocks.kraft import Kraft
+from fencepost.model.language import Map, Option, Set, Sort, action, each, fault, forall, require, when
 
 
 class Idempotent(Kraft):

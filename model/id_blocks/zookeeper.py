@@ -3,8 +3,21 @@
 The node holds the latest block with both ends inclusive, and a version that every write raises.
 """
 
-from ..language import Bool, Map, Nat, Set, action, either, fault, kafka_excludes, not_of_this, open_hole, require, when
-from .brokers import Broker, Id, IdBlocks
+from fencepost.model.id_blocks.brokers import Broker, Id, IdBlocks
+from fencepost.model.language import (
+    Bool,
+    Map,
+    Nat,
+    Set,
+    action,
+    either,
+    fault,
+    kafka_excludes,
+    not_of_this,
+    open_hole,
+    require,
+    when,
+)
 
 
 class Version(Nat, upto="ids + 1"):

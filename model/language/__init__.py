@@ -1,12 +1,48 @@
 """The language in which protocols and their properties are written.  See README.md, "How a rule reads"."""
 
-from .annotations import Bool, Constant, Enumeration, Ghost, Int, Map, Nat, Option, Seq, Set, Sort
-from .errors import ModelError
-from .properties import Properties, Property, leads_to, lemma, progress, promise, service, step, witness
-from .protocol import Action, Protocol, Spec, action, axiom, danger, fault
-from .refinements import refinement
-from .scope import excused, kafka_excludes, not_of_this, open_hole
-from .vocabulary import append, at, each, either, exists, forall, implies, latest, length, limit, require, rule, when
+from fencepost.model.language.checks.errors import ModelError
+from fencepost.model.language.derived.refinements import refinement
+from fencepost.model.language.derived.scope import excused, kafka_excludes, not_of_this, open_hole
+from fencepost.model.language.properties import (
+    Properties,
+    Property,
+    leads_to,
+    lemma,
+    progress,
+    promise,
+    service,
+    step,
+    witness,
+)
+from fencepost.model.language.protocol import Action, Protocol, Spec, action, axiom, danger, fault
+from fencepost.model.language.tracing.annotations import (
+    Bool,
+    Constant,
+    Enumeration,
+    Ghost,
+    Int,
+    Map,
+    Nat,
+    Option,
+    Seq,
+    Set,
+    Sort,
+)
+from fencepost.model.language.tracing.vocabulary import (
+    append,
+    at,
+    each,
+    either,
+    exists,
+    forall,
+    implies,
+    latest,
+    length,
+    limit,
+    require,
+    rule,
+    when,
+)
 
 __all__ = [
     "Action", "Bool", "Constant", "Enumeration", "Ghost", "Int", "Map", "ModelError", "Nat", "Option",

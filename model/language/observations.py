@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .citing import check_rule
-from .errors import mistake
-from .lint import check_source
-from .methods import condition
-from .proxies import StateProxy
-from .sources import line_of
-from .specs import Spec
-from .symbols import Symbol
-from .terms import TRUE, Term, local
-from .types import ScalarType, scalar
+from fencepost.model.language.checks.citing import check_rule
+from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.specs import Spec
+from fencepost.model.language.tracing.methods import condition
+from fencepost.model.language.tracing.proxies import StateProxy
+from fencepost.model.language.tracing.sources import line_of
+from fencepost.model.language.tracing.symbols import Symbol
+from fencepost.model.language.tree.terms import TRUE, Term, local
+from fencepost.model.language.tree.types import ScalarType, scalar
 
 Condition = Callable[[Any, Any], Any]
 

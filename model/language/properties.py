@@ -10,18 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .citing import check_rule
-from .errors import mistake
-from .lint import check_source
-from .members import check_names, members
-from .methods import check_locals, condition, sorted_parameters
-from .protocol import Decorator, Protocol
-from .proxies import StateProxy
-from .sources import line_of
-from .specs import Spec
-from .symbols import Symbol
-from .terms import Term, local
-from .types import ScalarType
+from fencepost.model.language.checks.citing import check_rule
+from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.protocol import Decorator, Protocol
+from fencepost.model.language.specs import Spec
+from fencepost.model.language.tracing.members import check_names, members
+from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
+from fencepost.model.language.tracing.proxies import StateProxy
+from fencepost.model.language.tracing.sources import line_of
+from fencepost.model.language.tracing.symbols import Symbol
+from fencepost.model.language.tree.terms import Term, local
+from fencepost.model.language.tree.types import ScalarType
 
 KINDS = {
     "promise": "always", "lemma": "always", "step": "step", "refinement": "step", "witness": "sometimes",

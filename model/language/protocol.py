@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, overload
 
-from .citing import check_dangers, check_rule
-from .errors import mistake
-from .lint import check_source
-from .members import check_names, members
-from .methods import check_locals, condition, sorted_parameters
-from .proxies import StateProxy
-from .recording import Recorder, Update
-from .sources import attribute_line, line_of
-from .specs import Action, Outside, Presence, Spec
-from .symbols import Symbol
-from .terms import Term, local, variables
-from .types import ScalarType, Type, described, scalar, type_of
+from fencepost.model.language.checks.citing import check_dangers, check_rule
+from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.specs import Action, Outside, Presence, Spec
+from fencepost.model.language.tracing.members import check_names, members
+from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
+from fencepost.model.language.tracing.proxies import StateProxy
+from fencepost.model.language.tracing.recording import Recorder, Update
+from fencepost.model.language.tracing.sources import attribute_line, line_of
+from fencepost.model.language.tracing.symbols import Symbol
+from fencepost.model.language.tree.terms import Term, local, variables
+from fencepost.model.language.tree.types import ScalarType, Type, described, scalar, type_of
 
 FAIRNESS = ("weak", "strong", "")
 
@@ -102,7 +102,7 @@ def axiom(body: Callable[..., Any]) -> AxiomMethod:
 
 class Protocol:
     """Base of all protocols.  ``spec`` is the traced result; tracing happens, and fails, when the class is made.
-    ``outside``: the dangers that it leaves out (`fencepost.model.language.scope`)."""
+    ``outside``: the dangers that it leaves out (`fencepost.model.language.derived.scope`)."""
 
     spec: ClassVar[Spec]
     outside: ClassVar[tuple[Outside | tuple[Outside, ...], ...]] = ()

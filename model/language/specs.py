@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..dangers import DANGERS
-from .recording import Guard, Update
-from .terms import Term
-from .types import ScalarType, Type
+from fencepost.model.dangers import DANGERS
+from fencepost.model.language.tracing.recording import Guard, Update
+from fencepost.model.language.tree.terms import Term
+from fencepost.model.language.tree.types import ScalarType, Type
 
 
 @dataclass(frozen=True)

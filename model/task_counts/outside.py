@@ -1,6 +1,6 @@
 """What the models of task counts leave out of the dangers, and why, where several of them have the same reason."""
 
-from ..language import excused, not_of_this, open_hole
+from fencepost.model.language import excused, not_of_this, open_hole
 
 BROKERS = excused(
     "the brokers keep txn.P1: once an id is fenced (618.12), nothing of an older epoch commits; core-late-commits has "

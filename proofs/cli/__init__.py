@@ -88,13 +88,13 @@ INPUT_ERRORS = {
     "fencepost.model.language": "ModelError",
     "fencepost.properties.catalogue": "CatalogueError",
     "fencepost.properties.history": "HistoryError",
-    "fencepost.proofs.agreement": "ImplementationError",
-    "fencepost.proofs.explore": "TooManySteps",
-    "fencepost.proofs.explore.compiled": "NotInstalled",
-    "fencepost.proofs.ground": "BoundsError",
+    "fencepost.proofs.testing": "ImplementationError",
+    "fencepost.proofs.engines.explore": "TooManySteps",
+    "fencepost.proofs.engines.explore.compiled": "NotInstalled",
+    "fencepost.proofs.readings.ground": "BoundsError",
     "fencepost.proofs.recording.errors": "RecordingError",
-    "fencepost.reference_impl.wire.connection": "WireError",
-    "fencepost.proofs.spark": "SparkUnavailable",
+    "fencepost.reference_impl.live.tcp.connection": "WireError",
+    "fencepost.proofs.scale.spark": "SparkUnavailable",
 }
 
 

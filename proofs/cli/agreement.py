@@ -8,12 +8,12 @@ import click
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
-from fencepost.proofs.words import name_in_words
 from fencepost.properties.agreement import DRIVEN, Agreeing, driven
 from fencepost.properties.catalogue import CatalogueError, find
 
-WIRE = "fencepost.reference_impl.wire"
+WIRE = "fencepost.reference_impl.live"
 LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
 CLIENTS = {
     "raw": f"{WIRE}.over_tcp:over_tcp",
@@ -77,7 +77,7 @@ def agree(
     With --bootstrap it is real brokers that are driven: when each request and each answer arrives, how often, or
     whether at all.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
     """
-    from fencepost.proofs.agreement import agree as run
+    from fencepost.proofs.testing import agree as run
 
     agreeing, variant = _driven(name)
     import_from_here()
@@ -160,8 +160,8 @@ def _over_the_wire(
     agreeing: Agreeing, bootstrap: str, beside_reference: bool, timeouts: bool
 ) -> tuple[Agreeing, dict[str, Any]]:
     """What is driven, and with which configuration; CatalogueError where that cannot be."""
-    from fencepost.properties.transactions.agreement import OVER_THE_WIRE
-    from fencepost.reference_impl.wire.connection import parse_servers
+    from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
+    from fencepost.reference_impl.live.tcp.connection import parse_servers
 
     if agreeing.protocol != OVER_THE_WIRE.protocol:
         there = ", ".join(f"{OVER_THE_WIRE.protocol}/{known}" for known in OVER_THE_WIRE.variants)
@@ -178,8 +178,8 @@ def _over_the_wire(
 
 def _with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
     """The same with many new producers; CatalogueError where there are none."""
-    from fencepost.properties.transactions.agreement import OVER_THE_WIRE
-    from fencepost.properties.transactions.machine_newcomers import with_newcomers
+    from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
+    from fencepost.properties.transactions.driving.machine_newcomers import with_newcomers
 
     if agreeing.protocol != OVER_THE_WIRE.protocol:
         raise CatalogueError(f"--newcomers: {agreeing.protocol} has no producers; leave it out")

@@ -13,12 +13,12 @@ from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, PROFILE, SEED, OutputFile
 from fencepost.proofs.cli.output import console, duration, read_from, spinner
-from fencepost.proofs.words import name_in_words
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
-    from fencepost.proofs.matrix import Hole, Matrix
     from fencepost.proofs.results import Result
+    from fencepost.proofs.scope.matrix import Hole, Matrix
 
 WIDTH = 11
 MOST_REASONS = 3
@@ -57,8 +57,8 @@ def dangers(
         rows = (json.dumps(line.as_dict()) for matrix in matrices for line in matrix.lines(promise))
         json_file.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
     if table is not None:
-        from fencepost.proofs.matrix import holes
-        from fencepost.proofs.tables import digest_of
+        from fencepost.proofs.necessity.tables import digest_of
+        from fencepost.proofs.scope.matrix import holes
 
         digest = digest_of([entry for entry, _ in wanted])
         table.write_text(as_table(holes(matrices, promise), len(matrices), digest), encoding="utf-8")
@@ -93,8 +93,8 @@ def _require_promise(promise: str | None, wanted: Sequence[Wanted]) -> None:
 
 
 def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bool) -> "list[Matrix]":
-    from fencepost.proofs.cached import cache, cached
-    from fencepost.proofs.matrix import Matrix
+    from fencepost.proofs.scale.cached import cache, cached
+    from fencepost.proofs.scope.matrix import Matrix
 
     abouts = [_about(entry, variants, profile, seed) for entry, variants in wanted]
     known = [None if anew else cached("dangers", about) for about in abouts]
@@ -118,7 +118,7 @@ def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bo
 def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:
     """All that the answer depends on beside the sources: what the catalogue says of these variants, and how much is
     tried."""
-    from fencepost.proofs.live import runs_of
+    from fencepost.proofs.scope.live import runs_of
     from fencepost.proofs.verify import EXAMPLES, HISTORIES
 
     plain = tuple(repr(replace(v)) for v in variants)
@@ -131,8 +131,8 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "list[li
     """Runs every engine on these variants, as `verify` does."""
     if not wanted:
         return []
-    from fencepost.proofs.jobs import Jobs
-    from fencepost.proofs.matrix import matrix_of
+    from fencepost.proofs.scale.jobs import Jobs
+    from fencepost.proofs.scope.matrix import matrix_of
     from fencepost.proofs.verify import number_of_jobs, plan
     from fencepost.proofs.verify import verify as run
 
@@ -170,7 +170,7 @@ def narrowed(entry: ProtocolEntry, variants: Sequence[Variant]) -> ProtocolEntry
 
 
 def _print(matrix: "Matrix", promise: str | None) -> None:
-    from fencepost.proofs.scope import ENGINES
+    from fencepost.proofs.scope.scopes import ENGINES
 
     asked = [a for a in matrix.asked if promise is None or promise in (a.promise, a.property)]
     if not asked:
@@ -208,7 +208,7 @@ def _cell(matrix: "Matrix", asked: "Sequence", engine: str, danger: str) -> str:
 
 
 def _print_open(matrices: "Sequence[Matrix]", promise: str | None) -> None:
-    from fencepost.proofs.matrix import holes
+    from fencepost.proofs.scope.matrix import holes
 
     console.print(f"\n{LEGEND}", style="dim")
     found = holes(matrices, promise)

@@ -16,7 +16,7 @@ def findings(json_file: Path | None, table: Path | None) -> int:
 
     Each finding has the version that it was seen on, the promises that it breaks, and the test that reproduces it.
     """
-    from fencepost.proofs.findings import FINDINGS, document, page
+    from fencepost.proofs.scope.findings import FINDINGS, document, page
 
     for each in FINDINGS:
         console.print(f"{each.name} [{each.where}, {each.version}]", markup=False)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
-from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find, protocols
 from rich.markup import escape
 
@@ -24,7 +24,7 @@ CORES = click.option("--cores", type=click.IntRange(1), help="Without Spark: how
 
 def settings(spark: bool, master: str) -> Any:
     """Spark's settings, or None where Spark is not wanted."""
-    from fencepost.proofs.units import SparkSettings
+    from fencepost.proofs.scale.units import SparkSettings
 
     return SparkSettings(master) if spark else None
 
@@ -79,7 +79,7 @@ def generate(
 
     Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=answers_before_commit
     """
-    from fencepost.proofs.generate import generate as run
+    from fencepost.proofs.scale.generate import generate as run
 
     entry, variant = find(name)
     if variant is None:
@@ -145,8 +145,8 @@ def replay(
 
     Example: fencepost replay made --no-spark --require all
     """
-    from fencepost.proofs.conformance import conformance_of
-    from fencepost.proofs.replay import replay as run
+    from fencepost.proofs.scale.replay import replay as run
+    from fencepost.proofs.traces import conformance_of
     from fencepost.properties.history import Manifest
     from fencepost.properties.history.location import Location
     from fencepost.properties.history.properties_of import properties_of

@@ -25,11 +25,11 @@ def keep(names: tuple[str, ...], profile: Profile, json_file: Path | None, anew:
     that no longer fit are searched again.  Without names: all protocols.  Exit code 1 if some promise is left without.
     Example: fencepost keep transactions/core-v2
     """
-    from fencepost.proofs import refusals
-    from fencepost.proofs.jobs import Jobs
-    from fencepost.proofs.keeping import hand_in_searches
-    from fencepost.proofs.kept import write_runs
-    from fencepost.proofs.killers import bounds_by_feature, file_of
+    from fencepost.proofs.necessity import refusals
+    from fencepost.proofs.necessity.keeping import hand_in_searches
+    from fencepost.proofs.necessity.kept import write_runs
+    from fencepost.proofs.necessity.killers import bounds_by_feature, file_of
+    from fencepost.proofs.scale.jobs import Jobs
 
     start = time.perf_counter()
     chosen = _chosen(names)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fencepost.proofs.provenance import other_copies, said, sources
+from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.results import Result
-from fencepost.proofs.words import leaning, name_in_words
 from fencepost.properties.catalogue import Variant
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

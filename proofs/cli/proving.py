@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 from fencepost.proofs.cli.options import JSON, chosen
 from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner, verdict_sign
+from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.report import write_json
-from fencepost.proofs.words import leaning, name_in_words
 from fencepost.properties.catalogue import Variant, bounds_of
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
-    from fencepost.proofs.induction import Obligation, Proof
+    from fencepost.proofs.engines.induction import Obligation, Proof
     from fencepost.proofs.results import Result
 
 
@@ -29,11 +29,11 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     that fails is not proved.  A step that breaks the attempt is told, and looked for among the states that the smoke
     profile explores.  Example: fencepost prove id-blocks/kraft
     """
-    from fencepost.proofs.engines import run_induction
-    from fencepost.proofs.induction import Obligation
-    from fencepost.proofs.induction import prove as induction
-    from fencepost.proofs.scope import scope_lines
-    from fencepost.proofs.solver.solving import RLIMIT
+    from fencepost.proofs.engines.induction import Obligation
+    from fencepost.proofs.engines.induction import prove as induction
+    from fencepost.proofs.engines.judged import run_induction
+    from fencepost.proofs.readings.solver.solving import RLIMIT
+    from fencepost.proofs.scope.scopes import scope_lines
 
     every = []
     asked = chosen(name)
@@ -89,7 +89,7 @@ def _resting(result: "Result") -> str:
 
 def _attempts(variant: Variant, proof: "Proof") -> Iterator[str]:
     """Each obligation that was not met, as a run of one step, and whether exploration comes to it."""
-    from fencepost.proofs.attempts import reach, tell
+    from fencepost.proofs.engines.attempts import reach, tell
 
     if not proof.failures:
         return

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 from fencepost.proofs.cli.options import JSON
 from fencepost.proofs.cli.output import SIGNS, console, errors, spinner
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
-from fencepost.proofs.words import name_in_words
 from rich.markup import escape
 
 PROTOCOLS = ("id-blocks", "transactions")

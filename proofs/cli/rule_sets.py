@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.proofs.cli.output import console, errors, read_from, spinner
-from fencepost.proofs.loosening import rules_of
+from fencepost.proofs.necessity.loosening import rules_of
+from fencepost.proofs.necessity.sets import KeptSets, asked, faults, file_of, read, search, write
+from fencepost.proofs.necessity.sufficient import Standing, promises_of
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
-from fencepost.proofs.sets import KeptSets, asked, faults, file_of, read, search, write
-from fencepost.proofs.sufficient import Standing, promises_of
-from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant
 
 STANDINGS: tuple[Standing, ...] = ("must", "may", "not needed")

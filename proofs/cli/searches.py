@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chosen, parse_bounds, whole
 from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, spinner, verdict_sign
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
-from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import (
     CatalogueError,
     Profile,
@@ -20,7 +20,7 @@ from fencepost.properties.catalogue import (
 )
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
-    from fencepost.proofs.explore import Exploration
+    from fencepost.proofs.engines.explore import Exploration
     from fencepost.proofs.results import Result
 
 
@@ -39,9 +39,9 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
     Counterexamples and witnesses are shortest ones; `fencepost show` tells them.  Without a variant, all main variants
     are explored, and the JSON is a list.  Example: fencepost explore id-blocks/kraft --bound ids=2
     """
-    from fencepost.proofs.engines import run_explore
-    from fencepost.proofs.explore import Progress
-    from fencepost.proofs.scope import scope_lines
+    from fencepost.proofs.engines.explore import Progress
+    from fencepost.proofs.engines.judged import run_explore
+    from fencepost.proofs.scope.scopes import scope_lines
 
     documents, wrong = [], 0
     read = read_from(variant for _, variant in chosen(name))
@@ -135,9 +135,9 @@ def necessity(
     may: in some), and what makes it fail.  The nightly profile searches that, and keeps it.
     """
     from fencepost.proofs.cli.rule_sets import known_sets, tell_sets
-    from fencepost.proofs.necessity import Necessity
-    from fencepost.proofs.necessity import necessity as run
-    from fencepost.proofs.tables import Kept, page
+    from fencepost.proofs.necessity.search import Necessity
+    from fencepost.proofs.necessity.search import necessity as run
+    from fencepost.proofs.necessity.tables import Kept, page
 
     entry = whole(name)
     if rule is not None and (table is not None or kept is not None):
@@ -175,7 +175,7 @@ def necessity(
 
 def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
     """Why there is no verdict on a rule: it does not exist, or nothing can be taken out of it."""
-    from fencepost.model.language.mutations import mutations
+    from fencepost.model.language.derived.mutations import mutations
     from fencepost.model.rules import RULES
 
     judged = {m.rule for v in entry.variants if v.main for m in mutations(v.properties.protocol.spec)}

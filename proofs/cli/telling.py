@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from fencepost.proofs.cli.options import BOUND, PROFILE, parse_bounds, the_one
 from fencepost.proofs.cli.output import bound_in_words, console, errors, read_from
-from fencepost.proofs.words import name_in_words
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import (
     CatalogueError,
     Profile,
@@ -62,7 +62,7 @@ def show(
     if trace is None:
         console.print(f"It {'is not reached' if witness else 'holds: no run breaks it'} within these bounds.")
     else:
-        from fencepost.proofs.words import say_trace
+        from fencepost.proofs.readings.words import say_trace
 
         for line in say_trace(spec, trace, ghosts=True) if everything else brief(spec, trace):
             console.print(line, markup=False)
@@ -85,7 +85,7 @@ def _property(variant: Variant, prop: str) -> "Property":
 
 
 def _mutated(variant: Variant, without: tuple[str, str]) -> "Spec":
-    from fencepost.model.language.mutations import mutations
+    from fencepost.model.language.derived.mutations import mutations
 
     if variant.reading is not None:
         rule, name = variant.reading
@@ -102,8 +102,8 @@ def _shortest(
     variant: Variant, spec: "Spec", asked: "Property", changes: Mapping[str, int], profile: Profile
 ) -> tuple[dict[str, int], "Trace | None"]:
     """A shortest run that breaks the property, or reaches it, and the bounds within which it was looked for."""
-    from fencepost.proofs.explore import explore
-    from fencepost.proofs.progress import check_progress
+    from fencepost.proofs.engines.explore import explore
+    from fencepost.proofs.engines.progress import check_progress
 
     if asked.kind != "eventually":
         bound = bounds_of(variant, profile, changes)
@@ -118,10 +118,10 @@ def _shortest(
 
 def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> Iterator[str]:
     """Of a refinement, which step of the core was the nearest."""
-    from fencepost.model.language.refinements import Refinement
+    from fencepost.model.language.derived.refinements import Refinement
 
     if isinstance(asked, Refinement):
-        from fencepost.proofs.refinements import explain
+        from fencepost.proofs.engines.refinements import explain
 
         yield from explain(asked, spec, bound, trace)
 
@@ -129,7 +129,7 @@ def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trac
 def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
     """A step a line, its sentence when it is first seen, and a line of what it changed; of the variables that only
     properties read, what the last step did to them, since that is what was looked for."""
-    from fencepost.proofs.words import differences, first_sentence
+    from fencepost.proofs.readings.words import differences, first_sentence
 
     told: set[str] = set()
     for i, event in enumerate(trace.events):
@@ -181,7 +181,7 @@ def list_protocols(name: str | None, with_mutations: bool, with_rules: bool) -> 
 
 def _list_counts() -> None:
     from fencepost.model.rules import AREAS
-    from fencepost.proofs.tables import FOLDER, is_of_these_models, kept_counts, table_of
+    from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, kept_counts, table_of
 
     total = [0, 0]
     for area, (decided, others) in kept_counts().items():
@@ -212,7 +212,7 @@ def _list_variants(entry: ProtocolEntry) -> None:
 
 
 def _list_rules(variant: Variant) -> None:
-    from fencepost.proofs.words import say_action
+    from fencepost.proofs.readings.words import say_action
 
     for action in variant.spec.actions.values():
         for line in say_action(action):
@@ -223,7 +223,7 @@ def _list_rules(variant: Variant) -> None:
 
 
 def _list_mutations(variants: list[Variant]) -> None:
-    from fencepost.model.language.mutations import mutations
+    from fencepost.model.language.derived.mutations import mutations
 
     for variant in variants:
         for mutant in mutations(variant.properties.protocol.spec):

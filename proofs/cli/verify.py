@@ -30,7 +30,7 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
 
     Exit code 0 if all verdicts are what the documents say (predicted violations included), 1 if not.
     """
-    from fencepost.proofs.jobs import Jobs
+    from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.verify import number_of_jobs, plan
     from fencepost.proofs.verify import verify as run
     from fencepost.properties.history.properties_of import properties_of
@@ -78,7 +78,7 @@ class _Printer:
     def flush(self) -> None:
         if not self.waiting:
             return
-        from fencepost.proofs.scope import scope_lines
+        from fencepost.proofs.scope.scopes import scope_lines
 
         console.print(f"\n{self.heading}", markup=False)
         for line in scope_lines(self.waiting):

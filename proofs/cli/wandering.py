@@ -7,8 +7,8 @@ import click
 from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, SEED, parse_bounds, the_one
 from fencepost.proofs.cli.output import bound_in_words, console, duration, read_from, spinner
 from fencepost.proofs.cli.telling import brief
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
-from fencepost.proofs.words import name_in_words
 from fencepost.properties.catalogue import Profile, bounds_of
 
 AIM = click.option(
@@ -36,8 +36,8 @@ def wander(
     does, is what the documents say; a predicted violation that these walks miss is told, and is no failure.
     Example: fencepost wander kip618-yardstick/fence-new-count
     """
-    from fencepost.proofs.guided import AIMS
-    from fencepost.proofs.guided import wander as walk
+    from fencepost.proofs.engines.simulate import AIMS
+    from fencepost.proofs.engines.simulate import wander as walk
 
     entry, variant = the_one(name)
     bound = bounds_of(variant, profile, parse_bounds(changes))

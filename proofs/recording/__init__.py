@@ -7,19 +7,24 @@ Of transactions: `record_transactions(log_dirs, clients, out)` makes the history
 `write_events`, under a `Header` that says what their numbers stand for.
 """
 
-from fencepost.proofs.recording.client_events import ClientEvents, Header, read_events, write_events
-from fencepost.proofs.recording.clients import (
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.id_blocks.clients import (
     UNANSWERED,
     Observation,
     collect_producer_ids,
     read_observations,
     write_observations,
 )
-from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.observed import record_observations
-from fencepost.proofs.recording.recorder import Summary, record
-from fencepost.proofs.recording.transactions import Recorded, record_transactions
-from fencepost.reference_impl.wire.connection import Connection, WireError, find_brokers, init_producer_id
+from fencepost.proofs.recording.id_blocks.observed import record_observations
+from fencepost.proofs.recording.id_blocks.recorder import Summary, record
+from fencepost.proofs.recording.transactions.client_events import (
+    ClientEvents,
+    Header,
+    read_events,
+    write_events,
+)
+from fencepost.proofs.recording.transactions.recorder import Recorded, record_transactions
+from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers, init_producer_id
 
 __all__ = [
     "UNANSWERED",

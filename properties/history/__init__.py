@@ -4,13 +4,13 @@
 `write_histories` makes a directory of them, `HistoryDirectory` reads one back or refuses it in one line.
 """
 
-from fencepost.properties.history.id_block_events import ID_BLOCKS, Kind
 from fencepost.properties.history.manifest import HistoryFile, Manifest
 from fencepost.properties.history.protocols import VOCABULARIES
 from fencepost.properties.history.reader import HistoryDirectory, Piece, read_piece
-from fencepost.properties.history.transaction_events import TRANSACTIONS
 from fencepost.properties.history.vocabulary import ABSENT, HistoryError, Vocabulary
 from fencepost.properties.history.writer import HistoryWriter, write_histories
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.transactions.history.events import TRANSACTIONS
 
 SCHEMA = ID_BLOCKS.schema
 KINDS = ID_BLOCKS.codes

@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from fencepost.properties.history import (
-    id_block_signs,
-    id_blocks,
-    task_count_signs,
-    task_counts,
-    transaction_signs,
-    transactions,
-)
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.protocols import VOCABULARIES
 from fencepost.properties.history.signs import Sign
 from fencepost.properties.history.vocabulary import Vocabulary
+from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history import signs as id_block_signs
+from fencepost.properties.task_counts.history import properties as task_counts
+from fencepost.properties.task_counts.history import signs as task_count_signs
+from fencepost.properties.transactions.history import properties as transactions
+from fencepost.properties.transactions.history import signs as transaction_signs
 
 _MODULES: Mapping[str, ModuleType] = {
     "id-blocks": id_blocks,

@@ -2,9 +2,9 @@
 
 from types import MappingProxyType
 
-from fencepost.properties.history.id_block_events import ID_BLOCKS
-from fencepost.properties.history.task_count_events import TASK_COUNTS
-from fencepost.properties.history.transaction_events import TRANSACTIONS
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
+from fencepost.properties.task_counts.history.events import TASK_COUNTS
+from fencepost.properties.transactions.history.events import TRANSACTIONS
 
 VOCABULARIES = MappingProxyType(
     {vocabulary.protocol: vocabulary for vocabulary in (ID_BLOCKS, TRANSACTIONS, TASK_COUNTS)}

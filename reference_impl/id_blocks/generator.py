@@ -159,6 +159,6 @@ def parts_of(broken: str) -> Parts:
     """The pieces of the broken implementation of that name; of the correct one for the empty name."""
     if not broken:
         return Parts()
-    from fencepost.reference_impl.id_blocks.broken import find  # only histories with a defect need the defects
+    from fencepost.reference_impl.id_blocks.defects.broken import find  # only histories with a defect need the defects
 
     return find(broken).parts

@@ -8,10 +8,10 @@ Every script drives the plug, so that it also reads as a minimal history of the 
 
 from collections.abc import Callable
 
-from fencepost.reference_impl.id_blocks.broken import REGISTRY
-from fencepost.reference_impl.id_blocks.broken_broker import OverlapByOneAccepted
-from fencepost.reference_impl.id_blocks.broken_controller import AdvancedOneTooLittle
 from fencepost.reference_impl.id_blocks.broker import ProducerIds
+from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
+from fencepost.reference_impl.id_blocks.defects.broker import OverlapByOneAccepted
+from fencepost.reference_impl.id_blocks.defects.controller import AdvancedOneTooLittle
 from fencepost.reference_impl.id_blocks.events import Event
 from fencepost.reference_impl.id_blocks.system import Parts, System, build
 

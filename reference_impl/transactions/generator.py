@@ -13,10 +13,10 @@ from typing import Any
 
 from fencepost.reference_impl.simulation import FaultMix, Kernel, LossyNetwork
 from fencepost.reference_impl.simulation.log import Row
+from fencepost.reference_impl.transactions.clients.producer import Producer
+from fencepost.reference_impl.transactions.clients.roles import ProducerRole
 from fencepost.reference_impl.transactions.config import KEYS, Config, parse
 from fencepost.reference_impl.transactions.environment import Environment, SeededPace
-from fencepost.reference_impl.transactions.producer import Producer
-from fencepost.reference_impl.transactions.roles import ProducerRole
 from fencepost.reference_impl.transactions.system import Parts, System
 from fencepost.reference_impl.transactions.workload import Habits, Workload
 
@@ -170,7 +170,9 @@ def parts_of(run: Run) -> Parts:
     """The pieces of the broken implementation that is asked for, or of the correct one; slots are given their ids."""
     parts = Parts()
     if run.broken:
-        from fencepost.reference_impl.transactions.broken import find  # only histories with a defect need the defects
+        from fencepost.reference_impl.transactions.defects.broken import (
+            find,  # only histories with a defect need the defects
+        )
 
         parts = find(run.broken).parts
     make: Any = parts.producer

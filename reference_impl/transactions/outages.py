@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
+from fencepost.reference_impl.transactions.brokers.transaction_log import Append, TransactionLog
 from fencepost.reference_impl.transactions.system import System
-from fencepost.reference_impl.transactions.transaction_log import Append, TransactionLog
 
 DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced and does not know it
 

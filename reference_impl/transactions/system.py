@@ -25,23 +25,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.reference_impl.simulation import Kernel, Network
-from fencepost.reference_impl.transactions.admin import Admin
-from fencepost.reference_impl.transactions.clients import ClientSide
+from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
+from fencepost.reference_impl.transactions.brokers.leader import OffsetsLeader, PartitionLeader
+from fencepost.reference_impl.transactions.brokers.log import PartitionLog
+from fencepost.reference_impl.transactions.brokers.offsets import OffsetsLog
+from fencepost.reference_impl.transactions.brokers.record_batches import encode
+from fencepost.reference_impl.transactions.brokers.transaction_log import TransactionLog
+from fencepost.reference_impl.transactions.clients.admin import Admin
+from fencepost.reference_impl.transactions.clients.clients import ClientSide
+from fencepost.reference_impl.transactions.clients.consumer import Reader
+from fencepost.reference_impl.transactions.clients.producer import Producer
+from fencepost.reference_impl.transactions.clients.roles import AdminFactory, ProducerFactory, ReaderFactory
 from fencepost.reference_impl.transactions.config import parse
-from fencepost.reference_impl.transactions.consumer import Reader
-from fencepost.reference_impl.transactions.coordinator import Coordinator
 from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment
-from fencepost.reference_impl.transactions.leader import OffsetsLeader, PartitionLeader
-from fencepost.reference_impl.transactions.log import PartitionLog
-from fencepost.reference_impl.transactions.offsets import OffsetsLog
-from fencepost.reference_impl.transactions.producer import Producer
-from fencepost.reference_impl.transactions.record_batches import encode
-from fencepost.reference_impl.transactions.roles import (
-    AdminFactory,
-    ProducerFactory,
-    ReaderFactory,
-)
-from fencepost.reference_impl.transactions.transaction_log import TransactionLog
 
 
 @dataclass(frozen=True, slots=True)

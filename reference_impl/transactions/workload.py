@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fencepost.reference_impl.simulation import Kernel
-from fencepost.reference_impl.transactions.producer import Producer, State
+from fencepost.reference_impl.transactions.clients.producer import Producer, State
 from fencepost.reference_impl.transactions.system import System
 
 

@@ -5,18 +5,14 @@
 Both must find the same misfits, so that neither is fast by doing less.
 """
 
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install fencepost[test]")
-sys.path.insert(0, str(Path(__file__).parents[1] / "proofs"))  # the makers of histories live beside the tests
-
 from conformance_histories import Columns, first_histories, histories
-from fencepost.proofs.conformance import ConformanceKernel, conformance_kernel
+from fencepost.proofs.traces import ConformanceKernel, conformance_kernel
 
 HISTORIES = 1250  # 250,000 events: one row group
 FEW = 50  # for the plain reading

@@ -5,18 +5,14 @@
 Laying a history out, lane by lane, is part of both, and takes about two thirds of the time of columns.
 """
 
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install fencepost[test]")
-sys.path.insert(0, str(Path(__file__).parents[1] / "proofs"))  # the makers of histories live beside the tests
-
 from conformance_histories import Columns, first_histories
-from fencepost.proofs.conformance import ConformanceKernel, conformance_kernel
+from fencepost.proofs.traces import ConformanceKernel, conformance_kernel
 from transaction_bends import histories
 
 HISTORIES = 400  # 120,000 events

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from fencepost.model.kip618_yardstick import Kip618Yardstick
-from fencepost.model.language.mutations import settle
-from fencepost.proofs.explore import Exploration, explore
+from fencepost.model.language.derived.mutations import settle
+from fencepost.proofs.engines.explore import Exploration, explore
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 
 COUNTS = {3: (631_237, 5_879_559), 4: (9_601_875, 93_295_805)}

@@ -9,7 +9,6 @@ so that all of it is one log that holds. Times are CPU times of this process: ot
 from __future__ import annotations
 
 import struct
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,13 +18,10 @@ import numpy as np
 import pytest
 from crc32c import crc32c
 from fencepost.proofs.recording import record_transactions
-from fencepost.proofs.recording.record_columns import records_of, records_one_by_one
-from fencepost.proofs.recording.segments import read_segment
-from fencepost.proofs.replay import replay
+from fencepost.proofs.recording.logs.record_columns import records_of, records_one_by_one
+from fencepost.proofs.recording.logs.segments import read_segment
+from fencepost.proofs.scale.replay import replay
 from kio.records.readers import read_batch
-
-sys.path.append(str(Path(__file__).parents[1] / "proofs"))  # the logs are those of the recorder's own tests
-
 from transaction_logs import REAL, TOPIC, segment, starts, write_log
 
 SAMPLE = 20_000  # batches for what takes too long on all of them

@@ -9,10 +9,10 @@ import pytest
 from fencepost.model.id_blocks.brokers import Broker, Id
 from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.language import Constant, Ghost, Map, Nat, Properties, Protocol, Set, action, refinement, require
-from fencepost.model.language.mutations import settle
+from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.properties import Property
-from fencepost.proofs.explore import coverage, explore
-from fencepost.properties.id_blocks.controllers import KraftProperties
+from fencepost.proofs.engines.explore import coverage, explore
+from fencepost.properties.id_blocks.claims.controllers import KraftProperties
 
 BOUNDS = dict(
     brokers=2, requests=2, ids=2, size=1, restarts=1, fail_overs=1, snapshots=1,

@@ -5,25 +5,23 @@
 Every way of checking must count the same violations, so that none is fast by doing less.
 """
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install fencepost[test]")
-sys.path.insert(0, str(Path(__file__).parents[1] / "sql"))  # the SQL twins live beside their own tests
-
 import duckdb
-from fencepost.proofs.generate import generate
-from fencepost.proofs.replay import replay
-from fencepost.proofs.spark import session
-from fencepost.proofs.units import SparkSettings
-from fencepost.properties.history import HistoryDirectory, id_blocks, read_piece
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.replay import replay
+from fencepost.proofs.scale.spark import session
+from fencepost.proofs.scale.units import SparkSettings
+from fencepost.properties.history import HistoryDirectory, read_piece
+from fencepost.properties.id_blocks.history import properties as id_blocks
 from id_block_sql import in_duckdb
 
 HISTORIES = 3600  # 1 million events in five pieces
-PLANTED = "fencepost.properties.history.planted:simulate_many"
+PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
 
 
 @pytest.fixture(scope="module")

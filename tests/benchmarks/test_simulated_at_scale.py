@@ -6,20 +6,16 @@ all three.  Rates go into the benchmark's extra info: read the ratios, since the
 
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "sql"))  # the SQL twins live beside their own tests
-
 import duckdb
-from fencepost.proofs.conformance import conformance_of
-from fencepost.proofs.generate import generate
-from fencepost.proofs.replay import ReplayReport, replay
-from fencepost.proofs.units import SparkSettings
+import pytest
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.replay import ReplayReport, replay
+from fencepost.proofs.scale.units import SparkSettings
+from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import Manifest
 from id_block_sql import in_duckdb
 

@@ -5,24 +5,22 @@
 Every way of checking must count the same violations, so that none is fast by doing less.
 """
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install fencepost[test]")
-sys.path.insert(0, str(Path(__file__).parents[1] / "sql"))  # the SQL twins live beside their own tests
-
 import duckdb
-from fencepost.proofs.generate import generate
-from fencepost.proofs.replay import ReplayReport, replay
-from fencepost.proofs.spark import session
-from fencepost.proofs.units import SparkSettings
-from fencepost.properties.history import HistoryDirectory, read_piece, transactions
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.replay import ReplayReport, replay
+from fencepost.proofs.scale.spark import session
+from fencepost.proofs.scale.units import SparkSettings
+from fencepost.properties.history import HistoryDirectory, read_piece
+from fencepost.properties.transactions.history import properties as transactions
 from transaction_sql import in_duckdb, query
 
-PLANTED = "fencepost.properties.history.planted_transactions:simulate_many"
+PLANTED = "fencepost.properties.transactions.history.planted:simulate_many"
 SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
 CONFIG = {"bent": 0.01, "mode": "v2", "quiet_end": True}
 HISTORIES = 3600  # a million events in four pieces

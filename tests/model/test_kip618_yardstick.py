@@ -2,8 +2,8 @@
 
 import pytest
 from fencepost.model.kip618_yardstick import Kip618Yardstick
-from fencepost.model.language.mutations import mutation, settle
-from fencepost.proofs.explore import Exploration, explore
+from fencepost.model.language.derived.mutations import mutation, settle
+from fencepost.proofs.engines.explore import Exploration, explore
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 
 PROPERTIES = Kip618YardstickProperties.properties

@@ -25,8 +25,8 @@ from fencepost.model.language import (
     require,
     when,
 )
-from fencepost.model.language.terms import MEANING
-from fencepost.proofs.plain import Plain
+from fencepost.model.language.tree.terms import MEANING
+from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.results import Event, State
 
 

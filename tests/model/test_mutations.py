@@ -17,9 +17,9 @@ from fencepost.model.language import (
     rule,
     when,
 )  # fmt: skip
-from fencepost.model.language.mutations import map_terms, mutated, mutation, mutations, settle
-from fencepost.model.language.terms import Term, subterms
-from fencepost.proofs.words import say, say_update
+from fencepost.model.language.derived.mutations import map_terms, mutated, mutation, mutations, settle
+from fencepost.model.language.tree.terms import Term, subterms
+from fencepost.proofs.readings.words import say, say_update
 
 
 class Broker(Sort, bound="brokers"):

@@ -1,6 +1,6 @@
 """A refinement is traced into conditions on a step and on the initial state, made of the core's own guards and updates.
 
-Their meaning is held against the protocols themselves in tests/proofs/test_refinements_meaning.py.
+Their meaning is held against the protocols themselves in tests/proofs/engines/test_refinements_meaning.py.
 """
 
 from fencepost.model.language import (
@@ -24,9 +24,9 @@ from fencepost.model.language import (
     require,
     when,
 )  # fmt: skip
-from fencepost.model.language.refinements import Refinement
-from fencepost.model.language.terms import Term, subterms
-from fencepost.proofs.words import say
+from fencepost.model.language.derived.refinements import Refinement
+from fencepost.model.language.tree.terms import Term, subterms
+from fencepost.proofs.readings.words import say
 
 
 class Node(Sort, bound="nodes"):

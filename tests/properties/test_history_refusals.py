@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fencepost.proofs.replay import replay
-from fencepost.properties.history import ID_BLOCKS, SCHEMA, HistoryError, Manifest, id_blocks, write_histories
+from fencepost.proofs.scale.replay import replay
+from fencepost.properties.history import ID_BLOCKS, SCHEMA, HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.planted import planted
+from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history.planted import planted
 
 PART = "part-00000.parquet"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from breaking import defects_of
 from fencepost.model.rules import RULES
-from fencepost.proofs import held
+from fencepost.proofs.necessity import held
 
 TESTS = Path(__file__).resolve().parents[1]
 RULES_HELD = sorted({rule for rules in held.marked(TESTS).values() for rule in rules})
@@ -30,7 +30,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], b
     target = tmp_path_factory.mktemp("broken") / "report.json"
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(TESTS / "reference_impl"), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(TESTS / "support"), os.environ.get("PYTHONPATH", "")]),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "breaking", "--broken-report", str(target)]
     files = sorted({name.split("::")[0] for name in held.marked(TESTS)})

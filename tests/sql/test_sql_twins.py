@@ -7,11 +7,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from fencepost.proofs.replay import ReplayReport, replay
-from fencepost.proofs.spark import session
-from fencepost.proofs.units import SparkSettings
-from fencepost.properties.history import ID_BLOCKS, SCHEMA, id_blocks, write_histories
-from fencepost.properties.history.planted import planted
+from fencepost.proofs.scale.replay import ReplayReport, replay
+from fencepost.proofs.scale.spark import session
+from fencepost.proofs.scale.units import SparkSettings
+from fencepost.properties.history import ID_BLOCKS, SCHEMA, write_histories
+from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history.planted import planted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import QUERY, RENAMED, VIOLATIONS, in_duckdb, told

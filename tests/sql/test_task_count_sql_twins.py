@@ -7,12 +7,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from fencepost.proofs.replay import replay
-from fencepost.proofs.spark import session
-from fencepost.proofs.units import SparkSettings
-from fencepost.properties.history import task_counts, write_histories
-from fencepost.properties.history.planted_task_counts import planted
-from fencepost.properties.history.task_count_events import TASK_COUNTS
+from fencepost.proofs.scale.replay import replay
+from fencepost.proofs.scale.spark import session
+from fencepost.proofs.scale.units import SparkSettings
+from fencepost.properties.history import write_histories
+from fencepost.properties.task_counts.history import properties as task_counts
+from fencepost.properties.task_counts.history.events import TASK_COUNTS
+from fencepost.properties.task_counts.history.planted import planted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told

@@ -7,13 +7,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from fencepost.proofs.generate import generate
-from fencepost.proofs.replay import replay
-from fencepost.proofs.spark import session
-from fencepost.proofs.units import SparkSettings
-from fencepost.properties.history import transactions, write_histories
-from fencepost.properties.history.planted_transactions import planted
-from fencepost.properties.history.transaction_events import TRANSACTIONS
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.replay import replay
+from fencepost.proofs.scale.spark import session
+from fencepost.proofs.scale.units import SparkSettings
+from fencepost.properties.history import write_histories
+from fencepost.properties.transactions.history import properties as transactions
+from fencepost.properties.transactions.history.events import TRANSACTIONS
+from fencepost.properties.transactions.history.planted import planted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told

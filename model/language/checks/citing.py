@@ -1,0 +1,31 @@
+"""Rule numbers and dangers cited in a protocol are checked against their lists, so that no wrong one reaches
+a report."""
+
+import difflib
+
+from fencepost.model.dangers import DANGERS
+from fencepost.model.language.checks.errors import mistake
+from fencepost.model.rules import RULES
+
+
+def check_rule(number: str, where: tuple[str, int] | None = None) -> None:
+    if number not in RULES:
+        near = difflib.get_close_matches(number, RULES, n=3, cutoff=0.5)
+        raise mistake(
+            f"{number!r} is no rule in the ledger",
+            f"the nearest are {', '.join(near)}" if near else "see model/rules.py",
+            where,
+        )
+
+
+def check_dangers(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One name or several, each of which is in the list of dangers."""
+    found = (names,) if isinstance(names, str) else names
+    for name in found:
+        if name not in DANGERS:
+            near = difflib.get_close_matches(name, DANGERS, n=3, cutoff=0.5)
+            raise mistake(
+                f"{name!r} is no danger of the list",
+                f"the nearest are {', '.join(near)}" if near else "see model/dangers.py",
+            )
+    return found

@@ -1,0 +1,35 @@
+"""Mistakes in a protocol, found while its class is made: where, what, and what to write instead."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""The folder of the language, in which no protocol is written."""
+
+
+class ModelError(Exception):
+    """A protocol or property that cannot mean what it says.  The message starts with ``file:line:``."""
+
+
+def of_language(file: str) -> bool:
+    """Whether a source file belongs to the language itself."""
+    return os.path.abspath(file).startswith(HERE)
+
+
+def caller() -> tuple[str, int]:
+    """File and line of the innermost frame outside the language: the line of the protocol that is being traced."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and of_language(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def mistake(what: str, instead: str, where: tuple[str, int] | None = None) -> ModelError:
+    """The error to raise: ``file:line: what; instead``."""
+    file, line = where or caller()
+    return ModelError(f"{file}:{line}: {what}; {instead}")
+
+
+def moved(error: ModelError, where: tuple[str, int]) -> ModelError:
+    """The same mistake at another place: the one where its author wrote it, if that ran before it was noticed."""
+    return ModelError(f"{where[0]}:{where[1]}: {str(error).split(': ', maxsplit=1)[1]}")

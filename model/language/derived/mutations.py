@@ -1,0 +1,215 @@
+"""Mutations: what a protocol becomes when one rule is left out, shifted by one, or read differently.
+
+``settle(spec)`` is the protocol as the rules say it; ``mutations(spec)`` lists every way to get one rule wrong: each
+guard dropped, each marked update dropped, each comparison and sum under a rule shifted by one, each action that is a
+mechanism taken out, and each alternative written down with ``either``.  ``mutated(spec, names)`` has several of them at
+once.  Bounds are never mutated, since a bound is no rule.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tracing.recording import Guard, Update
+from fencepost.model.language.tree.terms import TRUE, Term, boolean, constant, rewrite, subterms, term
+from fencepost.model.language.tree.types import NAT, NumberType
+from fencepost.model.rules import RULES
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One rule got wrong: ``apply()`` gives the settled protocol with this mistake.  ``name`` is unique within the
+    protocol; ``change`` makes the mistake in a protocol that is not settled; ``written``: is it an alternative that the
+    protocol itself names with ``either``?"""
+
+    rule: str
+    name: str
+    spec: Spec = field(repr=False)
+    change: Callable[[Spec], Spec] = field(repr=False)
+    written: bool = False
+
+    def apply(self) -> Spec:
+        return settle(self.change(self.spec))
+
+
+def map_terms(spec: Spec, change: Callable[[Term], Term]) -> Spec:
+    """The protocol with ``change`` applied to every node of every guard, limit, update, initial value and condition of
+    a danger."""
+    return _map_roots(spec, lambda root: rewrite(root, change))
+
+
+def _map_roots(spec: Spec, changed: Callable[[Term], Term]) -> Spec:
+    def update(u: Update) -> Update:
+        return replace(u, value=changed(u.value), keys=tuple(map(changed, u.keys)))
+
+    def whole(a: Action) -> Action:
+        guards = tuple(replace(g, condition=changed(g.condition)) for g in a.guards)
+        kept = tuple(g for g in guards if g.condition is not TRUE)
+        return replace(a, guards=kept, limits=tuple(map(changed, a.limits)), updates=tuple(map(update, a.updates)))
+
+    return replace(
+        spec, initial=tuple(map(update, spec.initial)), actions={n: whole(a) for n, a in spec.actions.items()},
+        presences={n: replace(p, term=changed(p.term)) for n, p in spec.presences.items()},
+    )  # fmt: skip
+
+
+def settle(spec: Spec, rule: str | None = None, name: str | None = None) -> Spec:
+    """Every ``either`` decided for what its rule says; those of ``rule`` that offer ``name``, for that alternative."""
+    return _map_roots(spec if rule is None or name is None else _instead(rule, name)(spec), _settled)
+
+
+@functools.cache  # mutants differ from their protocol in a term or two
+def _settled(root: Term) -> Term:
+    return rewrite(root, lambda node: node.args[0] if node.op == "choice" else node)
+
+
+def mutations(spec: Spec) -> list[Mutation]:
+    """All single mistakes about the rules that a protocol cites, in order of rule number."""
+    found = {(m.rule, m.name): m for m in _alternatives(spec)}  # one name in several places is one mistake
+    for m in [*_dropped_actions(spec), *_guards(spec), *_updates(spec)]:
+        same = sum(rule == m.rule and name.split(" (")[0] == m.name for rule, name in found)
+        named = replace(m, name=f"{m.name} ({same + 1})") if same else m
+        found[named.rule, named.name] = named
+    return sorted(found.values(), key=lambda m: (list(RULES).index(m.rule), m.name))
+
+
+def mutation(spec: Spec, rule: str, name: str) -> Mutation:
+    """The mutation of that name; ModelError naming those there are if there is none."""
+    return _chosen(spec, mutations(spec), rule, name)
+
+
+def mutated(spec: Spec, names: Iterable[tuple[str, str]], known: list[Mutation] | None = None) -> Spec:
+    """The settled protocol with several mistakes, each by its rule and its name in ``spec``; ModelError if there is no
+    such mistake, or if one leaves nothing for another to change.  ``known``: the mutations of ``spec``, if they have
+    been listed already."""
+    every = mutations(spec) if known is None else known
+    chosen = {(m.rule, m.name): m for m in (_chosen(spec, every, rule, name) for rule, name in names)}
+    made = spec
+    # Guards and updates are found as they stand in the protocol, so what rewrites terms comes last.
+    for _, one in sorted(chosen.items(), key=lambda item: (item[1].written, item[0])):
+        after = one.change(made)
+        if (after.initial, after.actions) == (made.initial, made.actions):
+            instead = "leave out either, or the one that takes away what this one changes"
+            raise mistake(f"{one.rule} {one.name} changes nothing in {spec.name} beside the other mutations", instead)
+        made = after
+    return settle(made)
+
+
+def _chosen(spec: Spec, every: list[Mutation], rule: str, name: str) -> Mutation:
+    for candidate in every:
+        if (candidate.rule, candidate.name) == (rule, name):
+            return candidate
+    near = [f"{m.rule} {m.name}" for m in every if m.rule == rule] or [f"{m.rule} {m.name}" for m in every]
+    raise mistake(f"{spec.name} has no mutation {name!r} of rule {rule}", f"there are: {'; '.join(near)}")
+
+
+def _alternatives(spec: Spec) -> Iterator[Mutation]:
+    written = [*spec.initial, *(u for a in spec.actions.values() for u in a.updates)]
+    roots = [g.condition for a in spec.actions.values() for g in a.guards]
+    for root in [*roots, *(t for u in written for t in (*u.keys, u.value))]:
+        for node in subterms(root):
+            if node.op == "choice":
+                number, names = node.data
+                for name in names:
+                    yield Mutation(number, name, spec, _instead(number, name), written=True)
+
+
+def _instead(rule: str, name: str) -> Callable[[Spec], Spec]:
+    """Every place in which the rule offers an alternative of that name says it."""
+
+    def choose(node: Term) -> Term:
+        if node.op != "choice":
+            return node
+        number, names = node.data
+        return node.args[1 + names.index(name)] if number == rule and name in names else node
+
+    return lambda spec: map_terms(spec, choose)
+
+
+def _dropped_actions(spec: Spec) -> Iterator[Mutation]:
+    for a in spec.actions.values():
+        if a.rule is not None:
+            yield Mutation(a.rule, f"{a.name}: never", spec, _without(a.name))
+
+
+def _without(action: str) -> Callable[[Spec], Spec]:
+    return lambda spec: replace(spec, actions={n: b for n, b in spec.actions.items() if n != action})
+
+
+def _guards(spec: Spec) -> Iterator[Mutation]:
+    """A guard that several actions share through one helper is one guard: it is changed in all of them."""
+    shared: dict[tuple[str, tuple[str, int], Term], list[str]] = {}
+    for a in spec.actions.values():
+        for g in a.guards:
+            if g.rule is not None:
+                shared.setdefault((g.rule, g.line, g.condition), []).append(a.name)
+    lines: dict[tuple[str, tuple[str, int]], list[Term]] = {}
+    for rule, line, term_ in shared:
+        lines.setdefault((rule, line), []).append(term_)
+    for (rule, line), terms in lines.items():
+        if len(terms) > 1:
+            names = shared[rule, line, terms[0]]
+            yield Mutation(rule, f"{names[0]}: guards dropped together", spec, _guarded(names, tuple(terms), None))
+    numbers: dict[tuple[str, str], int] = {}
+    for (rule, _line, term_), names in shared.items():
+        number = numbers[rule, names[0]] = numbers.get((rule, names[0]), 0) + 1
+        changes: dict[str, Term | None] = {"dropped": None, **shifted(term_)}
+        for way, instead in changes.items():
+            yield Mutation(rule, f"{names[0]}: guard {number} {way}", spec, _guarded(names, (term_,), instead))
+
+
+def _guarded(names: list[str], conditions: tuple[Term, ...], instead: Term | None) -> Callable[[Spec], Spec]:
+    """Guards of some actions changed into another one, or into none."""
+
+    def guards(a: Action) -> Iterator[Guard]:
+        for g in a.guards:
+            if g.condition not in conditions:
+                yield g
+            elif instead is not None:
+                yield replace(g, condition=instead)
+
+    return _with_actions(names, lambda a: replace(a, guards=tuple(guards(a))))
+
+
+def _with_actions(names: list[str], change: Callable[[Action], Action]) -> Callable[[Spec], Spec]:
+    return lambda spec: replace(spec, actions={n: change(a) if n in names else a for n, a in spec.actions.items()})
+
+
+def _updates(spec: Spec) -> Iterator[Mutation]:
+    for a in spec.actions.values():
+        for u in a.updates:
+            if u.rule is None:
+                continue
+            values: dict[str, tuple[Update, ...]] = {"not updated": ()}
+            if isinstance(u.value.type, NumberType):
+                for way, op in (("one more", "add"), ("one less", "monus")):
+                    values[way] = (replace(u, value=term(op, (u.value, constant(1, NAT)), None, u.value.type)),)
+            for way, instead in values.items():
+                yield Mutation(u.rule, f"{a.name}: {u.variable} {way}", spec, _updated(a.name, u, instead))
+
+
+def _updated(action: str, update: Update, instead: tuple[Update, ...]) -> Callable[[Spec], Spec]:
+    def change(a: Action) -> Action:
+        return replace(a, updates=tuple(v for u in a.updates for v in (instead if u is update else (u,))))
+
+    return _with_actions([action], change)
+
+
+def shifted(condition: Term) -> dict[str, Term]:
+    """A comparison off by one, in either direction: looser and stricter."""
+    if condition.op == "not":
+        inner = shifted(condition.args[0])
+        other = {"looser": "stricter", "stricter": "looser"}
+        return {other[way]: boolean("not", t) for way, t in inner.items()}
+    if condition.op not in ("lt", "le"):
+        return {}
+    a, b = condition.args
+    if condition.op == "lt":
+        return {"looser": boolean("le", a, b), "stricter": boolean("lt", _one_more(a), b)}
+    return {"looser": boolean("le", a, _one_more(b)), "stricter": boolean("lt", a, b)}
+
+
+def _one_more(number: Term) -> Term:
+    return term("add", (number, constant(1, NAT)), None, number.type)

@@ -1,0 +1,216 @@
+"""Refinement: every step of a protocol is, under a mapping of its state, a step of a smaller one, or leaves that as it
+is.
+
+What is proved of the smaller protocol, the *core*, then holds of the larger one.  The mapping gives each variable of
+the core as an expression of the larger protocol's state; from it, and from the core's own terms, a step property is
+made (`Refinement`), which every engine that checks steps checks.  Budgets of faults and limits are bounds of
+exploration and no part of the core's steps.
+
+What the core promises of variables that the mapping leaves out is not carried over.
+"""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fencepost.model.language.checks.citing import check_rule
+from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.derived.mutations import settle
+from fencepost.model.language.properties import Property, PropertyMethod
+from fencepost.model.language.protocol import Action, Decorator, Protocol, Spec
+from fencepost.model.language.tracing.mappings import (
+    Mapped,
+    in_core,
+    initially,
+    is_kept,
+    map_state,
+    mapped_variable,
+    steps_of_action,
+)
+from fencepost.model.language.tracing.proxies import StateProxy
+from fencepost.model.language.tracing.sources import line_of
+from fencepost.model.language.tree.terms import Term, boolean, both, term, variables
+from fencepost.model.language.tree.types import BOOL, Place, ScalarType
+
+
+@dataclass(frozen=True)
+class CoreStep:
+    """An action of the core, over the larger protocol's states before and (primed) after: its guards, and by variable
+    of the core what that must hold afterwards.  Its parameters are locals."""
+
+    action: Action
+    parameters: tuple[tuple[str, ScalarType], ...]
+    guards: tuple[Term, ...]
+    effects: dict[str, Term]
+
+    @property
+    def term(self) -> Term:
+        """Some choice of the parameters makes it this step."""
+        body = both(*self.guards, *self.effects.values())
+        return term("exists", (body,), self.parameters, BOOL) if self.parameters else body
+
+
+@dataclass(frozen=True)
+class Refinement(Property):
+    """``terms`` are (of every step, of the initial state).  ``core`` is settled, without bounds of exploration and the
+    variables left out; ``mapping`` has an entry for each of the others, and ``kept`` says of each that it does not
+    change; ``steps`` are the core's; ``hints``: for an action, the actions of the core that it is first taken for."""
+
+    core: Spec = field(compare=False)
+    mapping: dict[str, Mapped] = field(compare=False)
+    kept: dict[str, Term] = field(compare=False)
+    steps: dict[str, CoreStep] = field(compare=False)
+    hints: dict[str, tuple[str, ...]] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class RefinementMethod(PropertyMethod):
+    core: Spec | None = None
+    leaves_out: tuple[str, ...] = ()
+    actions: Mapping[str, Iterable[str]] = field(default_factory=dict)
+
+    def traced(self, owner: Spec, name: str) -> Refinement:
+        assert self.core is not None
+        where = line_of(self.body)
+        doc = inspect.getdoc(self.body)
+        if not doc:
+            raise mistake(f"refinement {name} has no sentence", "say in a docstring what the mapping is", where)
+        if self.rule is not None:
+            check_rule(self.rule, where)
+        check_source(self.body, owner.helpers)
+        if len(inspect.signature(self.body).parameters) != 1:
+            raise mistake(
+                f"refinement {name} takes more than the state", f"write def {name}(s): return dict(...)", where
+            )
+        core = settle(self.core)
+        check_constants(core, owner, where)
+        mapping = trace_mapping(core, owner, self, self.body(StateProxy(owner, None)))
+        hints = check_hints(name, core, owner, self.actions, where)
+        return refine(name, core, mapping, self.rule, doc, hints)
+
+
+def refine(
+    name: str, settled: Spec, mapping: dict[str, Mapped], rule: str | None, doc: str, hints: dict[str, tuple[str, ...]]
+) -> Refinement:
+    """The property that each step is, under the mapping, one of the core's or none at all, and that the core starts so
+    and its axioms hold."""
+    core = without_bounds(settled, mapping.keys())
+    now, later = map_state(mapping, primed=False), map_state(mapping, primed=True)
+    kept = {v: is_kept(core, v, now, later) for v in mapping}
+    steps = {a.name: CoreStep(a, *steps_of_action(core, a, now, later)) for a in core.actions.values()}
+    step = boolean("or", both(*kept.values()), *(s.term for s in steps.values()))
+    start = both(*(initially(core, v, now) for v in mapping), *(in_core(axiom, now) for axiom in core.axioms))
+    return Refinement(name, "refinement", rule, (step, start), (), None, doc, core, mapping, kept, steps, hints)
+
+
+def refinement(
+    *,
+    of: type[Protocol],
+    rule: str | None = None,
+    leaves_out: Iterable[str] = (),
+    actions: Mapping[str, Iterable[str]] | None = None,
+) -> Decorator:
+    """The method maps the state to one of the protocol ``of``: it returns a dict with an entry for each of its
+    variables.
+
+    An entry is a value, or for a map ``each(lambda key: ...)`` or a map of the same type; for a sequence, one of the
+    same type.  Variables that both protocols have under one name and type are mapped to themselves unless the dict
+    says otherwise; constants are shared by name.  ``leaves_out``: variables, such as ghosts, that nothing kept depends
+    on.  ``actions``: for actions of the larger protocol, the actions of the core that each is for, none where it only
+    leaves the mapped state alone; no verdict depends on it, but `verify` says which explored steps were something else.
+    """
+    if not (isinstance(of, type) and issubclass(of, Protocol) and of is not Protocol):
+        raise mistake(f"refinement of {of!r}, which is no protocol", "name the core's class: refinement(of=Core)")
+    return lambda body: RefinementMethod(
+        body, "refinement", rule, None, of.spec, tuple(leaves_out), dict(actions or {})
+    )
+
+
+def trace_mapping(core: Spec, owner: Spec, method: RefinementMethod, given: Any) -> dict[str, Mapped]:
+    """The mapping that the method returned, checked and completed."""
+    where, left = line_of(method.body), method.leaves_out
+    if not isinstance(given, dict):
+        raise mistake(f"the mapping to {core.name} is {given!r}", "return dict(variable=value, ...)", where)
+    for name in (*given, *left):
+        if name not in core.types:
+            raise mistake(f"{core.name} has no variable {name!r}", f"it has {', '.join(core.types)}", where)
+        if name in given and name in left:
+            raise mistake(f"{name} is mapped and left out", "do one of the two", where)
+    mapping: dict[str, Mapped] = {}
+    for name, kind in core.types.items():
+        if name in left:
+            continue
+        if name in given:
+            mapping[name] = mapped_variable(name, kind, given[name], where)
+        elif owner.types.get(name) == kind:
+            mapping[name] = mapped_variable(name, kind, getattr(StateProxy(owner, None), name), where)
+        else:
+            has = f"; {owner.name}.{name} is {owner.types[name]}" if name in owner.types else ""
+            raise mistake(
+                f"the mapping says nothing of {core.name}.{name}, which is {kind}{has}",
+                f"add {name}=..., or leaves_out=({name!r},) if nothing kept depends on it",
+                where,
+            )
+    if not mapping:
+        raise mistake(f"the mapping to {core.name} leaves out all its variables", "map those that matter", where)
+    _check_left_out(core, set(left), where)
+    return mapping
+
+
+def without_bounds(core: Spec, kept: Iterable[str]) -> Spec:
+    """The core's steps as the mapping shows them: no limits, no budgets, and only the variables that are kept."""
+    types = {name: core.types[name] for name in kept}
+    actions = {
+        name: replace(a, limits=(), budget=None, updates=tuple(u for u in a.updates if u.variable in types))
+        for name, a in core.actions.items()
+    }
+    initial = tuple(u for u in core.initial if u.variable in types)
+    return replace(core, types=types, ghosts=core.ghosts & types.keys(), initial=initial, actions=actions)
+
+
+def _check_left_out(core: Spec, left: set[str], where: Place) -> None:
+    """A step of the core is told by the variables that are kept only if nothing else of the core speaks in it."""
+    for action in core.actions.values():
+        for guard in action.guards:
+            if read := variables(guard.condition) & left:
+                what = f"{min(read)} is left out, and a guard of {core.name}.{action.name} reads it"
+                raise mistake(what, "map it", where)
+        for u in action.updates:
+            read = left & {v for t in (u.value, *u.keys) for v in variables(t)}
+            if read and u.variable not in left:
+                what = f"{min(read)} is left out, and {core.name}.{action.name} computes {u.variable} from it"
+                raise mistake(what, f"map it, or leave out {u.variable} as well", where)
+
+
+def check_constants(core: Spec, owner: Spec, where: Place) -> None:
+    for name, kind in core.constants.items():
+        if owner.constants.get(name) != kind:
+            has = f"there is {owner.constants[name]}" if name in owner.constants else "there is none"
+            what = f"{core.name} has the constant {name}, {kind}, and in {owner.name} {has} of that name"
+            raise mistake(what, "declare it there as well: both protocols share their constants", where)
+
+
+def check_hints(
+    name: str, core: Spec, owner: Spec, given: Mapping[str, Iterable[str]], where: Place
+) -> dict[str, tuple[str, ...]]:
+    """Hints of actions that there are; a string would be taken for a list of letters."""
+    found: dict[str, tuple[str, ...]] = {}
+    for action, steps in given.items():
+        if action not in owner.actions:
+            raise mistake(
+                f"refinement {name} names the action {action!r}, which {owner.name} does not have",
+                f"it has {', '.join(owner.actions)}",
+                where,
+            )
+        named = (steps,) if isinstance(steps, str) else tuple(steps)
+        for step in named:
+            if step not in core.actions:
+                raise mistake(
+                    f"refinement {name} takes {action} for {step!r}, which {core.name} does not have",
+                    f"it has {', '.join(core.actions)}",
+                    where,
+                )
+        found[action] = named
+    return found

@@ -1,0 +1,45 @@
+"""What a traced method takes and returns: its parameters with their sorts, a condition, and no variable carried out."""
+
+import inspect
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.tracing.sources import line_of
+from fencepost.model.language.tracing.symbols import Symbol, truth
+from fencepost.model.language.tree.terms import Term, free_locals
+from fencepost.model.language.tree.types import BOOL, Place, ScalarType, scalar
+
+
+def condition(value: Any, role: str, where: Place | None = None) -> Term:
+    """The Bool term that a property returned."""
+    if value is None:
+        raise mistake(f"{role} returns nothing", "end it with `return <condition>`", where)
+    if not isinstance(value, bool) and not (isinstance(value, Symbol) and value.term.type == BOOL):
+        raise mistake(f"{role} returns {value!r}", "return a condition", where)
+    return truth(value, role)
+
+
+def sorted_parameters(body: Callable[..., Any], name: str, skip: int) -> tuple[tuple[str, ScalarType], ...]:
+    """Names and sorts of a method's parameters after the first ``skip``, which stand for states."""
+    found = []
+    for p in list(inspect.signature(body, eval_str=True).parameters.values())[skip:]:
+        if p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is not p.empty:
+            raise mistake(
+                f"parameter {p.name} of {name} has a default or a star", f"write {p.name}: Broker", line_of(body)
+            )
+        if p.annotation is p.empty:
+            raise mistake(f"parameter {p.name} of {name} has no sort", f"write {p.name}: Broker", line_of(body))
+        found.append((p.name, scalar(p.annotation, f"parameter {p.name}", line_of(body))))
+    return tuple(found)
+
+
+def check_locals(known: AbstractSet[str], *roots: Term, where: Place) -> None:
+    """A quantifier's variable that was carried out of its function means nothing outside."""
+    for root in roots:
+        if stray := free_locals(root) - known:
+            name = min(stray).split(".", maxsplit=1)[0]
+            raise mistake(
+                f"{name} is used outside the function that it is an argument of", "quantify where it is used", where
+            )

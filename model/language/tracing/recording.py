@@ -1,0 +1,126 @@
+"""What happens when an action runs on symbols: its guards, limits and updates are written down."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fencepost.model.language.checks.citing import check_rule
+from fencepost.model.language.checks.errors import caller, mistake
+from fencepost.model.language.tracing.symbols import coerce
+from fencepost.model.language.tree.terms import Term, conjuncts, variables
+from fencepost.model.language.tree.types import MapType, ScalarType, SeqType, Type
+
+
+@dataclass(frozen=True)
+class Guard:
+    """One conjunct that enables an action."""
+
+    condition: Term
+    rule: str | None
+    line: tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Update:
+    """One assignment.  ``keys``: terms for one entry of a map; ``bound``: variables for all entries; neither: a whole
+    scalar, or, with ``appends``, one more entry of a sequence."""
+
+    variable: str
+    value: Term
+    rule: str | None
+    line: tuple[str, int]
+    keys: tuple[Term, ...] = ()
+    bound: tuple[tuple[str, ScalarType], ...] = ()
+    appends: bool = False
+
+
+_active: list["Recorder"] = []
+
+
+def current(word: str) -> "Recorder":
+    if not _active:
+        raise mistake(f"{word}() is used outside an action", "properties return a condition instead")
+    return _active[-1]
+
+
+class Recorder:
+    """Collects one action.  Reading a variable after assigning it is refused: readings would have to agree on which
+    value."""
+
+    check_rule: ClassVar[Any] = staticmethod(check_rule)
+
+    def __init__(self, types: dict[str, Type], ghosts: frozenset[str]) -> None:
+        self.types, self.ghosts = types, ghosts
+        self.rule: str | None = None
+        self.guards: list[Guard] = []
+        self.limits: list[Term] = []
+        self.updates: list[Update] = []
+
+    def __enter__(self) -> "Recorder":
+        _active.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _active.pop()
+
+    def guard(self, condition: Term, number: str | None) -> None:
+        if number is not None:
+            check_rule(number)
+        if read := variables(condition) & self.ghosts:
+            raise mistake(
+                f"a guard reads the ghost {min(read)}",
+                "ghosts record history for properties; no rule may depend on them",
+            )
+        if self.updates:
+            raise mistake("require() stands after an assignment", "put all guards before the first update")
+        self.guards.extend(Guard(c, number or self.rule, caller()) for c in conjuncts(condition))
+
+    def limit(self, condition: Term) -> None:
+        self.limits.append(condition)
+
+    def reading(self, variable: str) -> None:
+        if any(u.variable == variable for u in self.updates):
+            raise mistake(
+                f"{variable} is read after it was assigned in this action", "read it into a local name before assigning"
+            )
+
+    def _write(self, update: Update) -> None:
+        read = variables(update.value) | {v for k in update.keys for v in variables(k)}
+        if update.variable not in self.ghosts and (hidden := read & self.ghosts):
+            raise mistake(
+                f"{update.variable} depends on the ghost {min(hidden)}", "only ghosts may be computed from ghosts"
+            )
+        self.updates.append(update)
+
+    def point(self, variable: str, keys: tuple[Term, ...], value: Term) -> None:
+        self._write(Update(variable, value, self.rule, caller(), keys=keys))
+
+    def append(self, variable: str, value: Term) -> None:
+        if any(u.variable == variable for u in self.updates):
+            raise mistake(
+                f"{variable} is appended to twice in one action", "one step appends one entry; let an entry hold both"
+            )
+        self._write(Update(variable, value, self.rule, caller(), appends=True))
+
+    def whole(self, variable: str, value: Any) -> None:
+        from fencepost.model.language.tracing.vocabulary import Each, abstract
+
+        kind = self.types[variable]
+        if any(u.variable == variable for u in self.updates):
+            raise mistake(f"{variable} is assigned twice in one action", "assign it once, with when(condition, a, b)")
+        if isinstance(kind, SeqType):
+            raise mistake(f"{variable}, a sequence, is assigned as a whole", "grow it with append(s.sequence, entry)")
+        if not isinstance(kind, MapType):
+            if isinstance(value, Each):
+                raise mistake(f"{variable} is {kind}, not a map", "assign a single value")
+            self._write(Update(variable, coerce(value, kind, f"the value of {variable}"), self.rule, caller()))
+            return
+        if not isinstance(value, Each):
+            given = f"the function {value.__name__}" if inspect.isfunction(value) else repr(value)
+            raise mistake(
+                f"{given} is assigned to {variable}, a map", "use s.map[key] = … or s.map = each(lambda key: …)"
+            )
+        bound, body = abstract(value.body, list(kind.keys))
+        self._write(
+            Update(variable, coerce(body, kind.value, f"an entry of {variable}"), self.rule, caller(), bound=bound)
+        )

@@ -1,0 +1,166 @@
+"""The types of the language, as the engines see them: frozen descriptions of what a protocol's annotations name.
+
+In proofs a sort is uninterpreted and a number unbounded; in exploration both are cut to the named bound, and nothing
+else about the protocol changes.
+"""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fencepost.model.language.checks.errors import mistake
+
+
+@dataclass(frozen=True, slots=True)
+class BoolType:
+    def __str__(self) -> str:
+        return "Bool"
+
+
+@dataclass(frozen=True, slots=True)
+class NumberType:
+    """Integers; natural unless signed.  ``upto``: the largest value in exploration, an expression over bound names."""
+
+    name: str
+    upto: str | None = None
+    signed: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class AtomsType:
+    """An uninterpreted sort: elements differ only by name.  ``bound`` names how many there are in exploration."""
+
+    name: str
+    bound: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    name: str
+    members: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class OptionType:
+    """A value of ``of``, or none."""
+
+    of: "ScalarType"
+
+    def __str__(self) -> str:
+        return f"Option[{self.of}]"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A total map; unmentioned keys hold the zero value (0, False, the first member, none)."""
+
+    keys: tuple["ScalarType", ...]
+    value: "ScalarType"
+
+    def __str__(self) -> str:
+        return f"Map[{', '.join(map(str, (*self.keys, self.value)))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class SeqType:
+    """A sequence of at most ``bound`` entries, at positions 1, 2, …  Bounded, so not for unbounded proofs."""
+
+    entry: "ScalarType"
+    bound: str
+
+    def __str__(self) -> str:
+        return f"Seq[{self.entry}]"
+
+
+ScalarType = BoolType | NumberType | AtomsType | EnumType | OptionType
+Type = ScalarType | MapType | SeqType
+Bounds = Mapping[str, int]
+
+BOOL = BoolType()
+NAT = NumberType("Nat")
+INT = NumberType("Int", signed=True)
+
+
+Place = tuple[str, int]
+
+
+def described(annotation: object) -> Type | None:
+    """The description behind an annotation, if it is one of the language's."""
+    kind = vars(annotation).get("type") if hasattr(annotation, "__dict__") else None
+    return (
+        kind
+        if isinstance(kind, BoolType | NumberType | AtomsType | EnumType | OptionType | MapType | SeqType)
+        else None
+    )
+
+
+def type_of(annotation: object, role: str = "", where: Place | None = None) -> Type:
+    """The description behind an annotation; a mistake with file and line if it is not one of the language's."""
+    kind = described(annotation)
+    if kind is None:
+        raise mistake(
+            f"{role and role + ': '}{annotation!r} is not a type of the language",
+            "use Bool, Nat, Int, a Sort, an Enumeration, Option[...], Map[...], Set[...] or Seq[...]",
+            where,
+        )
+    return kind
+
+
+def scalar(annotation: object, role: str = "", where: Place | None = None) -> ScalarType:
+    """The same for a single value: no map and no sequence."""
+    kind = type_of(annotation, role, where)
+    if isinstance(kind, MapType | SeqType):
+        raise mistake(
+            f"{kind} stands where a single value is needed", "give a map several keys: Map[A, B, Value]", where
+        )
+    return kind
+
+
+def advice(value: object, kind: ScalarType) -> str:
+    """What to write where a value of that type is meant."""
+    match kind:
+        case EnumType(name, members):
+            return f"name a member, such as {name}.{members[0]}"
+        case AtomsType():
+            return "use a parameter or a quantifier's variable"
+        case OptionType(of):
+            return f"use None or a value of {of}"
+        case BoolType():
+            return "use True, False or a condition"
+    if value is None:
+        return f"declare the variable as Option[{kind}]"
+    return (
+        "natural numbers start at 0; declare the variable as Int"
+        if isinstance(value, int) and value < 0
+        else "use a number"
+    )
+
+
+def evaluate_bound(text: str, bounds: Bounds) -> int:
+    """``"ids + 1"`` under ``{"ids": 5}`` is 6.  KeyError if a name is missing, ValueError if it is no such
+    expression."""
+
+    def value(node: ast.expr) -> int:
+        match node:
+            case ast.Constant(value=int(number)):
+                return number
+            case ast.Name(id=name):
+                return bounds[name]
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return value(left) + value(right)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return value(left) - value(right)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return value(left) * value(right)
+        raise ValueError(f"{text!r} is not a sum or product of bound names and numbers")
+
+    return value(ast.parse(text, mode="eval").body)

@@ -1,0 +1,61 @@
+"""What the variants add to the common steps in the same way: faults with budgets, and workers that tidy up.
+
+A worker stops tasks of a set that it knows to be superseded, and a task that finds its producer fenced fails.  Neither
+matters to safety (618.22), and both are steps that `stop` allows at any time; progress needs somebody to owe them.
+"""
+
+from fencepost.model.language import action, exists, fault, require
+from fencepost.model.task_counts.abstract.core import Count, Instance, Stage, Task, Worker
+from fencepost.model.task_counts.detailed.rounds import Rounds
+from fencepost.model.task_counts.detailed.starting import Starting
+
+
+class Cluster(Starting):
+    """Any worker may be assigned any task, and again one that failed: its user restarts it."""
+
+    @fault(budget="elections")
+    def elect(s, w: Worker):
+        Rounds.elect(s, w)
+
+    @fault(budget="sets")
+    def reconfigure(s, w: Worker, n: Count):
+        Rounds.reconfigure(s, w, n)
+
+    @action(fair="weak")
+    def assign(s, w: Worker, k: Instance, i: Task):
+        """A rebalance gives a task to somebody, of the newest set that the worker has read."""
+        require(~s.is_given(i, s.latest_set(s.read[w])))
+        Starting.assign(s, w, k, i)
+
+    @fault(budget="duplicates", danger="zombie")
+    def assign_again(s, w: Worker, k: Instance, i: Task):
+        """The same task twice: a worker fell out of the group and does not know it, or one that was left running is
+        started anew (618.23)."""
+        require(s.is_given(i, s.latest_set(s.read[w])))
+        Starting.assign(s, w, k, i)
+
+    def is_given(s, i, own):
+        """Somebody has this task of this set already."""
+        return exists(Instance, lambda k: (s.stage[k] != Stage.NONE) & (s.task[k] == i) & (s.of[k] == own))
+
+    @action(fair="weak", rule="618.22")
+    def revoke(s, w: Worker, k: Instance):
+        """The worker has read a newer set, and stops the task."""
+        require((s.stage[k] != Stage.NONE) & s.is_at(k, w))
+        require(s.of[k] < s.latest_set(s.read[w]))
+        s.end(k)
+
+    @action(fair="weak")
+    def notice(s, w: Worker, k: Instance):
+        """Its next transaction is refused: another producer has a newer epoch, or an administrator fenced it."""
+        require((s.stage[k] == Stage.RUNNING) & ~s.live[k] & s.is_at(k, w))
+        s.end(k)
+
+    @fault(budget="stops", danger="client-crash")
+    def stop(s, w: Worker, k: Instance):
+        """Revoked, failed or crashed."""
+        require((s.stage[k] != Stage.NONE) & s.is_at(k, w))
+        s.end(k)
+
+    def end(s, k):
+        s.go_on(k, False, Stage.NONE)

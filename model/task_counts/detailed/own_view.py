@@ -1,0 +1,142 @@
+"""A and M: tasks start by what their worker has read, and somebody else sees to it that there is a round.
+
+In A that is the leader, which fences during the rebalance and hands out the offset that it has read to; in M the worker
+that owns the Connector, which asks the leader.
+"""
+
+from fencepost.model.language import Bool, Option, action, either, fault, length, require, rule, when
+from fencepost.model.task_counts.abstract.core import Count, Instance, Round, Stage, Task, Worker
+from fencepost.model.task_counts.detailed.cluster import Cluster
+from fencepost.model.task_counts.detailed.rounds import Rounds
+from fencepost.model.task_counts.detailed.topic import Position
+
+
+class OwnView(Cluster):
+    """No reading to the end before the producer opens."""
+
+    def sees_count(s, w, k):
+        """After the set that this start is of, as far as its worker has read."""
+        covered = s.covers(s.of[k], s.read[w])
+        return either("618.2", covered, any_count=s.latest_count(s.read[w]) > 0)
+
+
+class A(OwnView):
+    """One thread of the leader fences, writes the count, reads to the end and hands out the assignment."""
+
+    given: Option[Worker]  # who has the tasks, in the newest assignment
+    offset: Position  # in that assignment; 0: there is none yet
+    refuses: Bool  # it did not find the count, and waits for the next rebalance
+
+    @action(fair="weak")
+    def check_round(s, w: Worker):
+        """All are fenced.  This worker wrote nothing meanwhile, and whoever else did has shut it out."""
+        require((s.round[w] == Round.FENCING) & s.is_awake(w))
+        require(s.left[w] == 0, rule="618.7")
+        s.round[w] = Round.CHECKED
+        s.left[w] = 0
+
+    def thread_is_free(s, w):
+        return s.round[w] == Round.NONE
+
+    @action(fair="weak", danger="rebalance")
+    def hand_out(s, v: Worker, w: Worker):
+        """After a new count: the leader has read to the end, and a member is given the tasks."""
+        require(~s.is_pending() & (s.offset < s.latest_count()))
+        s.hand_to(v, w)
+
+    @fault(budget="failures", danger="rebalance")
+    def hand_out_unfenced(s, v: Worker, w: Worker):
+        """A round failed, and the rebalance has to come to an end without it."""
+        require(s.is_pending())
+        s.hand_to(v, w)
+
+    def hand_to(s, v, w):
+        require(s.leads[v] & (s.round[v] == Round.NONE) & s.is_awake(v))
+        s.read[v] = length(s.log)
+        s.given = w
+        s.offset = length(s.log)
+        s.refuses = False
+
+    @action(fair="weak")
+    def assign(s, w: Worker, k: Instance, i: Task):
+        """The worker reads up to the offset before it starts anything."""
+        require((s.given == w) & ~s.refuses)
+        require(either("618.8", s.offset <= s.read[w], at_once=True))
+        OwnView.assign(s, w, k, i)
+
+    @fault(budget="duplicates", danger="zombie")
+    def assign_late(s, w: Worker, k: Instance, i: Task):
+        """A worker acts on an assignment that is no longer the newest."""
+        require((s.given != w) & (s.offset > 0))
+        OwnView.assign(s, w, k, i)
+
+    @action(fair="weak")
+    def check_before(s, w: Worker, k: Instance):
+        """On the worker's own view."""
+        require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
+        require(s.sees_count(w, k), rule="618.14")
+        s.stage[k] = Stage.CHECKED
+
+    @action(fair="weak")
+    def refuse(s, w: Worker, k: Instance):
+        """A warning, and nothing more until the next rebalance."""
+        require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
+        require(~s.sees_count(w, k))
+        in_time = (s.given == w) & either("618.8", s.offset <= s.read[w], at_once=True)
+        s.refuses = s.refuses | (in_time & (s.latest_set(s.offset) <= s.of[k]))
+        s.go_on(k, False, Stage.NONE)
+
+
+class M(OwnView):
+    """The Connector's owner asks; what fails then is the Connector."""
+
+    requested: Option[Worker]  # the leader with which its request waits
+    heard: Position  # the newest set for which it has asked since it came
+    failed: Bool  # the Connector is FAILED
+
+    @fault(budget="sets")
+    def reconfigure(s, w: Worker, n: Count):
+        """A new configuration starts the Connector again."""
+        OwnView.reconfigure(s, w, n)
+        s.failed = False
+
+    @action(fair="weak", rule="618.21")
+    def ask(s, v: Worker):
+        """A new set was read, and the rebalance that follows it is over."""
+        require(s.heard < s.latest_set())
+        s.request(v)
+
+    @action(fair="weak", rule="618.21")
+    def restart(s, v: Worker):
+        """The Connector is started by hand, and its configurations are the same as before."""
+        require(s.failed)
+        s.request(v)
+        s.failed = False
+
+    def request(s, v):
+        require((s.requested == None) & s.leads[v] & s.is_awake(v))  # noqa: E711
+        s.requested = v
+        s.heard = s.latest_set()
+
+    @action(fair="weak")
+    def start_round(s, w: Worker):
+        require(s.requested == w)
+        Rounds.start_round(s, w)
+
+    @action(fair="weak")
+    def answer(s, w: Worker):
+        """Nothing needs fencing any more."""
+        require((s.requested == w) & (s.round[w] == Round.NONE) & ~s.is_pending() & s.is_awake(w))
+        s.requested = None
+
+    def fail_those_who_asked(s, w, so):
+        with rule("618.11"):
+            s.failed = s.failed | ((s.requested == w) & so)
+        s.requested = when((s.requested == w) & so, None, s.requested)
+
+    @action(fair="weak")
+    def check_before(s, w: Worker, k: Instance):
+        """As soon as the record is read."""
+        require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
+        require(s.sees_count(w, k), rule="618.44")
+        s.stage[k] = Stage.CHECKED

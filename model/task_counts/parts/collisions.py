@@ -1,0 +1,237 @@
+"""618.49: connectors of several Connect groups in one Kafka cluster, whose transactional ids may be the same.
+
+Ids are group-connector-number, joined by dashes that names may have as well: "orders-1" in the group "connect", and "1"
+in the group "connect-orders".  Each connector here has a leader of its own and shares nothing but ids; those that
+collide do so number by number, and are named by one of the two.  What connectors of one group share is in
+`connectors.py`; left out, since the core has them: former leaders, and what comes between a task's checks.
+"""
+
+from fencepost.model.language import (
+    Enumeration,
+    Ghost,
+    Map,
+    Nat,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    danger,
+    each,
+    exists,
+    fault,
+    forall,
+    open_hole,
+    require,
+    when,
+)
+from fencepost.model.task_counts.outside import (
+    BROKERS,
+    COMPACTION,
+    ENABLED,
+    NOT_OF_CONNECT,
+    READS,
+    TO_STAY,
+    TOPIC,
+)
+
+
+class Connector(Sort, bound="connectors"):
+    """A source connector."""
+
+
+class Instance(Sort, bound="instances"):
+    """A task as one worker runs it, from its assignment to its end."""
+
+
+class Task(Nat, upto="tasks - 1"):
+    """A task id, from 0."""
+
+
+class Count(Nat, upto="tasks"):
+    """A number of tasks."""
+
+
+class Generation(Nat, upto="sets"):
+    """A set of task configurations of one connector, from 1; 0 is before the first."""
+
+
+class Stage(Enumeration):
+    """A task's way to its first poll."""
+
+    NONE, ASSIGNED, OPENED, RUNNING = range(4)
+
+
+class CollidingNames(Protocol):
+    """Sets, rounds, counts and task starts of each connector, any of them at any time."""
+
+    named_by: Map[Connector, Connector]  # the connector whose ids it has: its own, or another one's
+
+    generation: Map[Connector, Generation]
+    size: Map[Connector, Count]
+    pending: Set[Connector]  # its newest set stands after its latest count
+    count: Map[Connector, Count]  # 0: no record
+
+    round: Set[Connector]  # a round for it is under way
+    round_for: Map[Connector, Generation]
+    round_size: Map[Connector, Count]
+    left: Map[Connector, Count]
+
+    stage: Map[Connector, Instance, Stage]
+    task: Map[Connector, Instance, Task]
+    of: Map[Connector, Instance, Generation]
+    holds: Set[Connector, Instance]  # its producer has the newest epoch of its id
+
+    polled: Ghost[Map[Connector, Generation]]
+    disturbed: Ghost[Set[Connector, Instance]]  # was fenced, or shut out, on behalf of another connector
+
+    outside = (
+        *BROKERS,
+        *TOPIC,
+        *NOT_OF_CONNECT,
+        *READS,
+        *COMPACTION,
+        *TO_STAY,
+        *ENABLED,
+        *open_hole("each connector has one leader, whose look and the write after it are one step: the cores have more",
+                   "leader-in-a-call"),
+        *open_hole("no request to fence comes late or twice: in the cores and in deletion-late-fences they do",
+                   "late-copy", "duplicate"),
+        *open_hole("a set has a task at least: the cores have empty ones", "empty-set"),
+        *open_hole("what connectors of one group share is in the variant connectors", "several-connectors"),
+    )  # fmt: skip
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """A start of an earlier set goes on, while a task of the newest one polls."""
+        return exists(
+            Connector, Instance, Instance,
+            lambda c, i, j: (s.stage[c, i] == Stage.RUNNING) & (s.of[c, i] == s.generation[c])
+            & (s.stage[c, j] != Stage.NONE) & (s.of[c, j] < s.generation[c]),
+        )  # fmt: skip
+
+    @danger("rebalance")
+    def starts_in_a_round(s):
+        """Tasks start while a leader fences."""
+        return exists(Connector, Instance, lambda c, i: s.round[c] & (s.stage[c, i] == Stage.OPENED))
+
+    @danger("id-collision")
+    def alike(s):
+        """Two connectors have the same ids."""
+        return exists(Connector, Connector, lambda c, d: (c != d) & s.share_ids(c, d))
+
+    @danger("one-task")
+    def one_for_one(s):
+        """One task is to take the place of one."""
+        return exists(Connector, lambda c: s.pending[c] & (s.count[c] == 1) & (s.size[c] == 1))
+
+    @danger("several-tasks")
+    def several_to_fence(s):
+        """A round has several ids to fence."""
+        return exists(Connector, lambda c: s.left[c] > 1)
+
+    @danger("several-ids")
+    def several_producers(s):
+        """Tasks of two connectors can commit."""
+        return exists(
+            Connector, Connector, Instance, Instance,
+            lambda c, d, i, j: (c != d) & s.holds[c, i] & s.holds[d, j],
+        )  # fmt: skip
+
+    def init(s):
+        s.named_by = each(lambda c: c)
+
+    def share_ids(s, c, d):
+        """Has the task of one connector the id of the task of the same number of the other?"""
+        return s.named_by[c] == s.named_by[d]
+
+    @fault(budget="collisions")
+    def named_alike(s, c: Connector, d: Connector):
+        """Before there is anything, a connector gets a name that makes its ids those of another."""
+        require(forall(Connector, lambda e: s.generation[e] == 0))
+        s.named_by[c] = s.named_by[d]
+
+    @action
+    def reconfigure(s, c: Connector, n: Count):
+        require(0 < n)
+        s.generation[c] = s.generation[c] + 1
+        s.size[c] = n
+        s.pending[c] = True
+
+    @action(fair="weak")
+    def start_round(s, c: Connector):
+        require(s.pending[c] & ~s.round[c])
+        shut_out = (s.count[c] == 1) & (s.size[c] == 1)
+        s.round[c] = True
+        s.round_for[c] = s.generation[c]
+        s.round_size[c] = s.size[c]
+        s.left[c] = when(shut_out, 0, s.count[c])
+
+    @action(fair="weak")
+    def fence(s, c: Connector, t: Task):
+        """The id that is next in the round of c."""
+        require(s.round[c] & (s.left[c] == t + 1))
+        s.bumps(c, t)
+        s.left[c] = t
+
+    def bumps(s, c, t):
+        """The epoch of an id is raised on behalf of a connector: who had it can't commit any more."""
+
+        def has_it(d, i):
+            return s.holds[d, i] & s.share_ids(c, d) & (s.task[d, i] == t)
+
+        s.disturbed = each(lambda d, i: s.disturbed[d, i] | (has_it(d, i) & (c != d)))
+        s.holds = each(lambda d, i: s.holds[d, i] & ~has_it(d, i))
+
+    @action(fair="weak")
+    def write_count(s, c: Connector):
+        """Unless there is a newer set of this connector."""
+        require(s.round[c] & (s.left[c] == 0))
+        newest = s.round_for[c] == s.generation[c]
+        s.pending[c] = s.pending[c] & ~newest
+        s.count[c] = when(newest, s.round_size[c], s.count[c])
+        s.ends_round(c)
+
+    def ends_round(s, c):
+        s.round[c] = False
+        s.round_for[c] = 0
+        s.round_size[c] = 0
+
+    @fault(budget="failures", danger=("loss", "time-out", "lost-answer"))
+    def fail(s, c: Connector):
+        """The round of one connector fails; the others go on."""
+        require(s.round[c])
+        s.left[c] = 0
+        s.ends_round(c)
+
+    @action
+    def assign(s, c: Connector, i: Instance, t: Task):
+        require((s.stage[c, i] == Stage.NONE) & (t < s.size[c]))
+        s.stage[c, i] = Stage.ASSIGNED
+        s.task[c, i] = t
+        s.of[c, i] = s.generation[c]
+
+    @action
+    def open_producer(s, c: Connector, i: Instance):
+        require(s.stage[c, i] == Stage.ASSIGNED)
+        require(~s.pending[c], rule="618.16")
+        s.bumps(c, s.task[c, i])
+        s.holds[c, i] = True
+        s.stage[c, i] = Stage.OPENED
+
+    @action
+    def check_after(s, c: Connector, i: Instance):
+        require((s.stage[c, i] == Stage.OPENED) & (s.of[c, i] == s.generation[c]))
+        s.stage[c, i] = Stage.RUNNING
+        s.polled[c] = s.of[c, i]
+
+    @action(danger="client-crash")
+    def stop(s, c: Connector, i: Instance):
+        require(s.stage[c, i] != Stage.NONE)
+        s.stage[c, i] = Stage.NONE
+        s.task[c, i] = 0
+        s.of[c, i] = 0
+        s.holds[c, i] = False
+        s.disturbed[c, i] = False
+
+    def can_commit(s, c, i):
+        return (s.stage[c, i] == Stage.RUNNING) & s.holds[c, i]

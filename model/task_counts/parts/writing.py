@@ -1,0 +1,171 @@
+"""How a set of task configurations gets into the config topic: record by record, and in effect at its commit record.
+
+One connector, which divides what it reads between the tasks of a set.  Each call of a leader writes a configuration
+for every task, then the commit record; records are visible once their transaction is committed, and a new leader's
+producer aborts what is open.  Who reads keeps the configurations until a commit record comes.  Everybody reads the
+same records in the same order, so what holds here after each record holds for whoever has read that far.
+"""
+
+from fencepost.model.language import (
+    Map,
+    Option,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    danger,
+    each,
+    either,
+    exists,
+    forall,
+    implies,
+    open_hole,
+    require,
+    rule,
+    when,
+)
+from fencepost.model.task_counts.abstract.core import Count, Task, Worker
+from fencepost.model.task_counts.outside import (
+    BROKERS,
+    COMPACTION,
+    ENABLED,
+    NOT_OF_CONNECT,
+    OTHERS,
+    OWN_IDS,
+    READS,
+    TO_STAY,
+    TOPIC,
+)
+
+
+class Call(Sort, bound="calls"):
+    """One request to replace the configurations; a retry is another one."""
+
+
+class Part(Sort, bound="parts"):
+    """A part of what the connector reads: a table, a file, a partition."""
+
+
+class Writing(Protocol):
+    """Leaders write, and readers put sets together."""
+
+    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
+    begun: Set[Call]
+    size: Map[Call, Count]  # the tasks of its set
+    reader: Map[Call, Part, Task]  # which of them reads a part, as the Connector says
+
+    call: Map[Worker, Option[Call]]  # that its one thread is at
+    written: Map[Worker, Count]  # configurations sent in that call
+    open: Set[Worker, Task]  # and not committed yet
+
+    kept: Map[Task, Option[Call]]  # configurations read since the last commit record, by the call that wrote them
+    applied: Map[Task, Option[Call]]  # in effect
+    newest: Option[Call]  # whose commit record came last
+    tasks: Count  # as many as that record says
+
+    outside = (
+        *BROKERS,
+        *TOPIC,
+        *NOT_OF_CONNECT,
+        *READS,
+        *COMPACTION,
+        *OTHERS,
+        *OWN_IDS,
+        *TO_STAY,
+        *ENABLED,
+        *open_hole("no task runs here, and none is fenced: the cores have both, of sets that are whole",
+                   "zombie", "rebalance", "one-task", "several-ids", "late-copy", "duplicate"),
+    )  # fmt: skip
+
+    @danger("leader-in-a-call")
+    def deposed_in_a_call(s):
+        """A leader is at a call, and another one has claimed the topic."""
+        return exists(Worker, Worker, lambda v, w: (v != w) & (s.call[v] != None) & (s.owner == w))  # noqa: E711
+
+    @danger("empty-set")
+    def no_tasks(s):
+        """The newest set is empty."""
+        return (s.newest != None) & (s.tasks == 0)  # noqa: E711
+
+    @danger("several-tasks")
+    def several_tasks(s):
+        """A set of several tasks is being written."""
+        return exists(Worker, lambda w: s.written[w] > 1)
+
+    @action
+    def claim(s, w: Worker):
+        """A leader opens its producer, which aborts what others have open.  It does not do that in a call."""
+        require(s.owner != w)
+        require(s.call[w] == None, rule="618.43")  # noqa: E711  symbols have no `is`
+        s.owner = w
+        s.open = each(lambda v, i: False)
+
+    @action
+    def divide(s, c: Call, x: Part, i: Task):
+        """The Connector decides which task of its next set reads a part."""
+        require(~s.begun[c])
+        s.reader[c, x] = i
+
+    @action
+    def begin(s, w: Worker, c: Call, n: Count):
+        """A user's or a Connector's request comes to whoever believes itself the leader."""
+        require((s.call[w] == None) & ~s.begun[c])  # noqa: E711
+        require(implies(0 < n, forall(Part, lambda x: s.reader[c, x] < n)))
+        s.begun[c] = True
+        s.size[c] = n
+        s.call[w] = c
+        s.written[w] = 0
+
+    @action(fair="weak")
+    def put(s, w: Worker, c: Call, i: Task):
+        """The next task's configuration, in a transaction of its own."""
+        require((s.call[w] == c) & (i == s.written[w]) & (i < s.size[c]) & s.may_write(w))
+        require(s.all_committed(w), rule="618.25")
+        s.open[w, i] = True
+        with rule("618.3"):
+            s.written[w] = s.written[w] + 1
+
+    @action(fair="weak")
+    def commit(s, w: Worker, c: Call):
+        """The transaction is committed: its records can be read."""
+        require((s.call[w] == c) & s.may_write(w) & ~s.all_committed(w))
+        s.applied = each(lambda i: when(s.at_once(w, i), s.call[w], s.applied[i]))
+        s.kept = each(lambda i: when(s.open[w, i], s.call[w], s.kept[i]))
+        s.open = each(lambda v, i: s.open[v, i] & (v != w))
+
+    @action(fair="weak")
+    def commit_set(s, w: Worker, c: Call):
+        """The commit record, after every configuration: readers that have as many as it says put them in effect."""
+        require((s.call[w] == c) & s.may_write(w))
+        require((s.written[w] == s.size[c]) & s.all_committed(w), rule="618.3")
+        s.applied = each(lambda i: when(s.is_complete(c), s.kept[i], s.applied[i]))
+        s.newest = when(s.is_complete(c), c, s.newest)
+        s.tasks = when(s.is_complete(c), s.size[c], s.tasks)
+        s.kept = each(lambda i: None)
+        s.end_call(w)
+
+    @action(danger=("client-crash", "loss", "lost-answer", "time-out"))
+    def give_up(s, w: Worker):
+        """The call fails: a write is refused or late, the worker goes down, it learns that it leads no more."""
+        require(s.call[w] != None)  # noqa: E711
+        s.open = each(lambda v, i: s.open[v, i] & (v != w))
+        s.end_call(w)
+
+    def end_call(s, w):
+        s.call[w] = None
+        s.written[w] = 0
+
+    def may_write(s, w):
+        return either("618.24", s.owner == w, anyone=True)
+
+    def all_committed(s, w):
+        return ~exists(Task, lambda i: s.open[w, i])
+
+    def at_once(s, w, i):
+        """Does a configuration take effect when it is read?"""
+        return either("618.3", False, at_once=s.open[w, i])
+
+    def is_complete(s, c):
+        """Readers take a set for whole if there is a configuration for each of its tasks."""
+        whole = forall(Task, lambda i: implies(i < s.size[c], s.kept[i] != None))  # noqa: E711
+        return either("618.3", whole, however_many=True)

@@ -1,0 +1,178 @@
+"""Partitions that go away, start again, lose a tail and forget: the cores of transactions on such partitions.
+
+A marker for a partition without a leader is kept until there is one (Kafka 4.0 to 4.2).  Kafka 4.3 takes such a
+partition for a deleted one and counts it as done (KAFKA-20734): its transaction stays open there, and the next one of
+the same producer joins it, so that one marker decides both.
+
+A leader takes a record for part of what is open if the epoch is the same (UnifiedLog.hasOngoingTransaction), and asks
+the coordinator otherwise: that is how a partition keeps two transactions apart, and all it does for that.
+"""
+
+from fencepost.model.language import (
+    Map,
+    Set,
+    action,
+    each,
+    excused,
+    fault,
+    forall,
+    implies,
+    not_of_this,
+    open_hole,
+    require,
+    when,
+)
+from fencepost.model.transactions.abstract.core import Core, Epoch, Fate, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.cores import (
+    Asking,
+    PromptV1Core,
+    PromptVerifiedCore,
+    V2Core,
+    VerifiedCore,
+)
+
+
+class Mortal(Core):
+    """Every fault of a partition, with brokers that do what they should about it."""
+
+    outside = (
+        excused(
+            "no unclean election: what was acknowledged is in the log of every later leader, and what is cut off at "
+            "its beginning was read, or is not wanted; the variant unclean-v2 takes the first away",
+            "unreplicated-tail", "truncation",
+        )
+        + not_of_this(
+            "the cleaner takes nothing that is open, and no core looks again at what was decided; read-committed does",
+            "cleaning",
+        )
+        + open_hole("one record stands for all; several-v2 and several-v1-verified have two, on partitions that stay",
+                  "several-records")
+        + open_hole("the transaction log keeps what it has; log-covered has a tail that may be lost", "uncovered-log")
+    )  # fmt: skip
+
+    away: Set[Partition]  # has no leader
+    acked: Set[Txn, Partition]  # every replica has the record, and its owner knows
+    safe: Map[Partition, Epoch]  # the producer epoch that every replica knows
+
+    @fault(budget="absences", danger="partition-away")
+    def leave(s, p: Partition):
+        """The last replica of a partition stops."""
+        require(~s.away[p])
+        s.away[p] = True
+        s.forget_questions(p)
+
+    @action(fair="weak")
+    def come_back(s, p: Partition):
+        """A replica that has all that was acknowledged starts again."""
+        require(s.away[p])
+        s.away[p] = False
+
+    @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
+    def restart(s, p: Partition):
+        """The leader starts again from its snapshot, which has epochs and what is open, and no questions."""
+        require(~s.away[p])
+        s.forget_questions(p)
+
+    @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
+    def lose_tail(s, p: Partition):
+        """A leader takes over that lacks what was not acknowledged."""
+        s.fate = each(lambda t, q: when((q == p) & s.is_lost(t, q), Fate.ABSENT, s.fate[t, q]))
+        s.known[p] = s.safe[p]
+        s.forget_questions(p)
+
+    def is_lost(s, t, p):
+        return (s.fate[t, p] == Fate.OPEN) & ~s.acked[t, p]
+
+    @fault(budget="expiries", danger="producer-expiry")
+    def forget(s, p: Partition):
+        """The producer was idle for long and has nothing open: the partition forgets its epoch."""
+        require(~s.something_open(p))
+        s.known[p] = 0
+        s.safe[p] = 0
+        s.known_term[p] = 0
+
+    @action(fair="weak")
+    def replicate(s, p: Partition):
+        """The replicas have everything."""
+        require(~s.away[p])
+        s.acked = each(lambda t, q: s.acked[t, q] | ((q == p) & (s.fate[t, q] != Fate.ABSENT)))
+        s.safe[p] = s.known[p]
+
+    @action
+    def commit(s, t: Txn):
+        """The owner decides, once every record is acknowledged."""
+        require(forall(Partition, lambda p: implies(s.sent[t, p], s.acked[t, p])))
+        Core.commit(s, t)
+
+    def write(s, t, p):
+        require(~s.away[p])
+        Core.write(s, t, p)
+
+    def take_marker(s, p, e, commit, k):
+        require(~s.away[p])
+        Core.take_marker(s, p, e, commit, k)
+        s.safe[p] = e
+
+
+class Unclean(Mortal):
+    """A leader takes over although it lacks what was acknowledged (unclean.leader.election.enable)."""
+
+    def is_lost(s, t, p):
+        return s.fate[t, p] == Fate.OPEN
+
+
+class Dropping(Mortal):
+    """KAFKA-20734: a partition without a leader is taken for a deleted one."""
+
+    @action(fair="weak")
+    def drop(s, p: Partition):
+        """Its marker counts as written."""
+        require((s.phase == Phase.PREPARED) & s.parts[p] & ~s.marked[p] & s.away[p])
+        s.marked[p] = True
+
+
+class MortalAsking(Mortal, Asking):
+    """Leaders that ask, where there is one."""
+
+    @action(fair="weak")
+    def ask(s, t: Txn, p: Partition):
+        require(~s.away[p])
+        Asking.ask(s, t, p)
+
+
+class MortalV2(MortalAsking, V2Core):
+    """v2 with markers that are kept for a partition that is away."""
+
+
+class DroppingV2(Dropping, MortalV2):
+    """v2 of Kafka 4.3."""
+
+
+class MortalVerified(MortalAsking, VerifiedCore):
+    """v1 with verification, on a network that delivers late, twice or never."""
+
+
+class ForgettingPromptV1(Mortal, PromptV1Core):
+    """v1 on a network that is prompt."""
+
+
+class ForgettingPromptVerified(MortalAsking, PromptVerifiedCore):
+    """v1 with verification on a network that is prompt, but for the markers that a coordinator leaves behind."""
+
+
+class MortalPromptVerified(ForgettingPromptVerified):
+    """The same where those do not outlive what the partition knows of the coordinator."""
+
+    @fault(budget="expiries", danger="producer-expiry")
+    def forget(s, p: Partition):
+        """The producer was idle for long: by then no marker is on its way."""
+        Mortal.forget(s, p)
+        s.left = each(lambda q, e, commit: when(q == p, 0, s.left[q, e, commit]))
+
+
+class DroppingPromptVerified(Dropping, MortalPromptVerified):
+    """v1 of Kafka 4.3."""
+
+
+class UncleanV2(Unclean, MortalV2):
+    """v2 on a topic that may lose what was acknowledged."""

@@ -1,0 +1,97 @@
+"""Coordinators that overlap: one that is deposed and has not heard of it still answers what takes no append.
+
+It answers from its cache, and a cache read looks at no leadership (TransactionStateManager.java): whether a partition
+is part of the open transaction, to a leader that asks or to an owner that adds it, and an EndTxn that repeats what was
+done.  All else takes a record in the log, which is its successor's.
+"""
+
+from fencepost.model.language import Bool, Map, Set, action, each, require, when
+from fencepost.model.transactions.abstract.core import Epoch, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.cores import (
+    Asking,
+    PromptVerifiedCore,
+    V1Core,
+    V2Core,
+    VerifiedCore,
+)
+
+
+class Overlapping(Asking):
+    """A cache is as it was when another coordinator took over, and is never given up."""
+
+    held: Set[Partition, Epoch]  # it is part of the open transaction, says the cache of a coordinator that was deposed
+    settled: Set[Epoch, Bool]  # and so ended the transaction of that epoch: with a commit, or not
+
+    def depose(s):
+        s.held = each(lambda p, e: s.held[p, e] | s.still_has(p, e))
+        s.settled = each(lambda e, commit: s.settled[e, commit] | s.is_settled(e, commit))
+
+    def still_has(s, p, e):
+        return (s.phase == Phase.ONGOING) & s.parts[p] & (e == s.epoch)
+
+    def is_settled(s, e, commit):
+        ended = ((s.outcome == Outcome.COMMIT) & commit) | ((s.outcome == Outcome.ABORT) & ~commit)
+        return (s.phase == Phase.IDLE) & ended & (e == s.settled_epoch())
+
+    def settled_epoch(s):
+        """The epoch in an EndTxn that repeats the last one, and in its answer."""
+        return s.epoch
+
+    def settled_as(s, e):
+        return e
+
+    @action(danger="overlapping-coordinators")
+    def verify_by_deposed(s, t: Txn, p: Partition):
+        """The deposed coordinator says yes to a leader."""
+        require(s.sent[t, p] & s.held[p, s.number[t]])
+        s.cleared[t, p] = True
+
+    @action(danger="overlapping-coordinators")
+    def answer_again_by_deposed(s, t: Txn):
+        """The deposed coordinator takes an EndTxn for the one that it has answered."""
+        require((s.choice[t] != Outcome.NONE) & s.in_time(t))
+        require(s.settled[s.number[t], s.choice[t] == Outcome.COMMIT])
+        s.success[t] = True
+        s.follows[t] = s.settled_as(s.number[t])
+
+
+class OverlappingV1(Overlapping, V1Core):
+    """Where owners add partitions, the deposed coordinator takes one that it has for added already."""
+
+    @action(danger="overlapping-coordinators")
+    def add_by_deposed(s, t: Txn, p: Partition):
+        require(s.add_in_time(t) & s.held[p, s.number[t]])
+        s.added[t, p] = True
+
+
+class OverlappingVerified(OverlappingV1, VerifiedCore):
+    """v1 with verification, on a network that delivers late, twice or never."""
+
+
+class OverlappingPromptVerified(OverlappingV1, PromptVerifiedCore):
+    """v1 with verification, on a network that is prompt, but for the news of who coordinates."""
+
+
+class OverlappingV2(Overlapping, V2Core):
+    """v2: a partition that was marked since knows a later epoch than the one that the deposed coordinator says yes to.
+
+    Its last append may be in the log without its knowing: then its successor finds a transaction prepared that it has
+    open.
+    """
+
+    settled_to: Map[Epoch, Epoch]  # the epoch after the one that ended, in its answer
+
+    def depose(s):
+        Overlapping.depose(s)
+        idle = (s.phase == Phase.IDLE) & (s.outcome != Outcome.NONE)
+        s.settled_to = each(lambda e: when(idle & (e == s.ended), s.epoch, s.settled_to[e]))
+
+    def still_has(s, p, e):
+        prepared = (s.phase == Phase.PREPARED) & s.parts[p] & (e == s.ended)
+        return prepared | Overlapping.still_has(s, p, e)
+
+    def settled_epoch(s):
+        return s.ended
+
+    def settled_as(s, e):
+        return s.settled_to[e]

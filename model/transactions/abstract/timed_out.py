@@ -1,0 +1,141 @@
+"""Appends to the transaction log that time out: memory stays as it was, and the record is in the log all the same.
+
+Whoever asked is told COORDINATOR_NOT_AVAILABLE, nothing is pending any more, and the next transition starts from what
+memory says (TransactionStateManager.appendTransactionToLog).  Its record stands after the one in doubt and takes its
+place.  A coordinator that takes over before that finds the record in doubt, or an earlier one, or none of them.  What
+it finds counts from then on, and nothing was said of it before: markers are sent and answers given after an append that
+succeeded.  What is answered without an append, from memory, is answered meanwhile as if there were no doubt.
+"""
+
+from fencepost.model.language import Bool, Set, action, each, fault, open_hole, require
+from fencepost.model.transactions.abstract.core import Client, Core, Epoch, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.cores import V2Core
+
+
+class TimedOut(Core):
+    """The records in doubt are those since the last append that succeeded, so all of them start from what memory says.
+
+    A record of the end of markers is never in doubt: that append is tried again until it succeeds, and the id is
+    pending meanwhile (TransactionMarkerChannelManager.tryAppendToLog)."""
+
+    init_in_doubt: Bool  # the next epoch for who asked
+    added_in_doubt: Set[Partition]  # the transaction that is open, or begins, with this partition
+    ended_in_doubt: Set[Txn]  # the end that its owner asked for
+    fence_in_doubt: Bool  # the abort of what is open
+
+    outside = open_hole(
+        "a record that a coordinator has found in the log stays there; log-covered and log-uncovered have a tail that "
+        "may be lost after that", "uncovered-log",
+    )  # fmt: skip
+
+    @fault(budget="failed_appends", danger="failed-append")
+    def time_out_init(s):
+        """InitProducerId of an idle id."""
+        require(s.phase == Phase.IDLE)
+        s.init_in_doubt = True
+
+    @fault(budget="failed_appends", danger="failed-append")
+    def time_out_add(s, t: Txn, p: Partition):
+        """A partition is added."""
+        require(s.begun[t] & s.sent[t, p] & (s.number[t] == s.epoch) & (s.phase != Phase.PREPARED))
+        require(~(s.parts[p] & (s.phase == Phase.ONGOING)))
+        s.added_in_doubt[p] = True
+
+    @fault(budget="failed_appends", danger="failed-append")
+    def time_out_end(s, t: Txn):
+        """EndTxn."""
+        require((s.choice[t] != Outcome.NONE) & (s.number[t] == s.epoch) & s.in_time(t) & s.may_end(t))
+        s.ended_in_doubt[t] = True
+
+    @fault(budget="failed_appends", danger="failed-append")
+    def time_out_fence(s):
+        """A time-out of the transaction, or InitProducerId while it is open."""
+        require(s.phase == Phase.ONGOING)
+        s.fence_in_doubt = True
+
+    # An append that succeeds takes the place of all that was in doubt
+
+    def settle(s):
+        s.init_in_doubt = False
+        s.added_in_doubt = each(lambda p: False)
+        s.ended_in_doubt = each(lambda t: False)
+        s.fence_in_doubt = False
+
+    @action
+    def initialize(s, c: Client, to: Epoch):
+        Core.initialize(s, c, to)
+        s.settle()
+
+    @fault(budget="fences")
+    def fence_producers(s, to: Epoch):
+        """Admin.fenceProducers."""
+        Core.fence_producers(s, to)
+        s.settle()
+
+    def add(s, t, p):
+        """A partition that is part of the transaction needs no record."""
+        there = s.parts[p] & (s.phase == Phase.ONGOING)
+        Core.add(s, t, p)
+        s.init_in_doubt = s.init_in_doubt & there
+        s.added_in_doubt = each(lambda q: s.added_in_doubt[q] & there)
+        s.ended_in_doubt = each(lambda u: s.ended_in_doubt[u] & there)
+        s.fence_in_doubt = s.fence_in_doubt & there
+
+    def prepare(s, outcome, marker, to):
+        Core.prepare(s, outcome, marker, to)
+        s.settle()
+
+    # Another coordinator reads the log
+
+    def depose(s):
+        """It finds none of the records in doubt."""
+        s.settle()
+
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
+    def find_init(s, to: Epoch):
+        """The id is idle under an epoch that was given to nobody."""
+        require(s.init_in_doubt & (s.epoch < to))
+        s.one_step(to)
+        s.epoch = to
+        s.outcome = Outcome.NONE
+        s.term = s.term + 1
+        s.settle()
+
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
+    def find_added(s, p: Partition):
+        """A transaction is open that has the partition."""
+        require(s.added_in_doubt[p])
+        s.parts[p] = True
+        s.phase = Phase.ONGOING
+        s.term = s.term + 1
+        s.settle()
+
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
+    def find_ended(s, t: Txn, marker: Epoch, to: Epoch):
+        """It sends the markers, and the owner is answered when it asks again."""
+        require(s.ended_in_doubt[t])
+        s.goes_on_with(marker, to)
+        s.find_prepared(s.choice[t], marker, to)
+
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
+    def find_fence(s, marker: Epoch, to: Epoch):
+        """It aborts what the coordinator before had open."""
+        require(s.fence_in_doubt & (s.epoch < marker) & (marker <= to))
+        s.one_step(to)
+        s.find_prepared(Outcome.ABORT, marker, to)
+
+    def find_prepared(s, outcome, marker, to):
+        term = s.term
+        s.prepare_in(term + 1, outcome, marker, to)
+        s.term = term + 1
+        s.settle()
+
+
+class TimedOutV2(TimedOut, V2Core):
+    """v2 with appends that time out."""
+
+    @action(danger="lost-answer")
+    def initialize_again(s, c: Client):
+        """The same answer once more is a record, too."""
+        V2Core.initialize_again(s, c)
+        s.settle()

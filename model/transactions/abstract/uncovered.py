@@ -1,0 +1,84 @@
+"""The tail of the transaction log: a Prepare record that has no copy yet, and may be lost with its leader.
+
+The coordinator that wrote it answers nothing, and sends no marker, until the record is replicated.  One that takes over
+reads the log to its end, past the high watermark, and sends markers of every Prepare that it finds there, at once
+(TransactionStateManager.loadTransactionsForTxnTopicPartition).  If it is lost as well before the record has a copy, its
+successor finds the transaction open, and may end it otherwise than those markers said.
+"""
+
+from fencepost.model.language import Bool, action, each, excused, fault, require, when
+from fencepost.model.transactions.abstract.core import Epoch, Outcome, Phase, Term, Txn
+from fencepost.model.transactions.abstract.cores import V2Core
+
+
+class Covered(V2Core):
+    """Whoever takes over waits for a copy, too."""
+
+    outside = excused("markers of a Prepare record wait until it is replicated", "uncovered-log")
+
+    uncovered: Bool  # the last Prepare record has no copy
+    written_in: Term  # by the coordinator of this epoch
+    outcome_before: Outcome  # what the log says without it
+    ended_before: Epoch
+    marker_before: Epoch
+
+    def prepare(s, outcome, marker, to):
+        outcome_before, ended_before, marker_before = s.outcome, s.ended, s.marker_epoch
+        V2Core.prepare(s, outcome, marker, to)
+        s.uncovered = True
+        s.written_in = s.term
+        s.outcome_before = outcome_before
+        s.ended_before = ended_before
+        s.marker_before = marker_before
+
+    @action(fair="weak")
+    def cover(s):
+        """The record is replicated."""
+        require(s.uncovered)
+        s.uncovered = False
+
+    @action(fair="weak")
+    def learn(s, t: Txn):
+        """The owner gets the answer, which waits for a copy."""
+        require(~(s.uncovered & (s.number[t] == s.ended)))
+        V2Core.learn(s, t)
+
+    @action(fair="weak")
+    def complete(s):
+        """Every partition has the marker, and the record is replicated: so will this one be."""
+        require(~s.uncovered)
+        V2Core.complete(s)
+
+    def take_marker(s, p, e, commit, k):
+        require(~s.uncovered | ~s.is_current(p, e, commit) | s.sends_at_once(k))
+        V2Core.take_marker(s, p, e, commit, k)
+
+    def sends_at_once(s, k):
+        """Did a coordinator of this epoch send markers of what has no copy?"""
+        return (k < s.written_in) & (s.written_in < k)
+
+    @fault(budget="tails", danger=("uncovered-log", "coordinator-fail-over"))
+    def lose_record(s):
+        """A coordinator takes over whose log lacks the record."""
+        ended, term = s.ended, s.term
+        require((s.phase == Phase.PREPARED) & s.uncovered)
+        s.markers = each(
+            lambda p, e, commit, k: s.markers[p, e, commit, k] & (~s.is_current(p, e, commit) | s.sends_at_once(k))
+        )
+        s.result = each(lambda u: when(s.begun[u] & (s.number[u] == ended), Outcome.NONE, s.result[u]))
+        s.success = each(lambda u: s.success[u] & (s.number[u] != ended))
+        s.phase = Phase.ONGOING
+        s.epoch = ended
+        s.outcome = s.outcome_before
+        s.ended = s.ended_before
+        s.marker_epoch = s.marker_before
+        s.marked = each(lambda p: False)
+        s.term = term + 1
+        s.uncovered = False
+
+
+class Uncovered(Covered):
+    """Kafka: it sends them at once."""
+
+    def sends_at_once(s, k):
+        return s.written_in < k

@@ -1,0 +1,125 @@
+"""The full model in its variants: the coordinator with producers and the partitions of each core."""
+
+from fencepost.model.language import action, fault, require
+from fencepost.model.transactions.abstract.core import Client, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.cores import (
+    PromptV1Core,
+    PromptVerifiedCore,
+    V1Core,
+    V2Core,
+    VerifiedCore,
+)
+from fencepost.model.transactions.detailed.coordinator import Coordinator, Pending
+
+
+class V1(Coordinator, V1Core):
+    """Markers carry the epoch of the transaction, or of the fence."""
+
+    @action
+    def ask_to_add_partition(s, t: Txn, p: Partition):
+        require(s.add_in_time(t))
+        s.ask_to_add(t, p)
+
+    @action(fair="weak")
+    def add_partition(s, t: Txn, p: Partition):
+        require(s.may_add(t, p))
+        V1Core.add_partition(s, t, p)
+        s.clear()
+
+    @action(fair="weak")
+    def refuse_add(s, t: Txn, p: Partition):
+        """PRODUCER_FENCED."""
+        require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.ready[s.owner[t]])
+        require(s.pending == Pending.NOTHING)
+        require(s.phase != Phase.PREPARED, rule="txn.5")
+        require(s.number[t] != s.live())
+        s.stop(s.owner[t])
+
+    def is_next_to_present(s, t):
+        return s.number[t] == s.epoch
+
+    @action(fair="weak")
+    def refuse_end(s, t: Txn):
+        """PRODUCER_FENCED or INVALID_TXN_STATE: this EndTxn neither ends what is open nor repeats what ended.  Until v2
+        the epoch is looked at before what is pending."""
+        require((s.choice[t] != Outcome.NONE) & ~s.success[t] & s.ready[s.owner[t]])
+        old = s.number[t] != s.live()
+        waits = (s.pending != Pending.NOTHING) | (s.phase == Phase.PREPARED)
+        require(old | (~waits & ~s.may_end(t) & (s.outcome != s.choice[t])))
+        s.stop(s.owner[t])
+
+    def fence_marker(s):
+        return s.fenced()
+
+    def fence_target(s):
+        return s.fenced()
+
+    def end_marker(s):
+        return s.epoch
+
+    def end_target(s):
+        return s.epoch
+
+
+class Verified(V1, VerifiedCore):
+    """KIP-890, part 1."""
+
+
+class V2(Coordinator, V2Core):
+    """KIP-890, part 2, and KIP-1228, as of Kafka 4.3: the bump of an abort is its fence, and changes nothing in memory
+    before it is in the log."""
+
+    @action
+    def ask_to_verify(s, t: Txn, p: Partition):
+        require(s.asked[t, p])
+        s.ask_to_add(t, p)
+
+    @action(fair="weak")
+    def verify(s, t: Txn, p: Partition):
+        require(s.may_add(t, p))
+        V2Core.verify(s, t, p)
+        s.clear()
+
+    initialize_again = None  # `answer_init_again` says when
+
+    @action(fair="weak", rule="txn.2", danger="lost-answer")
+    def answer_init_again(s, c: Client):
+        """So is an owner answered that the abort of its transaction fenced: with the epoch after the abort."""
+        epoch = s.epoch
+        Coordinator.answer_init_again(s, c)
+        s.given[c, epoch] = True
+        s.fence = epoch
+
+    def fence_remembers(s):
+        """The epoch of the transaction that was aborted."""
+        return s.epoch
+
+    @fault(budget="failed_appends", danger="failed-append")
+    def append_fails(s):
+        """Too few replicas: nothing happened."""
+        require(s.pending != Pending.NOTHING)
+        s.clear()
+
+
+class PromptV1(V1, PromptV1Core):
+    """v1 on a network that is prompt."""
+
+
+class PromptVerified(Verified, PromptVerifiedCore):
+    """v1 with verification on a network that is prompt."""
+
+
+class LateEnds(Coordinator):
+    """Records and requests of producers come late.  A marker comes only while its transaction is prepared: brokers do
+    not leave one another waiting."""
+
+    def marker_in_time(s, p, e, commit, k):
+        return s.is_prepared(e, commit)
+
+
+class V1LateEnds(LateEnds, V1):
+    """v1 between brokers that are prompt, with producers that are not."""
+
+
+class VerifiedLateEnds(LateEnds, Verified):
+    """The same with verification."""

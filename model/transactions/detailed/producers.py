@@ -1,0 +1,134 @@
+"""Producers in the full model: who asks for an epoch, who has an answer, who is told to stop.
+
+A producer retries what it is not told of.  `Core` has what it does with an epoch; here is how it comes by one, and how
+it loses it.
+"""
+
+from fencepost.model.language import (
+    Bool,
+    Constant,
+    Ghost,
+    Map,
+    Nat,
+    Set,
+    action,
+    danger,
+    exists,
+    fault,
+    forall,
+    implies,
+    require,
+    when,
+)
+from fencepost.model.transactions.abstract.core import Client, Core, Epoch, Txn
+
+
+class Producers(Core):
+    """An epoch is numbered over all producer ids: from `base` on are those of the present id, and 0 is none.
+
+    A producer id has the epochs base … base + last, and one more that only a fence may carry (32766 and 32767 in
+    Kafka): the next id starts at base + last + 2.
+    """
+
+    last: Constant[Nat]  # the last epoch of a producer id that an owner gets
+
+    base: Epoch  # the first epoch of the present producer id
+    asking: Set[Client]  # its InitProducerId is under way
+    again: Set[Client]  # and says which epoch it holds
+    answered: Map[Client, Epoch]  # the epoch in the answer to it; 0: no answer
+    ready: Set[Client]
+    holds: Map[Client, Epoch]  # what it was told last
+    stray: Set[Client]  # a copy of its first InitProducerId comes late
+    dead: Set[Client]  # was told that it is fenced, and stops
+
+    overflow: Ghost[Bool]  # somebody was given the epoch that only a fence may carry, or a fence went past it
+    crowded: Ghost[Bool]  # there were two producers, or one that took too long
+    forgetful: Ghost[Bool]  # a fail-over lost the memory of a retry that was under way
+    copied: Ghost[Bool]  # a copy came late of a request that names no epoch
+    expired: Ghost[Bool]  # the transactional id was forgotten
+    returned: Ghost[Bool]  # a producer that was fenced was given an epoch for naming its old one
+
+    def init(s):
+        s.base = 1
+
+    @action
+    def start(s, c: Client):
+        """A producer calls initTransactions; Admin.fenceProducers asks in the same way, and does no more (618.12)."""
+        require(~s.asking[c] & ~s.ready[c] & ~s.dead[c])
+        s.crowded = s.crowded | exists(Client, lambda d: (d != c) & (s.asking[d] | s.ready[d]))
+        s.asking[c] = True
+
+    @fault(budget="reinits")
+    def start_again(s, c: Client):
+        """After an error that spoiled its sequence numbers, and the abort that followed, a producer asks for the next
+        epoch and says which one it has (KIP-360)."""
+        require(s.ready[c])
+        require(forall(Txn, lambda t: implies(s.begun[t] & (s.owner[t] == c), s.told[t])))
+        s.ready[c] = False
+        s.asking[c] = True
+        s.again[c] = True
+
+    @fault(budget="copies", danger=("late-copy", "duplicate"))
+    def come_late(s, c: Client):
+        """The network kept a copy of the first request, which was answered; nobody takes the answer to the copy."""
+        require((s.ready[c] | s.again[c] | s.dead[c] | (s.asking[c] & (s.answered[c] != 0))) & ~s.stray[c])
+        s.stray[c] = True
+        s.copied = True
+
+    @fault(budget="losses", danger=("lost-answer", "loss"))
+    def lose_answer(s, c: Client):
+        require(s.asking[c] & (s.answered[c] != 0))
+        s.answered[c] = 0
+
+    @action(fair="weak")
+    def take(s, c: Client):
+        """The answer arrives."""
+        require(s.asking[c] & (s.answered[c] != 0))
+        s.holds[c] = s.answered[c]
+        s.answered[c] = 0
+        s.again[c] = False
+        s.asking[c] = False
+        s.ready[c] = True
+
+    @action
+    def begin(s, c: Client, t: Txn, e: Epoch):
+        """A producer begins a transaction with the epoch that it has."""
+        require(s.ready[c] & (s.holds[c] == e))
+        require(forall(Txn, lambda u: implies(s.begun[u] & (s.owner[u] == c), s.told[u])))
+        Core.begin(s, c, t, e)
+
+    @action(fair="weak")
+    def learn(s, t: Txn):
+        require(s.ready[s.owner[t]])
+        Core.learn(s, t)
+        s.holds[s.owner[t]] = s.follows[t]
+        s.overflow = s.overflow | s.is_last_of_all(s.follows[t])
+
+    @danger("end-of-epochs")
+    def next_id(s):
+        """The epochs of a producer id are used up."""
+        return s.base > 1
+
+    def is_last_of_all(s, e):
+        """The epoch that no owner may have, of the present id or of the one before."""
+        return (e == s.base + s.last + 1) | (e + 1 == s.base)
+
+    def comes_back(s, c):
+        """It names its epoch, and another producer has been given a later one."""
+        later = exists(Client, Epoch, lambda d, e: (d != c) & s.given[d, e] & (s.holds[c] < e))
+        return (s.expected(c) != 0) & later
+
+    def is_sent(s, c):
+        """An InitProducerId of this producer is under way and not answered."""
+        return (s.asking[c] & (s.answered[c] == 0)) | s.stray[c]
+
+    def expected(s, c):
+        """The epoch in that request; 0: none."""
+        return when(s.again[c] & ~s.stray[c], s.holds[c], 0)
+
+    def stop(s, c):
+        """A fatal error."""
+        s.dead[c] = True
+        s.asking[c] = False
+        s.ready[c] = False
+        s.again[c] = False

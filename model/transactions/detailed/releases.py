@@ -1,0 +1,61 @@
+"""What brokers of different releases do differently in v2, each as a protocol; `full.V2` is Kafka 4.3.
+
+In 4.0.0 a fence was one bump and the abort that follows another one; since KAFKA-19367 the abort's bump is the fence.
+What a coordinator says last about an epoch that ended, lastProducerEpoch, is in its log from KAFKA-20357 on, later than
+4.4.
+"""
+
+from fencepost.model.language import action, either, fault, require, when
+from fencepost.model.transactions.abstract.core import Core, Epoch
+from fencepost.model.transactions.detailed.coordinator import Coordinator, Pending
+from fencepost.model.transactions.detailed.expiry import Forgetting
+from fencepost.model.transactions.detailed.full import V2
+
+
+class V2OfTrunk(V2):
+    """With KAFKA-20357: who takes over knows of the epoch before the present one as well."""
+
+    def remember_after_fail_over(s):
+        s.remembers = either("txn.25", s.remembers, not_in_the_log=0)
+
+
+class V2Of400(V2):
+    """Kafka 4.0.0: a fence bumps memory first, which a failed append leaves so, and the abort bumps once more."""
+
+    def fence_marker(s):
+        """One more than the fence, as long as there is one more (KAFKA-19367)."""
+        reserved, fenced = s.base + s.last + 1, s.fenced()
+        return either("txn.4", when(s.is_exhausted(fenced), reserved, fenced + 1), bumps_anyway=fenced + 1)
+
+    def fence_target(s):
+        return s.after(s.fenced())
+
+    def fence_remembers(s):
+        return 0
+
+    @fault(budget="failed_appends", danger="failed-append")
+    def append_fails(s):
+        Coordinator.append_fails(s)
+
+
+class ExpiringOf400(Forgetting, V2Of400):
+    """With ids that are forgotten."""
+
+
+class OfAnyRelease(ExpiringOf400):
+    """v2 of brokers whose release is not known: what one of them may do, whichever it is."""
+
+    @action(fair="weak")
+    def take_over(s, marker: Epoch, to: Epoch):
+        """The fence is in the log, and with it the abort."""
+        require(s.pending == Pending.FENCE)
+        twice = (marker == s.fence_marker()) & (to == s.fence_target())
+        once = (marker == s.epoch + 1) & (to == s.after(s.epoch))
+        require(twice | once)
+        Core.take_over(s, marker, to)
+        s.overflow = s.overflow | (s.base + s.last + 1 < marker)
+        s.forget_fence()
+        s.remembers = 0
+        s.prepared()
+        s.move_on(to)
+        s.clear()

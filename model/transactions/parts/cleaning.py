@@ -1,0 +1,152 @@
+"""A partition that is cleaned: aborted records go, replaced records go, and in the end the markers of both.
+
+The cleaner works below the last stable offset.  It takes the records of aborted transactions, by the index of those,
+and what a later record has replaced; a marker only when nothing of its transaction is left, and then not before its
+delete horizon (delete.retention.ms), so that whoever has read of the transaction reads how it ended.  With an abort
+marker goes the entry in the index.  DeleteRecords and retention take whatever lies at the beginning of the log.
+
+A piece that a reader has fetched is a copy, of which nothing is taken.  A broker that reads the log again, or a replica
+that lags, rebuilds what it knows of open transactions from what is left.
+"""
+
+from fencepost.model.language import Ghost, Set, action, each, excused, fault, forall, implies, require, when
+from fencepost.model.transactions.parts.reading import Kind, Offset, Phase, ReadCommitted, Reader, Txn
+
+
+class Cleaned(ReadCommitted):
+    """The cleaner, in the order that Kafka keeps."""
+
+    outside = excused(
+        "no replica or reader of the log lags behind by more than delete.retention.ms; the variant without-horizon "
+        "takes that away",
+        "cleaning",
+    )
+
+    gone: Set[Offset]  # no longer in the log
+    kept: Set[Reader, Offset]  # in the piece that a reader has
+    replayed: Offset  # how far a broker has read the log again
+    open_again: Set[Txn]  # and the transactions that it takes for open
+
+    released: Ghost[Set[Offset]]  # replaced by a later record, or deleted: nobody is owed it any more
+
+    def is_stable(s, o):
+        return (o < s.high) & forall(Txn, lambda t: implies(s.unstable(t), o < s.first[t]))
+
+    def holds(s, t, o):
+        """Is this offset within the transaction, and its producer's?"""
+        within = (s.phase[t] != Phase.NONE) & (s.first[t] <= o) & (s.is_open(t) | (o < s.last[t]))
+        return within & (s.owner[t] == s.writer[o]) & (s.kind[o] == Kind.DATA)
+
+    def kind_in_piece(s, r, o):
+        return when(s.kept[r, o], s.kind[o], Kind.NOTHING)
+
+    @action(fair="weak")
+    def fetch(s, r: Reader, n: Offset):
+        """The leader's answer: what is left of the log from the reader's position up to n, and what was aborted in
+        it."""
+        ReadCommitted.fetch(s, r, n)
+        s.kept = each(lambda q, o: when(q == r, ~s.gone[o], s.kept[q, o]))
+
+    # The cleaner
+
+    @fault(budget="cleanings", danger="cleaning")
+    def clean_aborted(s, o: Offset, t: Txn):
+        """A record of a transaction that the index has as aborted."""
+        require(s.is_stable(o) & ~s.gone[o] & s.indexed[t] & s.holds(t, o))
+        s.gone[o] = True
+
+    @fault(budget="cleanings", danger="cleaning")
+    def clean_replaced(s, o: Offset):
+        """A record that a later one of the same key has replaced."""
+        require(s.is_stable(o) & ~s.gone[o] & ((s.kind[o] == Kind.PLAIN) | (s.kind[o] == Kind.DATA)))
+        require(forall(Txn, lambda t: ~(s.indexed[t] & s.holds(t, o))))
+        s.gone[o] = True
+        s.released[o] = True
+
+    @fault(budget="cleanings", danger="cleaning")
+    def clean_marker(s, t: Txn):
+        """A marker of a transaction of which nothing is left, and that no broker still takes for open."""
+        require(s.has_ended(t) & s.is_stable(s.last[t]) & ~s.gone[s.last[t]])
+        require(s.nothing_left(t))
+        require(s.is_past_its_horizon(t))
+        s.gone[s.last[t]] = True
+        s.indexed[t] = False
+
+    def nothing_left(s, t):
+        return forall(Offset, lambda o: implies(s.holds(t, o), s.gone[o]))
+
+    def is_past_its_horizon(s, t):
+        return ~s.open_again[t]
+
+    @fault(budget="cleanings", danger="cleaning")
+    def clean_empty_marker(s, o: Offset):
+        """A marker of a transaction that wrote nothing here."""
+        require(s.is_stable(o) & ~s.gone[o] & (s.kind[o] == Kind.ABORT))
+        require(forall(Txn, lambda t: ~(s.has_ended(t) & (s.last[t] == o))))
+        s.gone[o] = True
+
+    @fault(budget="deletions", danger="truncation")
+    def delete_records(s, n: Offset):
+        """The log begins at n from now on.  What is open stays open; a broker that has not read so far starts there."""
+        replayed = s.replayed
+        require(n <= s.high)
+        s.gone = each(lambda o: s.gone[o] | (o < n))
+        s.released = each(lambda o: s.released[o] | (o < n))
+        s.indexed = each(lambda t: s.indexed[t] & (n <= s.last[t]))
+        s.open_again = each(lambda t: s.open_again[t] & (n <= replayed))
+        s.replayed = when(n <= replayed, replayed, n)
+
+    # A broker that reads the log again
+
+    @action(fair="weak")
+    def replay(s):
+        """A record opens its transaction, a marker ends it."""
+        o = s.replayed
+        require(o < s.high)
+        s.open_again = each(
+            lambda t: ~(s.has_ended(t) & (s.last[t] == o) & ~s.gone[o])
+            & (s.open_again[t] | (s.holds(t, o) & ~s.gone[o]))
+        )  # fmt: skip
+        s.replayed = o + 1
+
+    @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
+    def begin_again(s):
+        """A broker starts, and reads the log from its beginning."""
+        s.replayed = 0
+        s.open_again = each(lambda t: False)
+
+
+class WithoutHorizon(Cleaned):
+    """Markers go as soon as nothing is left of their transactions, whoever may still wait for them."""
+
+    def is_past_its_horizon(s, t):
+        return s.has_ended(t)
+
+
+class MarkersTooSoon(Cleaned):
+    """KAFKA-13727: records of a transaction that began behind the cleaner's end are left, and its marker is not; the
+    index is written without it."""
+
+    def nothing_left(s, t):
+        return s.has_ended(t)
+
+
+class MarkersAsRecords(Cleaned):
+    """KAFKA-14055: a marker is taken for a record that a later one of the same key has replaced; the index keeps its
+    entry."""
+
+    @fault(budget="cleanings", danger="cleaning")
+    def clean_marker(s, t: Txn):
+        """The bytes of its key are those of a later record."""
+        require(s.has_ended(t) & s.is_stable(s.last[t]) & ~s.gone[s.last[t]])
+        s.gone[s.last[t]] = True
+
+
+class EntriesTooSoon(Cleaned):
+    """The index is written without transactions of which records are left."""
+
+    @fault(budget="cleanings", danger="cleaning")
+    def clean_index(s, t: Txn):
+        """The segment with its marker is cleaned."""
+        require(s.has_ended(t) & s.is_stable(s.last[t]))
+        s.indexed[t] = False

@@ -1,0 +1,339 @@
+"""All that a coordinator knows of one transactional id, and what of it its successor reads (v2).
+
+Each transition writes one record, which takes the place of the one before.  Memory follows once that is durable: a
+fail-over in between finds the record, and its sender asks again, as it does when the answer is lost; so both are one
+step here.  `recovery.py` has appends that fail, and compaction.
+
+There is one producer, which is alone and in no hurry: it repeats what it is not told of.  What it is refused is a
+retry, or nothing.
+"""
+
+from fencepost.model.language import (
+    Bool,
+    Constant,
+    Enumeration,
+    Ghost,
+    Nat,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    danger,
+    each,
+    either,
+    exists,
+    fault,
+    kafka_excludes,
+    not_of_this,
+    open_hole,
+    require,
+    when,
+)
+
+
+class Partition(Sort, bound="partitions"):
+    """A partition."""
+
+
+class Epoch(Nat, upto="epochs"):
+    """Producer epoch, from 1; 0 is none."""
+
+
+class ProducerId(Nat, upto="producer_ids"):
+    """Producer id, from 1, in the order in which they are allocated; 0 is none."""
+
+
+class Timeout(Nat, upto="timeouts"):
+    """transaction.timeout.ms."""
+
+
+class Phase(Enumeration):
+    """UNKNOWN: no record."""
+
+    UNKNOWN, EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(7)
+
+
+class Request(Enumeration):
+    """What the producer waits for.  FIRST: InitProducerId without a pair; NEXT: with the pair that it has."""
+
+    NOTHING, FIRST, NEXT, COMMIT, ABORT = range(5)
+
+
+class Metadata(Protocol):
+    """A producer id has the epochs 1 to last, and one more that only markers carry (32767 in Kafka).
+
+    With everything in the log, as of KAFKA-20357; the releases before it are variants.
+    """
+
+    last: Constant[Nat]
+
+    phase: Phase
+    id: ProducerId
+    epoch: Epoch
+    last_epoch: Epoch  # before the present one
+    previous_id: ProducerId  # before the last transition
+    next_id: ProducerId  # allocated when the epochs of the present one are used up
+    parts: Set[Partition]
+    timeout: Timeout
+
+    log_phase: Phase  # the same in the last record
+    log_id: ProducerId
+    log_epoch: Epoch
+    log_last_epoch: Epoch
+    log_previous_id: ProducerId
+    log_next_id: ProducerId
+    log_parts: Set[Partition]
+    log_timeout: Timeout
+
+    allocated: ProducerId  # ids come from the controller, each once
+    request: Request
+    own_id: ProducerId  # the pair that the producer has; 0: none yet
+    own_epoch: Epoch
+    own_timeout: Timeout
+    answered: Bool
+    answer_id: ProducerId
+    answer_epoch: Epoch
+
+    refused: Bool  # the producer was told that it is fenced, or unknown, and stops
+    too_slow: Ghost[Bool]  # a transaction of it was ended by time-out
+    reserved: Ghost[Bool]  # it was given the epoch that only markers carry
+    lost_at_the_end: Ghost[
+        Bool
+    ]  # an answer was lost that had the last epoch of a producer id, or the first of the next
+
+    outside = (
+        *open_hole("one producer, which is alone, and requests that come once; the full models have more",
+                   "zombie", "client-crash", "late-copy", "duplicate", "reordering", "mixed-clients"),
+        *open_hole("a record is durable at once: metadata-timed-out has appends in doubt", "failed-append"),
+        *open_hole("a record that a coordinator has read stays: log-covered and log-uncovered have a tail that may be "
+                   "lost", "uncovered-log"),
+        *open_hole("a coordinator that is deposed answers no more; core-v2-overlapping has that",
+                   "overlapping-coordinators"),
+        *open_hole("v2 from first to last", "transaction-version"),
+        *open_hole("the id does not expire; v2-expiring has that", "id-expiry"),
+        *kafka_excludes("coordinators keep what they know by id", "TransactionStateManager.java", "several-ids"),
+        *not_of_this(
+            "it is about the coordinator's log alone, of which the last record counts", "loss", "several-groups",
+            "several-records", "slow-reader", "unreplicated-tail", "leader-restart", "partition-away",
+            "producer-expiry", "sequence-wrap", "cleaning", "truncation",
+        ),
+        *not_of_this(
+            "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
+            "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
+            "re-creation", "id-collision",
+        ),
+    )  # fmt: skip
+
+    # The producer
+
+    @action
+    def start(s, timeout: Timeout):
+        """Its first InitProducerId."""
+        require((s.request == Request.NOTHING) & (s.own_id == 0) & ~s.refused)
+        s.own_timeout = timeout
+        s.request = Request.FIRST
+
+    @action
+    def start_again(s):
+        """After an error that spoiled its sequence numbers it asks for the next epoch, and names its own (KIP-360)."""
+        require((s.request == Request.NOTHING) & (s.own_id != 0) & (s.phase != Phase.ONGOING) & ~s.refused)
+        s.request = Request.NEXT
+
+    @action
+    def commit(s):
+        require(s.is_ready() & (s.phase == Phase.ONGOING))
+        s.request = Request.COMMIT
+
+    @action
+    def abort(s):
+        """It may not know whether anything was added, and aborts to be sure."""
+        require(s.is_ready())
+        s.request = Request.ABORT
+
+    @action(fair="weak")
+    def take(s):
+        """The answer arrives."""
+        require(s.answered)
+        s.own_id = s.answer_id
+        s.own_epoch = s.answer_epoch
+        s.reserved = s.reserved | (s.last < s.answer_epoch)
+        s.answered = False
+        s.request = Request.NOTHING
+
+    @fault(budget="losses", danger="lost-answer")
+    def lose_answer(s):
+        """It does not, and the producer asks again."""
+        require(s.answered)
+        s.lost_at_the_end = s.lost_at_the_end | ((s.request == Request.NEXT) & (s.last <= s.own_epoch + 1))
+        s.answered = False
+
+    def is_ready(s):
+        return (s.request == Request.NOTHING) & (s.own_id != 0) & ~s.refused
+
+    # What the coordinator does
+
+    def is_idle(s):
+        complete = (s.phase == Phase.COMPLETE_COMMIT) | (s.phase == Phase.COMPLETE_ABORT)
+        return complete | (s.phase == Phase.EMPTY) | (s.phase == Phase.UNKNOWN)
+
+    def is_asked(s):
+        return (s.request != Request.NOTHING) & ~s.answered & ~s.refused
+
+    def asks_for_epoch(s):
+        return s.is_asked() & ((s.request == Request.FIRST) | (s.request == Request.NEXT))
+
+    def asks_to_end(s):
+        return s.is_asked() & ((s.request == Request.COMMIT) | (s.request == Request.ABORT))
+
+    def is_used_up(s, e):
+        return s.last <= e
+
+    def is_mine(s):
+        """The pair in the request is the present one."""
+        return (s.own_id == s.id) & (s.own_epoch == s.epoch)
+
+    def is_rotated(s):
+        """It is the last one of the producer id before."""
+        return (s.previous_id == s.own_id) & (s.own_epoch == s.last)
+
+    def transit(s, phase, id, epoch, last_epoch, next_id, timeout):
+        """A record, and memory after it."""
+        previous = s.id
+        s.phase = phase
+        s.log_phase = phase
+        s.id = id
+        s.log_id = id
+        s.epoch = epoch
+        s.log_epoch = epoch
+        s.last_epoch = last_epoch
+        s.log_last_epoch = last_epoch
+        s.previous_id = previous
+        s.log_previous_id = previous
+        s.next_id = next_id
+        s.log_next_id = next_id
+        s.timeout = timeout
+        s.log_timeout = timeout
+
+    def reply(s, id, epoch):
+        s.answered = True
+        s.answer_id = id
+        s.answer_epoch = epoch
+
+    @action(fair="weak")
+    def initialize(s):
+        """The next epoch, or the first one of another producer id."""
+        require(s.asks_for_epoch() & s.is_idle())
+        require((s.request == Request.FIRST) | s.is_mine())
+        named = when(s.request == Request.NEXT, s.own_epoch, 0)
+        rotates = (s.phase == Phase.UNKNOWN) | s.is_used_up(s.epoch)
+        id = when(rotates, s.allocated + 1, s.id)
+        epoch = when(rotates, 1, s.epoch + 1)
+        s.allocated = when(rotates, s.allocated + 1, s.allocated)
+        s.reply(id, epoch)
+        s.transit(Phase.EMPTY, id, epoch, named, 0, s.own_timeout)
+
+    def is_answered_before(s):
+        """InitProducerId names the epoch before the present one, of this producer id or of the one before.  Where the
+        epochs are used up the coordinator fails first (prepareIncrementProducerEpoch)."""
+        named = (s.own_epoch == s.last_epoch) & ((s.own_id == s.id) | s.is_rotated())
+        return (s.request == Request.NEXT) & named & ~s.is_used_up(s.epoch)
+
+    @action(fair="weak", rule="txn.2")
+    def initialize_again(s):
+        """The same answer once more, which is a record as well, and the producer id before is forgotten with it."""
+        require(s.asks_for_epoch() & s.is_idle() & s.is_answered_before() & ~s.is_mine())
+        s.reply(s.id, s.epoch)
+        s.transit(Phase.EMPTY, s.id, s.epoch, s.last_epoch, 0, s.own_timeout)
+
+    @action(fair="weak")
+    def refuse_init(s):
+        """PRODUCER_FENCED, or UNKNOWN_SERVER_ERROR where the epochs are used up."""
+        require(s.asks_for_epoch() & s.is_idle() & (s.request == Request.NEXT))
+        require(~s.is_mine() & ~s.is_answered_before())
+        s.refused = True
+
+    @action
+    def add(s, p: Partition):
+        """A partition becomes part of the transaction."""
+        require(s.is_ready() & s.is_mine() & (s.is_idle() | (s.phase == Phase.ONGOING)))
+        s.transit(Phase.ONGOING, s.id, s.epoch, s.last_epoch, s.next_id, s.timeout)
+        s.parts[p] = True
+        s.log_parts[p] = True
+
+    def prepare(s, phase):
+        """Every end bumps the epoch; the next producer id is allocated if that was the last one."""
+        used_up = s.is_used_up(s.epoch)
+        next_id = when(used_up, s.allocated + 1, 0)
+        s.allocated = when(used_up, s.allocated + 1, s.allocated)
+        s.transit(phase, s.id, s.epoch + 1, s.epoch, next_id, s.timeout)
+
+    @action(fair="weak")
+    def end(s):
+        """EndTxn of the present pair: what is open ends, or nothing does, with an abort."""
+        require(s.asks_to_end() & s.is_mine())
+        require((s.phase == Phase.ONGOING) | (s.is_idle() & (s.request == Request.ABORT)))
+        s.reply(when(s.is_used_up(s.epoch), s.allocated + 1, s.id), when(s.is_used_up(s.epoch), 1, s.epoch + 1))
+        s.prepare(when(s.request == Request.COMMIT, Phase.PREPARE_COMMIT, Phase.PREPARE_ABORT))
+
+    def is_ended_before(s):
+        """EndTxn names the epoch before the present one, and asks for what was done."""
+        same = ((s.phase == Phase.COMPLETE_COMMIT) & (s.request == Request.COMMIT)) | (
+            (s.phase == Phase.COMPLETE_ABORT) & (s.request == Request.ABORT)
+        )
+        bumped = (s.own_id == s.id) & (s.own_epoch + 1 == s.epoch)
+        return same & (bumped | (s.is_rotated() & (s.epoch == 1)))
+
+    @action(fair="weak")
+    def end_again(s):
+        """An EndTxn that was answered gets the same answer."""
+        require(s.asks_to_end() & s.is_idle() & s.is_ended_before())
+        s.reply(s.id, s.epoch)
+
+    @action(fair="weak")
+    def refuse_end(s):
+        """PRODUCER_FENCED, INVALID_PRODUCER_ID_MAPPING or INVALID_TXN_STATE."""
+        require(s.asks_to_end() & (s.is_idle() | (s.phase == Phase.ONGOING)))
+        ends = s.is_mine() & ((s.phase == Phase.ONGOING) | (s.request == Request.ABORT))
+        require(~ends & ~s.is_ended_before())
+        s.refused = True
+
+    @action(danger=("time-out", "clock-step"))
+    def time_out(s):
+        """The transaction has taken too long, by whatever clock."""
+        require(s.phase == Phase.ONGOING)
+        s.too_slow = True
+        s.prepare(Phase.PREPARE_ABORT)
+
+    @action(fair="weak")
+    def complete(s):
+        """The markers are written; where the epochs are used up, the next producer id takes over."""
+        require((s.phase == Phase.PREPARE_COMMIT) | (s.phase == Phase.PREPARE_ABORT))
+        rotates = s.next_id != 0
+        done = when(s.phase == Phase.PREPARE_COMMIT, Phase.COMPLETE_COMMIT, Phase.COMPLETE_ABORT)
+        s.transit(
+            done, when(rotates, s.next_id, s.id), when(rotates, 1, s.epoch), s.last_epoch, 0, s.timeout
+        )  # fmt: skip
+        s.parts = each(lambda p: False)
+        s.log_parts = each(lambda p: False)
+
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
+    def fail_over(s):
+        """Another coordinator reads the record."""
+        s.phase = s.log_phase
+        s.id = s.log_id
+        s.epoch = s.log_epoch
+        s.last_epoch = either("txn.25", s.log_last_epoch, no_last_epoch=0, no_other_ids=0)
+        s.previous_id = either("txn.25", s.log_previous_id, no_other_ids=0)
+        s.next_id = either("txn.25", s.log_next_id, no_other_ids=0)
+        s.parts = each(lambda p: either("txn.25", s.log_parts[p], no_partitions=False))
+        s.timeout = either("txn.25", s.log_timeout, no_timeout=0)
+
+    @danger("end-of-epochs")
+    def another_id(s):
+        """The producer id has changed, or is about to."""
+        return s.allocated > 1
+
+    @danger("several-partitions")
+    def in_two(s):
+        """The transaction has two partitions."""
+        return exists(Partition, Partition, lambda p, q: (p != q) & s.parts[p] & s.parts[q])

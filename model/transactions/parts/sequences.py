@@ -1,0 +1,328 @@
+"""Idempotence: sequence numbers keep a batch that arrives twice from being written twice.
+
+One producer and one partition.  A batch is known to the partition by epoch and number only.  What was sent stays in
+the network: it may arrive at any time, any number of times, or never, and so may the answer that it was written.  The
+producer takes answers in order, and has no more batches under way than the partition remembers.
+
+Markers are written before the producer goes on; that they may be late is not of this model (txn.16).  Nor does the
+partition forget anything but the oldest of what it remembers: `forgetting.py` has leaders that do.
+"""
+
+from fencepost.model.language import (
+    Bool,
+    Constant,
+    Ghost,
+    Map,
+    Nat,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    axiom,
+    danger,
+    each,
+    either,
+    excused,
+    exists,
+    fault,
+    forall,
+    kafka_excludes,
+    not_of_this,
+    require,
+    rule,
+    when,
+)
+
+
+class Send(Sort, bound="sends"):
+    """A batch as the application knows it: one logical send, however often it is sent."""
+
+
+class Epoch(Nat, upto="epochs"):
+    """Producer epoch."""
+
+
+class Number(Nat, upto="numbers"):
+    """A sequence number, counted in batches."""
+
+
+class Turn(Nat, upto="transactions"):
+    """Which transaction."""
+
+
+class Sequences(Protocol):
+    """The producer numbers what it sends; the partition takes the next number, and knows the last ones again."""
+
+    outside = (
+        *excused(
+            "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote; the "
+            "variants of forgetful leaders take that away", "leader-restart", "broker-restart", "unreplicated-tail",
+            "truncation",
+        ),
+        *excused(
+            "the leader forgets no producer; the variants of forgetful leaders take that away", "producer-expiry",
+        ),
+        *excused(
+            "no copy of a batch arrives when its number comes round again, 2^31 numbers later; the variant wrapped "
+            "takes that away", "sequence-wrap",
+        ),
+        *not_of_this(
+            "one instance of a producer, under an id that it shares with nobody; who may use an id is for the "
+            "coordinator to say", "client-crash", "zombie", "mixed-clients", "several-ids", "id-expiry", "time-out",
+            "end-of-epochs", "coordinator-fail-over", "overlapping-coordinators", "uncovered-log", "failed-append",
+            "transaction-version", "partition-away",
+        ),
+        *not_of_this(
+            "sequence numbers are counted in each partition, of one producer's batches there", "reordering",
+            "several-groups", "several-partitions",
+        ),
+        *not_of_this("no record is read", "slow-reader"),
+        *kafka_excludes("the cleaner keeps the last batch of every producer that it knows, if need be without records",
+                       "Cleaner.cleanInto: lastRecordsOfActiveProducers", "cleaning"),
+        *not_of_this("nothing here looks at a clock; the expiry of a producer may come at any time", "clock-step"),
+        *not_of_this(
+            "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
+            "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
+            "re-creation", "id-collision",
+        ),
+    )  # fmt: skip
+
+    window: Constant[Nat]  # how many batches the partition remembers
+    most: Constant[Nat]  # how many batches the producer has under way
+
+    epoch: Epoch
+    next: Number  # of the producer's next batch
+    settled: Number  # below this every batch was answered
+
+    sent: Set[Send, Epoch]
+    number: Map[Send, Epoch, Number]
+    answered: Set[Send, Epoch]  # the answer that it was written is on its way
+    told: Set[Send]  # the application was told so
+
+    known: Epoch  # the partition: latest epoch
+    expected: Number  # the next number in it
+    written: Set[Send]  # what is in its log
+
+    turn: Ghost[Turn]  # the transaction that the producer is in
+    turn_of: Ghost[Map[Send, Turn]]
+    written_twice: Ghost[Bool]
+    strayed: Ghost[Bool]  # a batch was written in another transaction than its own
+
+    @danger("late-copy")
+    def answered_and_still_arriving(s):
+        """A batch was answered, and copies of it may still come."""
+        return exists(Send, Epoch, lambda a, e: s.told[a] & s.can_arrive(a, e))
+
+    @danger("loss")
+    def never_arrived(s):
+        """A batch was sent and is not in the log, while a later one is."""
+        return exists(Send, Send, Epoch, lambda a, b, e: s.sent[a, e] & ~s.written[a] & s.sent[b, e] & s.written[b])
+
+    @danger("several-records")
+    def several_of_one_transaction(s):
+        """Two batches of one transaction are in the log."""
+        return exists(Send, Send, lambda a, b: (a != b) & s.written[a] & s.written[b] & (s.turn_of[a] == s.turn_of[b]))
+
+    @axiom
+    def remembers_one_at_least(s):
+        return s.window >= 1
+
+    @axiom
+    def remembers_what_is_under_way(s):
+        return s.most <= s.window
+
+    @action
+    def send(s, a: Send):
+        """The producer numbers a new batch and sends it."""
+        next, epoch = s.next, s.epoch
+        require(forall(Epoch, lambda e: ~s.sent[a, e]))
+        require(next < s.settled + s.most, rule="txn.14")
+        s.sent[a, epoch] = True
+        s.number[a, epoch] = next
+        s.turn_of[a] = s.turn
+        with rule("txn.13"):
+            s.next = next + 1
+
+    @action(fair="weak")
+    def write(s, a: Send, e: Epoch):
+        """A batch arrives and is the next one, or the first of a new epoch: it is written and answered."""
+        n = s.number[a, e]
+        require(s.can_arrive(a, e))
+        require(s.takes_epoch(e), rule="txn.12")
+        require(s.comes_next(n, e), rule="txn.13")
+        s.written_twice = s.written_twice | s.written[a]
+        s.strayed = s.strayed | (s.turn_of[a] != s.turn)
+        s.written[a] = True
+        s.answered[a, e] = True
+        s.known = e
+        s.expected = n + 1
+
+    def can_arrive(s, a, e):
+        return s.sent[a, e]
+
+    def takes_epoch(s, e):
+        return s.known <= e
+
+    def comes_next(s, n, e):
+        return n == when(e == s.known, s.expected, 0)
+
+    @action(fair="weak", rule="txn.14", danger="duplicate")
+    def know_again(s, a: Send, e: Epoch):
+        """A batch arrives whose number was written not long ago: it is answered and not written."""
+        n = s.number[a, e]
+        require(s.can_arrive(a, e))
+        require(e == s.known, rule="txn.14")
+        require((n < s.expected) & s.is_remembered(n), rule="txn.14")
+        s.answered[a, e] = True
+
+    def is_remembered(s, n):
+        return s.expected <= n + s.window
+
+    @action(fair="weak")
+    def take_answer(s, a: Send):
+        """The producer learns that its oldest batch was written."""
+        epoch, settled = s.epoch, s.settled
+        require(s.answered[a, epoch] & (s.number[a, epoch] == settled) & (settled < s.next))
+        s.told[a] = True
+        s.settled = settled + 1
+
+    @fault(budget="losses", danger="lost-answer")
+    def lose_answer(s, a: Send, e: Epoch):
+        """An answer does not reach the producer."""
+        require(s.answered[a, e])
+        s.answered[a, e] = False
+
+    @action
+    def raise_epoch(s):
+        """The producer gets a new epoch, of which this partition hears only by its batches: after InitProducerId, or
+        a transaction elsewhere."""
+        turn = s.turn
+        require(s.settled == s.next)
+        s.number_from_0(s.epoch + 1)
+        s.turn = turn + 1
+
+    def number_from_0(s, epoch):
+        next = s.next
+        s.epoch = epoch
+        s.settled = either("txn.13", 0, continued=next)
+        s.next = either("txn.13", 0, continued=next)
+
+    @action(dead="what is under way is remembered, or is not yet written and comes next")
+    def number_anew(s, a: Send):
+        """The oldest batch under way is refused as out of order: without a transaction the producer raises its epoch
+        by itself, and sends all that is under way again under new numbers."""
+        require(s.is_oldest_and_refused(a))
+        s.send_anew()
+
+    def is_oldest_and_refused(s, a):
+        n = s.number[a, s.epoch]
+        return s.sent[a, s.epoch] & (n == s.settled) & (n < s.next) & s.is_refused(n)
+
+    def is_refused(s, n):
+        """This number of the present epoch is out of order."""
+        return (s.epoch == s.known) & ((s.expected < n) | ((n < s.expected) & ~s.is_remembered(n)))
+
+    def send_anew(s):
+        epoch, settled = s.epoch, s.settled
+        again = each(lambda b, e: when(e == epoch + 1, s.is_under_way(b), s.sent[b, e]))
+        left = s.next - settled
+        s.sent = again
+        s.number = each(lambda b, e: when(e == epoch + 1, s.number[b, epoch] - settled, s.number[b, e]))
+        s.epoch = epoch + 1
+        s.next = left
+        s.settled = 0
+
+    def is_under_way(s, a):
+        return s.sent[a, s.epoch] & (s.settled <= s.number[a, s.epoch])
+
+
+class SequencesV1(Sequences):
+    """Transactions that leave the epoch as it is: numbers go on, over commits and aborts alike."""
+
+    @action
+    def end(s):
+        """The producer ends a transaction once every batch of it was answered."""
+        turn = s.turn
+        require(s.settled == s.next)
+        s.turn = turn + 1
+
+
+class SequencesV2(Sequences):
+    """Every end of a transaction raises the epoch."""
+
+    @action
+    def end(s):
+        """The producer ends a transaction, perhaps without waiting for answers to what it then aborts; the marker
+        tells the partition the new epoch."""
+        epoch, turn = s.epoch, s.turn
+        new = either("txn.9", epoch + 1, the_same=epoch)
+        s.number_from_0(new)
+        s.known = new
+        with rule("txn.14"):
+            s.expected = 0
+        s.turn = turn + 1
+
+
+class KeptOverAbort(Sequences):
+    """A producer that takes the numbers of aborted batches again, and a partition that still knows those batches
+    (Redpanda PR 5026)."""
+
+    given_up: Set[Send]
+
+    @action(fair="weak")
+    def take_answer(s, a: Send):
+        """The producer learns that its oldest batch was written; of what it gave up it wants to know nothing."""
+        require(~s.given_up[a])
+        Sequences.take_answer(s, a)
+
+    @action
+    def abort(s):
+        """The producer gives up what is under way, and goes on with the first number that was not answered."""
+        s.give_up()
+
+    def give_up(s):
+        settled, turn = s.settled, s.turn
+        s.given_up = each(lambda a: s.given_up[a] | s.is_under_way(a))
+        s.next = settled
+        s.turn = turn + 1
+
+
+class ClearedByAbort(KeptOverAbort):
+    """Its repair: an abort clears what the partition knows, and whatever comes next counts as next."""
+
+    @action
+    def abort(s):
+        """The same, and the partition forgets numbers that may be used again."""
+        s.expected = s.settled
+        s.give_up()
+
+
+class BeyondTheWindow(Sequences):
+    """A producer with more batches under way than the partition remembers."""
+
+    @axiom
+    def remembers_what_is_under_way(s):
+        return s.window < s.most
+
+    @action
+    def number_anew(s, a: Send):
+        """The oldest batch under way is refused as out of order, though it was written: it is sent under a new
+        number."""
+        Sequences.number_anew(s, a)
+
+
+class Wrapping(Sequences):
+    """Numbers that begin again after the last one, and a copy that is a whole round late."""
+
+    round: Constant[Nat]  # how many numbers there are; shipped: 2^31
+
+    @axiom
+    def a_round_is_longer_than_the_window(s):
+        return s.window < s.round
+
+    def comes_next(s, n, e):
+        return s.is_the_same(n, when(e == s.known, s.expected, 0))
+
+    def is_the_same(s, n, m):
+        """Are these one number, counted in this round or in the one before?"""
+        return (n == m) | (n + s.round == m) | (m + s.round == n)

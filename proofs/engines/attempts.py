@@ -1,0 +1,168 @@
+"""Failed attempts of a proof, told as a run of one step: the state before, the step in the action's words, what it
+changed and what that breaks; and whether a run from the start comes to it.
+
+A counterexample to induction is a state that the lemmas allow, not one that a run has reached.  So the same property is
+explored within bounds: a run that breaks it says that the property is wrong, no such run that a lemma is missing which
+excludes the state before.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import (
+    AtomsType,
+    MapType,
+    OptionType,
+    ScalarType,
+    SeqType,
+    evaluate_bound,
+)
+from fencepost.proofs.engines.explore import Exploration, explore
+from fencepost.proofs.engines.induction import Obligation
+from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.readings.solver.models import Counterexample
+from fencepost.proofs.readings.words import differences, first_sentence, name_in_words, say_state
+
+MOST = 6_000_000
+"""States of an exploration that looks for the state before."""
+
+
+def tell(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> Iterator[str]:
+    """One obligation that was not met, in words."""
+    action = spec.actions.get(failed.action)
+    name = name_in_words(failed.property)
+    if failed.kind == "antecedent":
+        yield f"{name} says nothing: no state of the invariant is what it speaks of"
+        return
+    if failed.kind == "enabled":
+        yield f"{failed.action} never happens: no state of the invariant enables it"
+        return
+    if failed.kind == "dead":
+        yield f"{failed.action} can happen, as far as is proved; its author says it cannot: {action and action.dead}"
+        return
+    example, where = failed.counterexample, failed.action if action else "the initial state"
+    if example is None:
+        yield f"whether {where} breaks {name} was not decided; --rlimit N allows more than that to each obligation"
+        return
+    yield f"{where} breaks {name}: {' '.join(properties[failed.property].doc.split())}"
+    sizes = [f"{sort} {count}" for sort, count in example.sizes.items()]
+    yield f"  of     {', '.join(sizes + [f'{name} {value}' for name, value in example.constants.items()])}"
+    if example.before is None or example.event is None:
+        yield from _marked("at first", say_state(spec, example.after))
+        return
+    yield from _marked("before", say_state(spec, example.before))
+    assert action is not None
+    yield f"  step   {example.event}   {first_sentence(action.doc)}".rstrip()
+    yield from _marked("after", differences(spec, example.before, example.after))
+
+
+def _marked(mark: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines under one word; what is not said is zero, no or none."""
+    for number, line in enumerate(list(lines) or ["everything is zero"]):
+        yield f"  {'' if number else mark:<6} {line}"
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Whether exploration within bounds breaks the property of a counterexample.  ``steps``: of the shortest run that
+    does, whose last action is ``last``; None if none does among ``states``."""
+
+    bound: Mapping[str, int]
+    states: int
+    complete: bool
+    steps: int | None = None
+    last: str = ""
+    events: tuple[str, ...] = ()
+
+    def words(self, failed: Obligation) -> Iterator[str]:
+        """As `tell` goes on."""
+        if self.steps is not None:
+            same = "by this very action" if self.last == failed.action else f"by {self.last}"
+            yield f"  a run from the start breaks it in {self.steps} steps, {same}: {', '.join(self.events)}"
+            return
+        within = ", ".join(f"{name} {size}" for name, size in self.bound.items() if size)
+        first = "" if self.complete else "the first "
+        yield f"  no explored state is like it, of {first}{self.states:,} within {within}:"
+        yield "  unreachable as far as that goes, so that a lemma is missing which excludes it"
+
+
+def reach(
+    spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], failures: Iterable[Obligation]
+) -> Iterator[tuple[Obligation, Reached | None]]:
+    """Each counterexample to a step, with what exploration makes of it; None for one that lies outside of the
+    bounds."""
+    found: dict[tuple[object, ...], Reached] = {}
+    refuted = [o for o in failures if o.counterexample is not None and o.counterexample.before is not None]
+    placed = [(o, _bounds(spec, properties[o.property], o.counterexample, bound)) for o in refuted if o.counterexample]
+    for within in {tuple(w.items()): w for _, w in placed if w is not None}.values():
+        names = dict.fromkeys(o.property for o, w in placed if w == within)
+        for name, reached in _explore(spec, {name: properties[name] for name in names}, within):
+            found[name, *within.items()] = reached
+    for failed, where in placed:
+        yield failed, None if where is None else found[failed.property, *where.items()]
+
+
+def _explore(
+    spec: Spec, properties: Mapping[str, Property], within: Mapping[str, int]
+) -> Iterator[tuple[str, Reached]]:
+    """Anew after each that breaks, since it breaks soon where it does, and the whole takes long."""
+    left = dict(properties)
+    while left:
+        made = explore(spec, left, within, max_states=MOST, stop_when_violated=True)
+        decided = made.violated or list(left)
+        for name in decided:
+            yield name, _reached(made, name, within)
+            del left[name]
+
+
+def _reached(found: Exploration, name: str, within: Mapping[str, int]) -> Reached:
+    if name not in found.violated:
+        return Reached(within, found.distinct, found.complete)
+    trace = found.traces[name]
+    last = trace.events[-1].action if trace.events else "the initial state"
+    return Reached(
+        within, found.distinct, found.complete, len(trace), last, tuple(str(event) for event in trace.events)
+    )
+
+
+def _bounds(spec: Spec, broken: Property, example: Counterexample, bound: Mapping[str, int]) -> dict[str, int] | None:
+    """The bounds, with as few of the constants changed to the counterexample's own as let it lie within them; None if
+    it does not."""
+    changes = [{name: value} for name, value in example.constants.items() if value < bound.get(name, 0)]
+    for count in range(len(changes) + 1):
+        for chosen in itertools.combinations(changes, count):
+            within = dict(bound) | {name: value for change in chosen for name, value in change.items()}
+            if _lies_within(spec, broken, example, within):
+                return within
+    return None
+
+
+def _lies_within(spec: Spec, broken: Property, example: Counterexample, within: Mapping[str, int]) -> bool:
+    """Whether the step is one of the bounded model too, and breaks the property there."""
+    assert example.before is not None and example.event is not None
+    sorts = {kind.name: kind.bound for kind in _scalars(spec) if isinstance(kind, AtomsType)}
+    sizes = all(size <= evaluate_bound(sorts[name], within) for name, size in example.sizes.items())
+    if not sizes:
+        return False
+    plain = Plain(spec, {name: within[name] for name in spec.constants}, within)
+    if not plain.within(example.before):
+        return False
+    if not plain.enabled(example.before, example.event) or plain.step(example.before, example.event) != example.after:
+        return False
+    states = (example.before, example.after) if broken.kind == "step" else (example.after,)
+    return not plain.holds(broken, *states)
+
+
+def _scalars(spec: Spec) -> Iterator[ScalarType]:
+    kinds = [kind for action in spec.actions.values() for _, kind in action.parameters]
+    for kind in spec.types.values():
+        assert not isinstance(kind, SeqType)
+        kinds += [*kind.keys, kind.value] if isinstance(kind, MapType) else [kind]
+    for kind in itertools.chain(kinds, spec.constants.values()):
+        of = kind
+        while isinstance(of, OptionType):
+            of = of.of
+        yield of

@@ -1,0 +1,215 @@
+"""Compiled: the search with numba, a hash table instead of sorted runs.  It compiles for seconds, and pays above some
+10 million states.
+
+Each thread expands a part of the frontier into one buffer per owner of states (an owner is told by a hash); then each
+owner puts what is new into its own table.  The new states are sorted into a level, so that counts and traces are
+those of the NumPy engine.
+"""
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.engines.explore.kernels import Kernels
+from fencepost.proofs.engines.explore.packing import Words
+from fencepost.proofs.engines.explore.scalar import emit_scalar
+from fencepost.proofs.engines.explore.search import Found, OutOfMemory, Search
+from fencepost.proofs.readings.ground import BoundsError
+from numpy.typing import NDArray
+
+ROOM = 1 << 17
+# From this size on a table doubles when it grows, before it quadruples.
+LARGE = 1 << 22
+# As many states as half a core's cache holds.
+RECENT = 1 << 15
+
+_HEAD = '''"""Made by fencepost for one protocol and its bounds; safe to delete."""
+import numba
+import numpy as np
+
+MIX = np.int64(-7046029254386353131)
+
+
+@numba.njit(cache=True, nogil=True)
+'''
+_INSERT = '''
+
+@numba.njit(cache=True, nogil=True)
+def insert(table, special, states, fresh):
+    """Puts states into the table (size a power of two; kept as state + 1, 0 is empty); how many were new."""
+    mask, new = table.size - 1, 0
+    shift = 64 - int(np.log2(table.size))
+    slots = np.empty(256, np.int64)
+    touched = np.int64(0)
+    for start in range(0, states.size, 256):
+        stop = min(start + 256, states.size)
+        # All of a batch is read without a branch first, so that its cache misses overlap.
+        for n in range(start, stop):
+            x = states[n]
+            slots[n - start] = (((x ^ (x >> 32)) * MIX) >> shift) & mask
+            touched ^= table[slots[n - start]]
+        for n in range(start, stop):
+            x, slot = states[n], slots[n - start]
+            if x == -1:
+                if not special[0]:
+                    special[0] = True
+                    fresh[new] = x
+                    new += 1
+                continue
+            while table[slot] != 0 and table[slot] != x + 1:
+                slot = (slot + 1) & mask
+            if table[slot] == 0:
+                table[slot] = x + 1
+                fresh[new] = x
+                new += 1
+    return new, touched
+
+
+@numba.njit(cache=True, nogil=True)
+def rehash(old, table):
+    """The high bits of the hash choose the slot, so both tables are gone through in order."""
+    mask = table.size - 1
+    shift = 64 - int(np.log2(table.size))
+    for n in range(old.size):
+        key = old[n]
+        if key != 0:
+            x = key - 1
+            slot = (((x ^ (x >> 32)) * MIX) >> shift) & mask
+            while table[slot] != 0:
+                slot = (slot + 1) & mask
+            table[slot] = key
+'''
+
+
+class NotInstalled(Exception):
+    """numba is asked for and not there."""
+
+
+class CompiledSearch(Search):
+    """The same interface; ``runs`` stays empty, ``tables`` holds what has been seen, one per owner."""
+
+    def __init__(self, kernels: Kernels, threads: int, memory_limit: int) -> None:
+        if kernels.packing.words > 1:
+            raise BoundsError("engine='numba' packs a state into 64 bits, and this one takes more; use engine='numpy'")
+        self.module = load_compiled(kernels)
+        super().__init__(kernels, threads, memory_limit)
+        self.runs.clear()
+        self.tables = [np.zeros(1 << 16, np.int64) for _ in range(threads)]
+        self.special = [np.zeros(1, np.bool_) for _ in range(threads)]
+        self.counts = [0] * threads
+        # The owner of the initial state is told by the same hash as all others', by letting it through every table.
+        first = self.levels[0][0].view(np.int64)
+        for owner in range(threads):
+            self.module.insert(self.tables[owner], self.special[owner], first, np.empty(1, np.int64))
+        self.recent = [np.full(RECENT, first[0]) for _ in range(threads)]
+        self.buffers = [np.empty((threads, ROOM + len(kernels.instances)), np.int64) for _ in range(threads)]
+
+    @property
+    def held(self) -> int:
+        return self.distinct * 8 + sum(t.nbytes for t in self.tables) + sum(b.nbytes for b in self.buffers)
+
+    def step(self) -> Found:
+        frontier, found = self.levels[-1][0].view(np.int64), Found()
+        ends = np.linspace(0, frontier.size, self.threads + 1).astype(np.int64).tolist()
+        starts, fresh = ends[:-1], list[NDArray[np.int64]]()
+        counts = [self._counters() for _ in range(self.threads)]
+        self.candidates = 0
+        while any(start < end for start, end in zip(starts, ends[1:], strict=True)):
+            sizes = [np.zeros(self.threads, np.int64) for _ in range(self.threads)]
+
+            def expand(t: int, starts: list[int] = starts, sizes: list[NDArray[np.int64]] = sizes) -> int:
+                made: int = self.module.expand(
+                    frontier, starts[t], ends[t + 1], self.buffers[t], sizes[t], self.recent[t], *counts[t]
+                )
+                return made
+
+            starts = self._each(expand, range(self.threads))
+            self.candidates += sum(int(s.sum()) for s in sizes)
+            fresh += self._each(partial(self._insert, sizes), range(self.threads))
+            if self.held > self.memory_limit:
+                raise OutOfMemory
+        self._settle(counts, found)
+        level: Words = (np.concatenate(fresh).view(np.uint64),) if fresh else (np.zeros(0, np.uint64),)
+        level[0].sort()
+        self.levels.append(level)
+        return found
+
+    def _counters(self) -> tuple[NDArray[np.int64], ...]:
+        """taken, cut, broken, stuck of one thread."""
+        count = len(self.kernels.instances)
+        broken = np.full((max(1, len(self.kernels.steps)), 2), -1, np.int64)
+        return np.zeros(count, np.int64), np.zeros(count, np.int64), broken, np.zeros(1, np.int64)
+
+    def _insert(self, sizes: list[NDArray[np.int64]], owner: int) -> NDArray[np.int64]:
+        """What is new of all that this owner was given."""
+        parts = [b[owner, : int(s[owner])] for b, s in zip(self.buffers, sizes, strict=True)]
+        states = np.concatenate(parts)
+        while self.counts[owner] + states.size > self.tables[owner].size // 2:
+            old = self.tables[owner]
+            larger = np.zeros(old.size * (4 if old.size < LARGE else 2), np.int64)
+            self.module.rehash(old, larger)
+            self.tables[owner] = larger
+        fresh = np.empty(states.size, np.int64)
+        new, _ = self.module.insert(self.tables[owner], self.special[owner], states, fresh)
+        self.counts[owner] += new
+        return fresh[:new].copy()
+
+    def _settle(self, counts: list[tuple[NDArray[np.int64], ...]], found: Found) -> None:
+        for taken, cut, broken, stuck in counts:
+            tally = self.kernels.tally()
+            tally.taken, tally.cut, tally.stuck = taken.tolist(), cut.tolist(), int(stuck[0])
+            self._count(tally)
+            for prop, (row, instance) in enumerate(broken.tolist()):
+                if row >= 0:
+                    found.step[prop] = min((row, instance), found.step.get(prop, (row, instance)))
+
+
+def load_compiled(kernels: Kernels) -> Any:
+    """The compiled module, kept in the user's cache under a hash of its source, since numba caches by file."""
+    if importlib.util.find_spec("numba") is None:
+        raise NotInstalled(
+            "engine='numba' needs numba, which is not installed: pip install 'fencepost[fast]', or use engine='numpy'"
+        )
+    source = _HEAD + emit_scalar(kernels.ground, kernels.packing) + _INSERT
+    name = f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+    for place in (_cache_folder, _fresh_folder):
+        try:
+            folder = place()
+            path = folder / f"{name}.py"
+            if not path.exists():
+                # Another process may be writing the same file: put it in place in one step.
+                draft = folder / f"{name}.{os.getpid()}"
+                draft.write_text(source)
+                draft.replace(path)
+        except OSError:
+            continue
+        return _import(name, path)
+    raise OSError("no folder can be written for the compiled explorer; set XDG_CACHE_HOME to one that can")
+
+
+def _cache_folder() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fencepost"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _fresh_folder() -> Path:
+    """Where the cache can't be written: compiled anew each time."""
+    return Path(tempfile.mkdtemp(prefix="fencepost-"))
+
+
+def _import(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # numba looks its cached functions' module up by name.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

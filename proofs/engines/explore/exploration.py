@@ -1,0 +1,238 @@
+"""Exploration: every reachable state of a protocol within bounds, and what that says of its properties.
+
+``explore(spec, properties, {"brokers": 2, …})`` returns an Exploration: counts, verdicts with shortest traces, what
+was cut by the bounds.
+"""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
+
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Spec
+from fencepost.proofs.engines.explore import memory
+from fencepost.proofs.engines.explore.kernels import Kernels
+from fencepost.proofs.engines.explore.packing import Words, pack_fields
+from fencepost.proofs.engines.explore.presences import Presences
+from fencepost.proofs.engines.explore.search import Found, OutOfMemory, Search
+from fencepost.proofs.engines.explore.traces import Traces, trace_step, trace_to
+from fencepost.proofs.readings.ground import Bounds, evaluate, ground
+from fencepost.proofs.readings.ground.layout import lay_out
+from fencepost.proofs.results import Trace, Verdict
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the callback gets after each level.  ``warning``: that memory may not last, or why the search stopped."""
+
+    depth: int
+    distinct: int
+    generated: int
+    frontier: int
+    seconds: float
+    predicted_bytes: int
+    warning: str | None = None
+
+
+@dataclass
+class Exploration:
+    """The result.  ``levels[d]``: how many states are first reached in d steps, ``states[d]``: those states, packed;
+    ``depth`` counts levels.
+
+    ``verdicts``: always and step properties hold, are violated, or unknown if the search was incomplete; a witness
+    holds if it was found. ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``:
+    steps per action, and steps not taken since they left the bounds; ``instances``: steps per instance
+    of an action.  ``deadlocks``: states that no action could leave, bounds aside.  ``generated`` counts all
+    steps and the start.  ``first``: the fewest steps of a run that ends with that action, ``met``: of one to a state
+    in which a danger is present, by the name of the condition (`Spec.presences`).
+    """
+
+    kernels: Kernels
+    states: list[Words]
+    levels: list[int]
+    distinct: int = 0
+    generated: int = 1
+    seconds: float = 0.0
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    traces: Traces = field(default_factory=Traces)
+    taken: dict[str, int] = field(default_factory=dict)
+    cut: dict[str, int] = field(default_factory=dict)
+    instances: list[int] = field(default_factory=list)
+    first: dict[str, int] = field(default_factory=dict)
+    met: dict[str, int] = field(default_factory=dict)
+    deadlocks: int = 0
+    complete: bool = True
+    stopped: str | None = None
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels)
+
+    @property
+    def violated(self) -> list[str]:
+        return [name for name, verdict in self.verdicts.items() if verdict == "violated"]
+
+
+Callback = Callable[[Progress], None]
+
+
+def explore(
+    spec: Spec, properties: Mapping[str, Property], bounds: Bounds, *,
+    max_states: int | None = None, memory_limit: int | None = None, threads: int | None = None,
+    engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool | Literal["all"] = False,
+    max_depth: int | None = None,
+) -> Exploration:  # fmt: skip
+    """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of
+    what is free) would run out.
+
+    ``spec`` must be settled.  ``stop_when_violated`` ends the search after the level that first breaks an always or
+    step property, or ``"all"`` of them; ``max_depth``, after that many steps.  ``engine``: "numpy", or "numba" (extra
+    ``fast``), which compiles for seconds and pays above some 10 million states. Progress properties are not decided
+    here, but by ``fencepost.proofs.engines.progress``.  BoundsError: bounds missing or too large to pack.
+    """
+    start = time.perf_counter()
+    # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
+    pack_fields(spec.name, lay_out(spec, bounds).fields)
+    kernels = Kernels(ground(spec, properties, bounds))
+    limit = memory_limit or memory.default_limit()
+    cores = threads or _cores()
+    result = Exploration(kernels, [], [])
+    with _engine(engine)(kernels, cores, limit) as search:
+        wanted = len(kernels.ground.always) + len(kernels.ground.steps) if stop_when_violated == "all" else 1
+        enough = _Enough(max_states, max_depth, wanted if stop_when_violated else None)
+        _run(search, result, start=start, enough=enough, progress=progress)
+    _conclude(result)
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def _cores() -> int:
+    """How many threads to take: one where other processes do such work too, as those of `jobs` do."""
+    if multiprocessing.parent_process() is not None:
+        return 1
+    return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def _engine(name: str) -> type[Search]:
+    if name == "numpy":
+        return Search
+    if name == "numba":
+        from fencepost.proofs.engines.explore.compiled import CompiledSearch
+
+        return CompiledSearch
+    raise ValueError(f"engine {name!r} is unknown; use 'numpy' or 'numba'")
+
+
+@dataclass(frozen=True)
+class _Enough:
+    """What ends a search before nothing is new: states, steps, and how many properties are violated."""
+
+    states: int | None
+    depth: int | None
+    violated: int | None
+
+
+def _run(search: Search, result: Exploration, *, start: float, enough: _Enough, progress: Callback | None) -> None:
+    result.states = search.levels
+    presences = Presences(result.kernels)
+    settle_initial(result)
+    settle_found(result, search.check())
+    presences.look(search.levels[-1], 0, result.met)
+    while sizes := [len(level[0]) for level in search.levels]:
+        predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes)
+        result.stopped = _reason(search, result, predicted, enough)
+        if progress is not None:
+            warning = result.stopped or _warning(predicted, search.memory_limit)
+            spent = time.perf_counter() - start
+            progress(Progress(len(sizes), sum(sizes), search.generated, sizes[-1], spent, predicted, warning))
+        if result.stopped or not sizes[-1]:
+            break
+        try:
+            found = search.step()
+        except OutOfMemory:
+            result.stopped = f"memory: level {len(sizes)} does not fit into {search.memory_limit >> 20} MB"
+            break
+        _note_first(result, search.tally.taken)
+        settle_found(result, found)
+        settle_found(result, search.check())
+        presences.look(search.levels[-1], len(search.levels) - 1, result.met)
+    if not len(search.levels[-1][0]):
+        search.levels.pop()
+    result.levels = [len(level[0]) for level in search.levels]
+    result.distinct, result.generated, result.deadlocks = search.distinct, search.generated, search.tally.stuck
+    result.complete = result.stopped is None
+    count_actions(result, search.tally.taken, search.tally.cut)
+
+
+def _note_first(result: Exploration, taken: list[int]) -> None:
+    """Which actions were taken for the first time in the level that was just searched."""
+    for instance, steps in zip(result.kernels.instances, taken, strict=True):
+        if steps:
+            result.first.setdefault(instance.action, len(result.states) - 1)
+
+
+def _reason(search: Search, result: Exploration, predicted: int, enough: _Enough) -> str | None:
+    if not len(search.levels[-1][0]):
+        return None
+    if enough.violated is not None and len(result.violated) >= enough.violated:
+        return f"{result.violated[0]} is violated"
+    if enough.states is not None and search.distinct > enough.states:
+        return f"more than {enough.states} states"
+    if enough.depth is not None and len(search.levels) > enough.depth:
+        return f"more than {enough.depth} steps"
+    if predicted > search.memory_limit:
+        return f"memory: the next level would take about {predicted >> 20} MB of {search.memory_limit >> 20} MB"
+    return None
+
+
+def _warning(predicted: int, limit: int) -> str | None:
+    return (
+        f"the next level will take about {predicted >> 20} MB of {limit >> 20} MB" if predicted > limit // 2 else None
+    )
+
+
+def settle_initial(result: Exploration) -> None:
+    """Verdicts of what properties of steps say of the initial state."""
+    made = result.kernels.ground
+    for name, node in made.initially.items():
+        if not evaluate([node], made.initial)[0]:
+            result.verdicts[name] = "violated"
+            result.traces.add(name, 0, lambda: Trace((made.decode(made.initial),), ()))
+
+
+def settle_found(result: Exploration, found: Found) -> None:
+    """Verdicts that a level decided, each with its trace; a property decided before keeps its shorter one."""
+    kernels, levels, depth = result.kernels, result.states, len(result.states) - 1
+    for number, row in found.state.items():
+        name = kernels.states[number]
+        if name not in result.verdicts:
+            result.verdicts[name] = "violated" if name in kernels.ground.always else "holds"
+            result.traces.add(name, depth, partial(trace_to, kernels, levels, depth, row))
+    for number, (row, instance) in found.step.items():
+        name = kernels.steps[number]
+        if name not in result.verdicts:
+            result.verdicts[name] = "violated"
+            # A step of the level before the newest, whether or not it led to a new state.
+            result.traces.add(name, depth, partial(trace_step, kernels, levels, depth - 1, row, instance))
+
+
+def count_actions(result: Exploration, taken: list[int], cut: list[int]) -> None:
+    names = result.kernels.ground.spec.actions
+    result.instances = list(taken)
+    result.taken, result.cut = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for instance, steps, lost in zip(result.kernels.instances, taken, cut, strict=True):
+        result.taken[instance.action] += steps
+        result.cut[instance.action] += lost
+
+
+def _conclude(result: Exploration) -> None:
+    """Verdicts of what the search did not decide on the way."""
+    made = result.kernels.ground
+    for name in (*made.always, *made.steps):
+        result.verdicts.setdefault(name, "holds" if result.complete else "unknown")
+    for name in made.sometimes:
+        result.verdicts.setdefault(name, "violated" if result.complete else "unknown")

@@ -1,0 +1,62 @@
+"""Kernels: the emitted functions of one protocol, and what a block of states yields through them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from fencepost.proofs.engines.explore.emit import compile_source, conditions
+from fencepost.proofs.engines.explore.judging import Broken, Judge, Judging
+from fencepost.proofs.engines.explore.packing import Words, pack_fields
+from fencepost.proofs.engines.explore.successors import emit_check, emit_expand
+from fencepost.proofs.readings.ground import Ground, Instance, Node
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+
+@dataclass
+class Tally:
+    """What the expansion of some blocks counted.  ``judge``, if given, is told of the steps that change a refinement's
+    core."""
+
+    taken: list[int]
+    cut: list[int]
+    stuck: int
+    broken: Broken
+    judge: Judging | None = None
+
+
+class Kernels:
+    """``expand(words, out, rows, tally)`` returns how many successors it wrote to ``out``, instance by instance;
+    ``rows``, if not None, gets the row of each one's predecessor.  ``check(words, found)`` calls found(property, row)
+    for the first row that decides a property."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.packing = pack_fields(ground.spec.name, ground.layout.fields)
+        self.steps = list(ground.steps)
+        self.states = [*ground.always, *ground.sometimes]
+        self.judge = Judge(ground, self.packing)
+        w = ", ".join(f"w{i}" for i in range(self.packing.words))
+        self.source = "\n".join((emit_expand(ground, self.packing, w), emit_check(ground, self.packing, w)))
+        self.expand: Callable[[Words, Words, Rows | None, Tally], int]
+        self.check: Callable[[Words, Callable[[int, int], None]], None]
+        self.expand, self.check = compile_source(self.source, "expand", "check")
+
+    @property
+    def instances(self) -> list[Instance]:
+        return self.ground.instances
+
+    def tally(self, judge: Judging | None = None) -> Tally:
+        return Tally([0] * len(self.instances), [0] * len(self.instances), 0, [], judge)
+
+    def stopped(self) -> tuple[list[int], Callable[[Words], list[NDArray[np.bool_]]]]:
+        """Instances of fair actions that a bound can stop, and a function giving for each of them the column of
+        states in which the protocol allows it but the bounds do not.  Emitted when asked for: only progress needs it.
+        """
+        table, owed = self.ground.table, dict[int, Node]()
+        for number, instance in enumerate(self.instances):
+            blocked = table.both((instance.guard, table.negate(table.both((instance.limit, instance.fits)))))
+            if instance.fair and blocked is not table.false:
+                owed[number] = blocked
+        return list(owed), conditions(self.packing, list(owed.values()))

@@ -1,0 +1,177 @@
+"""Packing: where each field lies in one or two 64-bit words.
+
+A field has bits of its own, and within one byte if that can be arranged, since a byte is cheap to cut out of a column
+of states.  Where a state is just too long for a word, fields share bits as digits of one number (three values of 5
+take 7 bits, not 9), which is cheaper than a second word: that doubles the time of a search.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from fencepost.proofs.readings.ground import BoundsError, Field
+from numpy.typing import NDArray
+
+Words = tuple[NDArray[np.uint64], ...]
+WORD, BYTE = 64, 8
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``bits`` bits of a word from ``offset`` up, holding the fields ``members`` as digits, the first one lowest."""
+
+    word: int
+    offset: int
+    bits: int
+    members: tuple[int, ...]
+
+    @property
+    def in_byte(self) -> bool:
+        return self.offset // BYTE == (self.offset + self.bits - 1) // BYTE
+
+
+@dataclass(frozen=True)
+class Packing:
+    """``sizes[i]``: how many values field i has; ``cell[i]``: index of its cell, None where it has but one value."""
+
+    words: int
+    sizes: tuple[int, ...]
+    cells: tuple[Cell, ...]
+    cell: tuple[int | None, ...]
+
+    def weight(self, field: int) -> int:
+        """By what a field's value is multiplied in its cell."""
+        home = self.cell[field]
+        assert home is not None
+        members = self.cells[home].members
+        return product(self.sizes[m] for m in members[: members.index(field)])
+
+    def pack(self, values: Sequence[int]) -> tuple[int, ...]:
+        words = [0] * self.words
+        for cell in self.cells:
+            words[cell.word] |= sum(values[m] * self.weight(m) for m in cell.members) << cell.offset
+        return tuple(words)
+
+    def unpack(self, words: Sequence[int]) -> tuple[int, ...]:
+        values = [0] * len(self.sizes)
+        for cell in self.cells:
+            rest = (int(words[cell.word]) >> cell.offset) & ((1 << cell.bits) - 1)
+            for member in cell.members:
+                rest, values[member] = divmod(rest, self.sizes[member])
+        return tuple(values)
+
+
+def product(numbers: object) -> int:
+    result = 1
+    for number in numbers:  # type: ignore[attr-defined]
+        result *= number
+    return result
+
+
+def pack_fields(name: str, fields: Sequence[Field]) -> Packing:
+    """The shortest layout that fits.  BoundsError, with the largest variables, beyond 128 bits."""
+    sizes = tuple(f.high + 1 for f in fields)
+    groups: list[tuple[int, ...]] = [(i,) for i, size in enumerate(sizes) if size > 1]
+    shared = _share_bits(groups, sizes)
+    for words, choice in ((1, groups), (1, shared), (2, groups), (2, shared)):
+        cells = _place(choice, sizes, words)
+        if cells is not None:
+            home = {m: i for i, c in enumerate(cells) for m in c.members}
+            return Packing(words, sizes, tuple(cells), tuple(home.get(i) for i in range(len(sizes))))
+    raise BoundsError(_too_long(name, fields, shared, sizes))
+
+
+def _bits(group: Sequence[int], sizes: Sequence[int]) -> int:
+    return int(product(sizes[i] for i in group) - 1).bit_length()
+
+
+def _share_bits(groups: list[tuple[int, ...]], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Fields put together, those that waste most first, until one word is enough or nothing more is won."""
+    left, result = list(groups), []
+    total = sum(_bits(g, sizes) for g in groups)
+    while total > WORD:
+        count = Counter(sizes[g[0]] for g in left if sizes[g[0]] & (sizes[g[0]] - 1))
+        count.update({s: n for s, n in Counter(sizes[g[0]] for g in left).items() if s not in count})
+        best = _best_share(count)
+        if best is None:
+            break
+        chosen: list[int] = []
+        for size in best:
+            group = next(g for g in left if sizes[g[0]] == size)
+            left.remove(group)
+            chosen.extend(group)
+        total -= sum(int(s - 1).bit_length() for s in best) - _bits(chosen, sizes)
+        result.append(tuple(chosen))
+    return [*result, *left]
+
+
+def _best_share(count: Counter[int]) -> tuple[int, ...] | None:
+    """Sizes whose product, within a byte, saves most bits; fewer fields where two choices save the same."""
+    best, most = None, 0
+    small = sorted(s for s in count if 1 < s <= 128)
+    for many in range(2, 6):
+        for sizes in itertools.combinations_with_replacement(small, many):
+            whole = product(sizes)
+            if whole > 256 or any(count[s] < n for s, n in Counter(sizes).items()):
+                continue
+            saved = sum(int(s - 1).bit_length() for s in sizes) - int(whole - 1).bit_length()
+            if saved > most:
+                best, most = sizes, saved
+    return best
+
+
+def _place(groups: list[tuple[int, ...]], sizes: Sequence[int], words: int) -> list[Cell] | None:
+    """Largest first, each within a byte; if that fails, anywhere within a word; None if that fails as well."""
+    order = sorted(groups, key=lambda g: (-_bits(g, sizes), g))
+    for unit in (BYTE, WORD):
+        used = [0] * (words * WORD // unit)
+        cells: list[Cell] | None = []
+        for group in order:
+            bits = _bits(group, sizes)
+            where = _room(used, bits, unit)
+            if where is None:
+                cells = None
+                break
+            bit = where * unit + used[where]
+            assert cells is not None
+            cells.append(Cell(bit // WORD, bit % WORD, bits, group))
+            _take(used, where, bits, unit)
+        if cells is not None:
+            return cells
+    return None
+
+
+def _room(used: list[int], bits: int, unit: int) -> int | None:
+    """The first unit, or start of a row of empty units of one word, with room for that many bits."""
+    if bits <= unit:
+        return next((i for i, u in enumerate(used) if u + bits <= unit), None)
+    need, per_word = -(-bits // unit), WORD // unit
+    for i in range(len(used) - need + 1):
+        if i // per_word == (i + need - 1) // per_word and not any(used[i : i + need]):
+            return i
+    return None
+
+
+def _take(used: list[int], where: int, bits: int, unit: int) -> None:
+    while bits > 0:
+        here = min(bits, unit - used[where])
+        used[where] += here
+        bits -= here
+        where += 1
+
+
+def _too_long(name: str, fields: Sequence[Field], groups: list[tuple[int, ...]], sizes: Sequence[int]) -> str:
+    bits: Counter[str] = Counter()
+    for field in fields:
+        bits[field.variable or field.name] += field.high.bit_length()
+    largest = ", ".join(f"{variable} {n}" for variable, n in bits.most_common())
+    total = sum(_bits(g, sizes) for g in groups)
+    return (
+        f"{name}: a state takes {total} bits under these bounds, more than the 128 that are packed; "
+        f"choose smaller bounds for the largest variables (bits): {largest}"
+    )
+
+
+__all__ = ["Cell", "Packing", "Words", "pack_fields"]

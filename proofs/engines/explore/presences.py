@@ -1,0 +1,37 @@
+"""Presences: at which depth a danger is first there, for those that are a shape of the state and no step.
+
+Each condition is asked until a state has it and then no more, so that what is met early costs nothing later.
+"""
+
+from fencepost.proofs.engines.explore import sets
+from fencepost.proofs.engines.explore.emit import conditions
+from fencepost.proofs.engines.explore.kernels import Kernels
+from fencepost.proofs.engines.explore.packing import Words
+
+BLOCK = 1 << 15
+
+
+class Presences:
+    """The conditions that no level so far has met, compiled together."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        self.packing = kernels.packing
+        self.waiting = dict(kernels.ground.presences)
+        self._compile()
+
+    def _compile(self) -> None:
+        # A condition that no state within the bounds can meet has become a constant, and is not asked.
+        self.waiting = {name: node for name, node in self.waiting.items() if node.op != "const" or node.data}
+        self.ask = conditions(self.packing, list(self.waiting.values())) if self.waiting else None
+
+    def look(self, level: Words, depth: int, met: dict[str, int]) -> None:
+        """Notes which conditions the states of this level meet, and at which depth that is."""
+        for start in range(0, sets.size(level), BLOCK):
+            if self.ask is None:
+                return
+            columns = self.ask(sets.to_words(sets.part(level, start, start + BLOCK)))
+            found = [name for name, column in zip(self.waiting, columns, strict=True) if column.any()]
+            if found:
+                met.update(dict.fromkeys(found, depth))
+                self.waiting = {name: node for name, node in self.waiting.items() if name not in found}
+                self._compile()

@@ -1,0 +1,195 @@
+"""Search: breadth first over sorted sets of packed states, block by block, on several threads.
+
+Each level: successors of the frontier in blocks, each thread's sorted and made unique in chunks; then, range of keys
+by range of keys, chunks merged, what was seen before taken out, and the ranges joined, which is the next frontier, in
+order.  What has been seen is a list of sorted runs, merged when the last but one is no more than twice the last.
+Counts and sets do not depend on the number of threads.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from fencepost.proofs.engines.explore import sets
+from fencepost.proofs.engines.explore.kernels import Kernels, Tally
+from fencepost.proofs.engines.explore.packing import Words
+
+BLOCK = 1 << 15
+CHUNK = 1 << 19
+SMALL = 1 << 14
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class OutOfMemory(Exception):
+    """The level would not fit; what was found so far stands."""
+
+
+@dataclass
+class Found:
+    """Where properties were decided: index in the level, smallest first.  ``step``: (property) -> (row in the level
+    before, instance)."""
+
+    state: dict[int, int] = field(default_factory=dict)
+    step: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+class Search(AbstractContextManager["Search"]):
+    """``levels[d]`` are the states first reached in d steps.  ``held`` counts the bytes of levels, runs and chunks."""
+
+    def __init__(self, kernels: Kernels, threads: int, memory_limit: int) -> None:
+        self.kernels, self.threads, self.memory_limit = kernels, threads, memory_limit
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.tally = kernels.tally()
+        self.levels: list[Words] = []
+        self.runs: list[Words] = []
+        self.generated = 1
+        self.candidates = 0
+        start = kernels.packing.pack(kernels.ground.initial)
+        self._add(sets.to_set_order(tuple(np.array([w], np.uint64) for w in start)))
+        self._local = threading.local()
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+
+    @property
+    def distinct(self) -> int:
+        return sum(map(sets.size, self.levels))
+
+    @property
+    def word_bytes(self) -> int:
+        return 8 * self.kernels.packing.words
+
+    @property
+    def held(self) -> int:
+        return (self.distinct + sum(map(sets.size, self.runs))) * self.word_bytes
+
+    def step(self) -> Found:
+        """One more level, empty at the end; which step properties its steps break.  OutOfMemory before the limit is
+        reached."""
+        frontier, found = self.levels[-1], Found()
+        chunks = self._expand(frontier, found)
+        self.candidates = sum(map(sets.size, chunks))
+        fresh = self._fresh(chunks)
+        if sets.size(fresh):
+            self._add(fresh)
+            self._merge_runs()
+        else:
+            self.levels.append(fresh)
+        return found
+
+    def check(self) -> Found:
+        """Which properties of states the newest level decides."""
+        level, found, lock = self.levels[-1], Found(), threading.Lock()
+
+        def block(start: int) -> None:
+            def note(prop: int, row: int) -> None:
+                with lock:
+                    found.state[prop] = min(start + row, found.state.get(prop, start + row))
+
+            self.kernels.check(sets.to_words(sets.part(level, start, start + BLOCK)), note)
+
+        self._each(block, list(range(0, sets.size(level), BLOCK)))
+        return found
+
+    def _add(self, level: Words) -> None:
+        self.levels.append(level)
+        self.runs.append(level)
+
+    def _each(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        if self.pool is None or len(items) < 2:
+            return [task(item) for item in items]
+        return list(self.pool.map(task, items))
+
+    def _expand(self, frontier: Words, found: Found) -> list[Words]:
+        """Sorted chunks of all successors."""
+        count = sets.size(frontier)
+        workers = self.threads if self.pool is not None and count > SMALL else 1
+        length = max(BLOCK // 4, min(BLOCK, -(-count // (2 * workers))))
+        blocks, lock = iter(range(0, count, length)), threading.Lock()
+        chunks: list[Words] = []
+
+        def put(chunk: Words) -> None:
+            with lock:
+                chunks.append(chunk)
+                if self.held + sum(map(sets.size, chunks)) * self.word_bytes > self.memory_limit:
+                    raise OutOfMemory
+
+        def work(_: int) -> tuple[Tally, list[tuple[int, int, int]]]:
+            tally, broken = self.kernels.tally(self.kernels.judge), []
+            buffer, filled = self._buffer(length), 0
+            while True:
+                with lock:
+                    start = next(blocks, None)
+                if start is None:
+                    break
+                words = sets.to_words(sets.part(frontier, start, start + length))
+                filled += self.kernels.expand(words, tuple(b[filled:] for b in buffer), None, tally)
+                broken += [(prop, start + row, instance) for prop, instance, row in tally.broken]
+                tally.broken.clear()
+                if filled >= CHUNK:
+                    put(sets.sort_unique(sets.to_set_order(tuple(b[:filled] for b in buffer))))
+                    filled = 0
+            if filled:
+                put(sets.sort_unique(sets.to_set_order(tuple(b[:filled] for b in buffer))))
+            return tally, broken
+
+        for tally, broken in self._each(work, range(workers)):
+            self._count(tally)
+            for prop, row, instance in broken:
+                found.step[prop] = min((row, instance), found.step.get(prop, (row, instance)))
+        return chunks
+
+    def _buffer(self, length: int) -> Words:
+        """This thread's room for a chunk and one more block's successors; untouched pages cost nothing."""
+        room = CHUNK + length * len(self.kernels.instances)
+        have: Words | None = getattr(self._local, "buffer", None)
+        if have is None or have[0].size < room:
+            have = self._local.buffer = tuple(np.empty(room, np.uint64) for _ in range(self.kernels.packing.words))
+        return have
+
+    def _count(self, tally: Tally) -> None:
+        mine = self.tally
+        mine.taken = [a + b for a, b in zip(mine.taken, tally.taken, strict=True)]
+        mine.cut = [a + b for a, b in zip(mine.cut, tally.cut, strict=True)]
+        mine.stuck += tally.stuck
+        self.generated += sum(tally.taken)
+
+    def _fresh(self, chunks: list[Words]) -> Words:
+        """The union of the chunks without what was seen before."""
+        if not chunks:
+            return sets.part(self.levels[0], 0, 0)
+        keys = sets.pivots(max(chunks, key=sets.size), _ranges(self.candidates))
+        chunk_cuts = [sets.cuts(c, keys) for c in chunks]
+        run_cuts = [sets.cuts(r, keys) for r in self.runs]
+
+        def one(number: int) -> Words:
+            pieces = [sets.part(c, ends[number], ends[number + 1]) for c, ends in zip(chunks, chunk_cuts, strict=True)]
+            pieces = [p for p in pieces if sets.size(p)] or pieces[:1]
+            states = pieces[0] if len(pieces) == 1 else sets.sort_unique(sets.join(pieces), len(pieces))
+            for run, ends in zip(reversed(self.runs), reversed(run_cuts), strict=True):
+                states = sets.subtract(states, sets.part(run, ends[number], ends[number + 1]))
+            return states
+
+        return sets.join(self._each(one, range(keys.size + 1)))
+
+    def _merge_runs(self) -> None:
+        while len(self.runs) > 1 and sets.size(self.runs[-2]) <= 2 * sets.size(self.runs[-1]):
+            larger, newer = self.runs[-2], self.runs[-1]
+            keys = sets.pivots(larger, _ranges(sets.size(larger) + sets.size(newer)))
+            ends, new_ends = sets.cuts(larger, keys), sets.cuts(newer, keys)
+
+            def one(n: int, a: Words = larger, b: Words = newer, i: list[int] = ends, j: list[int] = new_ends) -> Words:
+                return sets.merge(sets.part(a, i[n], i[n + 1]), sets.part(b, j[n], j[n + 1]))
+
+            self.runs[-2:] = [sets.join(self._each(one, range(keys.size + 1)))]
+
+
+def _ranges(states: int) -> int:
+    """So many that the states of one fit into a core's cache."""
+    return max(1, min(128, states >> 15))

@@ -1,0 +1,267 @@
+"""Proof by induction, without bounds: initial states satisfy every promise and lemma, and every action preserves them.
+
+What is assumed before a step is the conjunction of all promises and lemmas and the types of the variables; what must
+hold after it is each of them, and each step property of the step.  A proof counts only if the invariant says
+something: every antecedent must be satisfiable together with it, and every action enabled in some state that
+satisfies it.
+
+The conjunction is proved together or not at all: what leans on a part that is not inductive is *not proved*, however
+many of its own steps hold.  Where a step can be proved without that part, it is; so what remains proved is the largest
+inductive part of the conjunction.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tree.terms import TRUE, Term, both, variables
+from fencepost.model.language.tree.terms import term as make_term
+from fencepost.model.language.tree.types import BOOL, ScalarType
+from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
+from fencepost.proofs.readings.solver.solving import RLIMIT, SPARING, Question
+from fencepost.proofs.results import Verdict, worst
+
+Kind = Literal["initial", "preserved", "step", "antecedent", "enabled", "dead"]
+VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
+"""What asks whether the invariant says something, and is no step of a proof."""
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """One thing to prove.  ``action`` is "init" for initial states and empty for an antecedent; ``property`` is empty
+    for the question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses``
+    names the properties that the proof needed before the step, as few as Z3 can do with; ``how`` is "unchanged"
+    if the action writes nothing that the property reads, so that no solver was asked."""
+
+    kind: Kind
+    action: str
+    property: str
+    verdict: Verdict
+    seconds: float
+    how: Literal["solver", "unchanged"] = "solver"
+    uses: tuple[str, ...] = ()
+    counterexample: Counterexample | None = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """``leaning``: the properties that are not proved because the steps of their proofs need others that fail, by name,
+    each with those that fail of their own; the empty name is that of what is claimed of actions."""
+
+    obligations: tuple[Obligation, ...]
+    seconds: float
+    leaning: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def verdict(self, name: str | None = None) -> Verdict:
+        """Of one property, or of everything.  `violated` means not inductive, or vacuous; it need not be reachable.
+        `not proved`: nothing is wrong with its own obligations, but they need a property that is not inductive."""
+        mine = [o for o in self.obligations if name is None or o.property == name]
+        leans: list[Verdict] = ["not proved"] if name in self.leaning or (name is None and self.leaning) else []
+        return worst([*(o.verdict for o in mine), *leans])
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        return {name: self.verdict(name) for name in dict.fromkeys(o.property for o in self.obligations) if name}
+
+    @property
+    def failures(self) -> tuple[Obligation, ...]:
+        return tuple(o for o in self.obligations if o.verdict != "holds")
+
+    def rests_on(self, name: str) -> tuple[str, ...]:
+        """All properties that the proof of this one needs: in a step of it, or in a step of a proof that it needs."""
+        return _closure(self.obligations, name)
+
+
+def prove(
+    spec: Spec,
+    properties: Mapping[str, Property],
+    *,
+    rlimit: int = RLIMIT,
+    progress: Callable[[Obligation], None] | None = None,
+    counterexamples: bool = True,
+) -> Proof:
+    """Every obligation of a settled protocol.  ``progress`` is called with each as it is decided; ``rlimit`` is Z3's
+    resource limit for each question.  Witnesses and progress properties are not for induction and are passed over."""
+    start = time.perf_counter()
+    found: list[Obligation] = []
+    for obligation in _obligations(spec, properties, rlimit, counterexamples):
+        found.append(obligation)
+        if progress is not None:
+            progress(obligation)
+    together, leaning = _together(spec, properties, rlimit, found)
+    return Proof(tuple(together), time.perf_counter() - start, leaning)
+
+
+def _together(
+    spec: Spec, properties: Mapping[str, Property], rlimit: int, found: list[Obligation]
+) -> tuple[list[Obligation], dict[str, tuple[str, ...]]]:
+    """What is proved of each property if nothing may be assumed that is not inductive: the obligations, proved again
+    where that takes other lemmas, and the properties that are left without a proof, with what they lean on."""
+    always, step = invariant(properties), steps(properties)
+    failing = {
+        o.property
+        for o in found
+        if o.kind in ("initial", "preserved") and o.property in always and o.verdict != "holds"
+    }
+    fallen, open_ones = set(failing), set[str]()
+    more = bool(fallen)
+    while more:
+        more = False
+        for place, o in enumerate(found):
+            if o.verdict != "holds" or o.property in fallen or not fallen & set(o.uses):
+                continue
+            if o.property and o.property in open_ones:
+                continue
+            left = {name: term for name, term in always.items() if name not in fallen}
+            again = _again(spec, o, left, {**always, **step}.get(o.property, TRUE), rlimit)
+            if again.verdict == "holds":
+                found[place] = again
+            elif o.kind == "dead":
+                found[place] = replace(o, verdict="not proved")
+                open_ones.add("")
+            else:
+                open_ones.add(o.property)
+                if o.property in always:
+                    fallen.add(o.property)
+                    more = True
+    leaning = {name: tuple(n for n in _closure(found, name) if n in failing) for name in open_ones}
+    return found, {name: leaning[name] for name in (*properties, "") if name in leaning}
+
+
+def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
+    """All that the proof of a property needs: in a step of it, or in a step of a proof that it needs."""
+    needed, new = {name}, {name}
+    while new:
+        new = {used for o in found if o.property in new and o.kind not in VACUITY for used in o.uses} - needed
+        needed |= new
+    return tuple(dict.fromkeys(o.property for o in found if o.property in needed - {name, ""}))
+
+
+def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], term: Term, rlimit: int) -> Obligation:
+    """The same obligation from fewer assumptions, without a counterexample if it fails: the step may be harmless."""
+    action = spec.actions[o.action]
+    question = Question.step(spec, action, left.values(), rlimit)
+    if o.kind == "dead":
+        return replace(_alive(question, action, left), seconds=o.seconds)
+    made = _decide(question, o.kind, o.property, term, left, examples=False)
+    return replace(made, seconds=o.seconds + made.seconds)
+
+
+def invariant(properties: Mapping[str, Property]) -> dict[str, Term]:
+    """Promises and lemmas by name: what is assumed before every step."""
+    return {name: p.term for name, p in properties.items() if p.kind == "always"}
+
+
+def steps(properties: Mapping[str, Property]) -> dict[str, Term]:
+    return {name: p.term for name, p in properties.items() if p.kind == "step"}
+
+
+def written(action: Action) -> set[str]:
+    return {update.variable for update in action.updates}
+
+
+def _obligations(spec: Spec, properties: Mapping[str, Property], rlimit: int, examples: bool) -> Iterator[Obligation]:
+    always, step = invariant(properties), steps(properties)
+    initially = Question.initial(spec, rlimit)
+    for name, term in always.items():
+        yield _decide(initially, "initial", name, term, always, examples=examples)
+    for name, item in properties.items():
+        if item.kind == "step" and item.initially is not None:
+            yield _decide(initially, "initial", name, item.initially, always, examples=examples)
+    somewhere = Question.state(spec, always.values(), rlimit)
+    for name, term in always.items():
+        for antecedent in antecedents(term):
+            yield _possible(somewhere, "antecedent", name, antecedent, always)
+    antecedents_of_steps = _Search([(name, a) for name, term in step.items() for a in antecedents(term)])
+    for action in spec.actions.values():
+        question = Question.step(spec, action, always.values(), rlimit)
+        for name, term in always.items():
+            if variables(term) & written(action):
+                yield _decide(question, "preserved", name, term, always, examples=examples)
+            else:
+                yield Obligation("preserved", action.name, name, "holds", 0.0, "unchanged")
+        for name, term in step.items():
+            yield _decide(question, "step", name, term, always, examples=examples)
+        yield _alive(question, action, always)
+        yield from antecedents_of_steps.among(question, always)
+    yield from antecedents_of_steps.never_found()
+
+
+def _decide(
+    question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term], *, examples: bool
+) -> Obligation:
+    start = time.perf_counter()
+    answer = question.proves(term, always.values())
+    verdict, example = answer.verdict, None
+    needed = question.minimal(answer, term, SPARING) if len(answer.uses) > 1 else answer.uses
+    if verdict != "holds" and examples:
+        example = Shrinker(question, always.values()).counterexample()
+        # A small model refutes, even where the unbounded question was too hard.
+        verdict = "violated" if example is not None else verdict
+    question.forget()
+    uses = tuple(n for n, t in always.items() if t in needed)
+    where = question.action.name if question.action else "init"
+    return Obligation(kind, where, name, verdict, time.perf_counter() - start, "solver", uses, example)
+
+
+def _possible(question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term]) -> Obligation:
+    start = time.perf_counter()
+    answer = question.possible(term, always.values())
+    verdict = answer.verdict
+    if verdict == "unknown" and Shrinker(question, always.values()).shrink():
+        verdict = "holds"
+    question.forget()
+    uses = tuple(n for n, t in always.items() if t in answer.uses)
+    where = question.action.name if question.action else ""
+    return Obligation(kind, where, name, verdict, time.perf_counter() - start, "solver", uses)
+
+
+def _alive(question: Question, action: Action, always: Mapping[str, Term]) -> Obligation:
+    """Some state of the invariant enables the action; or none does, if that is what its author says."""
+    found = _possible(question, "enabled", "", TRUE, always)
+    if action.dead is None:
+        return found
+    opposite: dict[Verdict, Verdict] = {"holds": "violated", "violated": "holds"}
+    return replace(found, kind="dead", verdict=opposite.get(found.verdict, "unknown"))
+
+
+class _Search:
+    """Antecedents of step properties, each of which some action has to satisfy."""
+
+    def __init__(self, wanted: list[tuple[str, Term]]) -> None:
+        self.wanted: dict[tuple[str, Term], Verdict] = dict.fromkeys(wanted, "violated")
+
+    def among(self, question: Question, always: Mapping[str, Term]) -> Iterator[Obligation]:
+        for name, term in list(self.wanted):
+            obligation = _possible(question, "antecedent", name, term, always)
+            if obligation.verdict == "holds":
+                del self.wanted[name, term]
+                yield obligation
+            elif obligation.verdict == "unknown":
+                self.wanted[name, term] = "unknown"
+
+    def never_found(self) -> Iterator[Obligation]:
+        for (name, _), verdict in self.wanted.items():
+            yield Obligation("antecedent", "", name, verdict, 0.0)
+
+
+def antecedents(term: Term) -> tuple[Term, ...]:
+    """What a property speaks of: for every ``forall x: a implies b`` in it, ``exists x: a``."""
+    return tuple(dict.fromkeys(_antecedents(term, (), ())))
+
+
+def _antecedents(term: Term, bound: tuple[tuple[str, ScalarType], ...], given: tuple[Term, ...]) -> Iterator[Term]:
+    if term.op == "and":
+        for part in term.args:
+            yield from _antecedents(part, bound, given)
+    elif term.op == "forall":
+        yield from _antecedents(term.args[0], bound + term.data, given)
+    elif term.op == "or" and term.args[0].op == "not":
+        for part in term.args[1:]:
+            yield from _antecedents(part, bound, (*given, term.args[0].args[0]))
+    elif given:
+        condition = both(*given)
+        yield make_term("exists", (condition,), bound, BOOL) if bound else condition

@@ -1,0 +1,238 @@
+"""One function per engine: a variant in, one Result per property out, in the same shape from every engine."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fencepost.model.language.derived.refinements import Refinement
+from fencepost.model.language.properties import Property
+from fencepost.proofs.engines.attempts import tell
+from fencepost.proofs.engines.bounded import check as check_bounded
+from fencepost.proofs.engines.explore import Exploration, Progress, coverage, explore, unsaid
+from fencepost.proofs.engines.induction import Proof, prove
+from fencepost.proofs.engines.progress import check_progress
+from fencepost.proofs.engines.refinements import explain
+from fencepost.proofs.readings.solver.solving import RLIMIT
+from fencepost.proofs.readings.words import say_trace
+from fencepost.proofs.results import Result, Trace, Verdict, worst
+from fencepost.proofs.scope.scopes import Scope, scope_of_bounded, scope_of_proof, scope_of_search
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of
+
+Told = Callable[[Any], None]
+
+
+def result(
+    entry: ProtocolEntry, variant: Variant, name: str, kind: str, engine: str, verdict: Verdict, seconds: float,
+    bound: Mapping[str, int] | None = None, evidence: dict[str, Any] | None = None,
+) -> Result:  # fmt: skip
+    """A Result with what the catalogue expects of this property."""
+    expected: Any = variant.expected.get(name, "holds")
+    item = variant.properties.properties.get(name)
+    facts = {} if item is None else {"role": item.role, "rule": item.rule}
+    return Result(
+        entry.name, variant.name, name, kind, engine, verdict, expected,
+        None if bound is None else dict(bound), round(seconds, 4), facts | (evidence or {}),
+    )  # fmt: skip
+
+
+def _within(scope: Scope, results: list[Result]) -> list[Result]:
+    """The same verdicts with the scope in which they were found."""
+    fields = scope.fields
+    return [replace(r, **fields) for r in results]
+
+
+def _with(properties: Mapping[str, Property], *kinds: str) -> dict[str, Property]:
+    return {n: p for n, p in properties.items() if p.kind in kinds}
+
+
+def run_induction(
+    entry: ProtocolEntry,
+    variant: Variant,
+    *,
+    rlimit: int | None = None,
+    proof: Proof | None = None,
+) -> list[Result]:
+    """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity.
+    ``proof``: one that was made already."""
+    proof = proof or prove(variant.spec, variant.kept, rlimit=rlimit or RLIMIT)
+    found = []
+    for name, item in _with(variant.kept, "always", "step").items():
+        mine = [o for o in proof.obligations if o.property == name]
+        verdict = proof.verdict(name)
+        evidence: dict[str, Any] = {"obligations": len(mine)}
+        if verdict == "holds":
+            evidence["rests_on"] = list(proof.rests_on(name))
+        if verdict == "not proved":
+            evidence["leans_on"] = list(proof.leaning[name])
+        if failures := [o for o in mine if o.verdict != "holds"]:
+            evidence["fails"] = [f"{o.kind} {o.action}".strip() for o in failures]
+            evidence["words"] = [line for o in failures for line in tell(variant.spec, variant.kept, o)]
+        spent = sum(o.seconds for o in mine)
+        found.append(result(entry, variant, name, item.kind, "induction", verdict, spent, None, evidence))
+    empty = [o for o in proof.obligations if o.kind in ("enabled", "dead")]
+    verdict = worst(o.verdict for o in empty)
+    evidence = {"actions": len(empty), "fails": [o.action for o in empty if o.verdict != "holds"]}
+    if verdict == "not proved":
+        evidence["leans_on"] = list(proof.leaning[""])
+    spent = sum(o.seconds for o in empty)
+    found.append(
+        result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
+    )
+    return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found)
+
+
+def run_explore(
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *, told: Callable[[Progress], None] | None = None,
+    engine: str = "numpy",
+) -> tuple[list[Result], Exploration]:  # fmt: skip
+    """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself."""
+    asked = _with(variant.asked, "always", "step", "sometimes")
+    made = explore(variant.spec, asked, bound, progress=told, engine=engine)
+    found = [_explored(entry, variant, item, bound, made) for item in asked.values()]
+    return _within(scope_of_search(variant.spec, [made]), found), made
+
+
+def _explored(
+    entry: ProtocolEntry, variant: Variant, item: Property, bound: Mapping[str, int], made: Exploration
+) -> Result:
+    evidence: dict[str, Any] = {"distinct": made.distinct, "generated": made.generated, "depth": made.depth}
+    if item.name in made.traces:
+        evidence |= _told(variant, made.traces[item.name], item, bound)
+    elif isinstance(item, Refinement):
+        evidence |= _taken(item, made)
+    verdict = made.verdicts[item.name]
+    return result(entry, variant, item.name, item.kind, "explore", verdict, made.seconds, bound, evidence)
+
+
+def run_features(
+    entry: ProtocolEntry, variant: Variant, profile: Profile
+) -> tuple[list[Result], dict[str, Exploration]]:
+    """Every reachable state within the variant's bounds, and within those of each feature: one verdict per property,
+    and the explorations by feature.
+
+    What must always hold has to hold in all of them, and a witness has to be reached in one.
+    """
+    asked = _with(variant.asked, "always", "step", "sometimes")
+    bounds = features_of(variant, profile)
+    explored = {feature: explore(variant.spec, asked, bound) for feature, bound in bounds.items()}
+    found = [_together(entry, variant, item, bounds, explored) for item in asked.values()]
+    return _within(scope_of_search(variant.spec, list(explored.values())), found), explored
+
+
+def _together(
+    entry: ProtocolEntry, variant: Variant, item: Property, bounds: Mapping[str, Mapping[str, int]],
+    explored: Mapping[str, Exploration],
+) -> Result:  # fmt: skip
+    """The result that decides: the shortest violation or witness, else the first; with all states and seconds.  Only
+    its trace is found again and told."""
+    name, decisive = item.name, "holds" if item.kind == "sometimes" else "violated"
+    deciding = [feature for feature, made in explored.items() if made.verdicts[name] == decisive]
+    chosen = min(deciding, key=lambda feature: explored[feature].traces.steps(name)) if deciding else next(iter(bounds))
+    found = _explored(entry, variant, item, bounds[chosen], explored[chosen])
+    more: dict[str, Any] = {"feature": chosen, "distinct": sum(made.distinct for made in explored.values())}
+    if len(explored) > 1:
+        more["explorations"] = len(explored)
+    if "never" in found.evidence and isinstance(item, Refinement):
+        never, unsaid_words = found.evidence["never"], list(found.evidence["unsaid"])
+        for feature, made in explored.items():
+            if feature != chosen:
+                also = _taken(item, made, never)
+                never = [step for step in never if step in also["never"]]
+                unsaid_words += also["unsaid"]
+        more |= {"never": never, "unsaid": list(dict.fromkeys(unsaid_words))}
+    seconds = round(sum(round(made.seconds, 4) for made in explored.values()), 4)
+    return replace(found, seconds=seconds, evidence=found.evidence | more)
+
+
+def run_bounded(
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int, explored: Exploration | None = None
+) -> list[Result]:
+    """The promises and steps to a depth, by Z3 from the initial state; nothing at depth 0.  ``explored``: the same
+    bounds, searched to the end, which tells how deep the dangers lie."""
+    if not depth:
+        return []
+    asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step", "refinement")}
+    # Lemmas come along unreported: what holds at one depth makes the search at the next one shorter.
+    made = check_bounded(variant.spec, _with(variant.asked, "always", "step"), bound, depth)
+    found = []
+    for name, item in asked.items():
+        finding = made.findings[name]
+        evidence = {} if finding.trace is None else _told(variant, finding.trace, item, bound)
+        limits = dict(bound) | {"depth": finding.depth}
+        spent = made.seconds / len(asked)
+        made_of_it = result(entry, variant, name, item.kind, "bounded", finding.verdict, spent, limits, evidence)
+        found += _within(scope_of_bounded(variant.spec, explored, finding.depth), [made_of_it])
+    return found
+
+
+def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
+    """The progress properties on the whole graph within their own bounds; the worst verdict of all bounds counts."""
+    asked = _with(variant.asked, "eventually")
+    found: dict[str, Result] = {}
+    graphs: list[Exploration] = []
+    for bound in variant.progress_bounds:
+        start = time.perf_counter()
+        graphs.append(explore(variant.spec, asked, bound))
+        for name, item in check_progress(graphs[-1]).items():
+            told = None if item.trace is None else _told(variant, item.trace, asked[name], bound)
+            evidence = {"waiting": item.waiting} if told is None else told
+            spent = time.perf_counter() - start
+            new = result(entry, variant, name, "eventually", "progress", item.verdict, spent, bound, evidence)
+            if name not in found or found[name].verdict == "holds":
+                found[name] = new
+    return _within(scope_of_search(variant.spec, graphs, "progress"), list(found.values()))
+
+
+def _told(variant: Variant, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:
+    why = explain(item, variant.spec, bound, trace) if isinstance(item, Refinement) else ()
+    return {
+        "steps": len(trace),
+        "loop": trace.loop,
+        "events": [str(event) for event in trace.events],
+        "words": [*say_trace(variant.spec, trace), *why],
+    }
+
+
+def _taken(item: Refinement, made: Exploration, among: Collection[str] | None = None) -> dict[str, Any]:
+    """Which actions of the core the explored steps were, which they never were, without those that are dead, and which
+    they were although the refinement says otherwise.  ``among``: look for these only, if not for all."""
+    taken = coverage(made, item.name, among)
+    never = [action for action, by in taken.items() if not by and item.core.actions[action].dead is None]
+    wrong = [f"{action} is {step}" for action, step in unsaid(made, item.name)]
+    return {
+        "core": item.core.name,
+        "taken": {a: list(by) for a, by in taken.items() if by},
+        "never": never,
+        "unsaid": wrong,
+    }
+
+
+def contradictions(results: list[Result]) -> list[str]:
+    """Answers to the same question that can't both be right: a proof, or a complete search that includes the other's
+    bounds, against a violation."""
+    found = []
+    for bad in (r for r in results if r.verdict == "violated"):
+        for good in (r for r in results if r.verdict == "holds"):
+            same = (good.protocol, good.variant, good.property, good.kind) == (
+                bad.protocol,
+                bad.variant,
+                bad.property,
+                bad.kind,
+            )
+            if same and good.kind in ("always", "step", "eventually") and covers(good, bad):
+                found.append(
+                    f"{good.protocol}/{good.variant} {good.property}: "
+                    f"{good.engine} says it holds, {bad.engine} that it does not"
+                )
+    return found
+
+
+def covers(wide: Result, narrow: Result) -> bool:
+    """Would this violation have been seen within the bounds of that search?"""
+    if wide.bound is None:
+        return True
+    if narrow.bound is None:
+        return False
+    within = dict(narrow.bound, depth=narrow.evidence.get("steps", 0))
+    return all(name in within and within[name] <= size for name, size in wide.bound.items())

@@ -1,0 +1,5 @@
+"""Progress: promises about the end, on the explored graph, under weak and strong fairness."""
+
+from fencepost.proofs.engines.progress.check import ProgressResult, check_progress
+
+__all__ = ["ProgressResult", "check_progress"]

@@ -1,0 +1,103 @@
+"""Why a step breaks a refinement: what it does to the core's variables, and what the core would do instead."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+
+from fencepost.model.language.derived.refinements import Refinement
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import MapType, SeqType
+from fencepost.proofs.readings.plain import Plain, zero_value
+from fencepost.proofs.readings.words import say, say_value
+from fencepost.proofs.results import Event, State, Trace
+
+
+def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trace) -> Iterator[str]:
+    """What is wrong with the last step of a trace that breaks a refinement (or with its initial state): what it does to
+    the core's variables, and the action of the core that comes nearest, with what it lacks."""
+    told = _Told(item, spec, bounds)
+    if not trace.events:
+        yield from told.start(trace.states[0])
+        return
+    *_, before, after = (told.mapped(state) for state in trace.states[-2:])
+    name = item.core.name
+    yield f"{trace.events[-1]} is no step of {name}, of which it changes"
+    yield from (f"       {line}" for line in told.changes(before, after))
+    found = told.nearest(before, after, item.hints.get(trace.events[-1].action, (trace.events[-1].action,)))
+    if found is None:
+        yield f"{name} has no actions"
+        return
+    event, guards, wrong = found
+    yield f"the nearest of its steps is {event}, but"
+    yield from (f"       it needs {guard}" for guard in guards)
+    yield from (f"       {line}" for line in wrong)
+
+
+class MappedState:
+    """The core's state in a state of the larger protocol, as plain data."""
+
+    def __init__(self, item: Refinement, full: Plain) -> None:
+        self.item, self.full = item, full
+
+    def of(self, state: State) -> State:
+        return {name: self._variable(name, state) for name in self.item.mapping}
+
+    def _variable(self, name: str, state: State) -> object:
+        kind, mapped = self.item.core.types[name], self.item.mapping[name]
+        if not isinstance(kind, MapType):
+            return self.full.evaluate(mapped.value, state)
+        names, entries = [n for n, _ in mapped.bound], {}
+        for key in itertools.product(*map(self.full.domain, kind.keys)):
+            value = self.full.evaluate(mapped.value, state, None, **dict(zip(names, key, strict=True)))
+            if value != zero_value(kind.value):
+                entries[key] = value
+        return entries
+
+
+class _Told:
+    def __init__(self, item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> None:
+        self.item = item
+        self.full = Plain(spec, {n: bounds[n] for n in spec.constants}, bounds)
+        self.core = Plain(item.core, {n: bounds[n] for n in item.core.constants}, bounds)
+        self.mapped = MappedState(item, self.full).of
+
+    def start(self, state: State) -> Iterator[str]:
+        yield f"the initial state is none of {self.item.core.name}"
+        lines = list(self.wrong(self.core.initial(), self.mapped(state), "it starts as"))
+        yield from (f"       {line}" for line in lines or ["the constants do not satisfy its axioms"])
+
+    def nearest(self, before: State, after: State, hints: tuple[str, ...]) -> tuple[Event, list[str], list[str]] | None:
+        """The event of the core with the fewest false guards and wrong variables, those hinted at before others."""
+        best: tuple[tuple[int, bool], tuple[Event, list[str], list[str]]] | None = None
+        for action in self.item.core.actions.values():
+            for event in self.core.events(action.name):
+                chosen, made = event.parameters, self.core.step(before, event)
+                conditions = (g.condition for g in action.guards)
+                guards = [say(c) for c in conditions if not self.core.holds(c, before, None, **chosen)]
+                wrong = ["it leaves the bounds"] if made is None else list(self.wrong(made, after, "it makes"))
+                score = (len(guards) + len(wrong), action.name not in hints)
+                if best is None or score < best[0]:
+                    best = score, (event, guards, wrong)
+        return best and best[1]
+
+    def changes(self, before: State, after: State) -> Iterator[str]:
+        old, new = self._entries(before), self._entries(after)
+        yield from (f"{place}: {old[place]} -> {new[place]}" for place in old if old[place] != new[place])
+
+    def wrong(self, expected: State, found: State, makes: str) -> Iterator[str]:
+        want, got = self._entries(expected), self._entries(found)
+        yield from (f"{makes} {p} {want[p]}, not {got[p]}" for p in want if want[p] != got[p])
+
+    def _entries(self, state: State) -> dict[str, str]:
+        """Every entry of a state of the core, in words."""
+        found = {}
+        for name, kind in self.item.core.types.items():
+            if isinstance(kind, SeqType):
+                found[name] = f"({', '.join(say_value(v, kind.entry) for v in state[name])})"
+            elif isinstance(kind, MapType):
+                for key in itertools.product(*map(self.full.domain, kind.keys)):
+                    value = state[name].get(key, zero_value(kind.value))
+                    keys = ", ".join(say_value(k, sort) for k, sort in zip(key, kind.keys, strict=True))
+                    found[f"{name}[{keys}]"] = say_value(value, kind.value)
+            else:
+                found[name] = say_value(state[name], kind)
+        return found

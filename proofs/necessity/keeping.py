@@ -1,0 +1,173 @@
+"""Keeping: the search for killers, mutations that break what holds, and for the runs that show it.
+
+All that has none yet is asked of each mutant at once, a few states of each mutant first.  What is kept already and
+still fits is not searched again.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fencepost.model.language.derived.mutations import mutated
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Spec
+from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.engines.explore.graph import TooManySteps
+from fencepost.proofs.engines.progress import check_progress
+from fencepost.proofs.necessity import refusals
+from fencepost.proofs.necessity.kept import KeptRun, keep, read_runs
+from fencepost.proofs.necessity.killers import ASKED, Killers, bounds_by_feature, folder_of
+from fencepost.proofs.necessity.refusals import Refusals
+from fencepost.proofs.readings.ground import BoundsError
+from fencepost.proofs.results import Trace
+from fencepost.proofs.scale.jobs import Jobs
+from fencepost.proofs.variants import depth_of
+from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant
+
+BUDGETS = (2_000, 20_000, 200_000, 1_000_000)
+"""States that a search looks at in one mutant before it tries the next one; then again with more."""
+LARGEST_GRAPH = 4_000_000
+"""Steps of the graph of a mutant, for progress; a larger one is passed over."""
+
+Pair = tuple[str, str]
+
+
+@dataclass
+class Found:
+    """What a search came to: all ``runs`` to keep, the ``new`` ones among them, and what is ``missing``: a property,
+    and the first of the bounds in which nothing breaks it.  ``refused``: of what is proved; ``unrefused``: promises
+    whose proof goes through whatever mutation."""
+
+    runs: list[KeptRun]
+    refused: Refusals = field(default_factory=Refusals)
+    unrefused: list[str] = field(default_factory=list)
+    new: list[KeptRun] = field(default_factory=list)
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def hand_in_searches(
+    jobs: Jobs, chosen: Sequence[tuple[ProtocolEntry, Variant]], profile: Profile, anew: bool = False
+) -> list[tuple[tuple[ProtocolEntry, Variant], Callable[[], Found]]]:
+    """A search for each variant, each with what asks for its result."""
+    return [((e, v), jobs.hand_in(search, replace(v), profile, anew)) for e, v in chosen]
+
+
+def search(variant: Variant, profile: Profile, anew: bool = False, budgets: Sequence[int] = BUDGETS) -> Found:
+    """The runs to keep of a variant: those kept already that still fit, and new ones for what is asked and has none."""
+    start = time.perf_counter()
+    killers = Killers(variant, profile)
+    killers.runs = [] if anew else [run for run in killers.runs if _fits(killers, run)]
+    found = Found(killers.runs)
+    for wanted in wishes(variant, killers):
+        left = replace(wanted, properties=missing(wanted, killers))
+        for run in _Searching(variant, profile, killers, left).runs(budgets):
+            killers.runs.append(run)
+            found.new.append(run)
+        if wanted.depth is None:
+            found.missing += [(name, wanted.features[0]) for name in missing(wanted, killers)]
+    if variant.main and variant.proof:
+        hints = {run.property: run.without[0] for run in killers.runs}
+        found.refused = refusals.search(variant, refusals.Refusals() if anew else None, hints)
+        proved = [n for n, p in variant.kept.items() if p.role in refusals.PROVED]
+        found.unrefused = [n for n in proved if n not in {r.property for r in found.refused.refused}]
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+def _fits(killers: Killers, run: KeptRun) -> bool:
+    """Does a run break something that is asked, within its bounds in some profile?"""
+    item = killers.variant.asked.get(run.property)
+    if item is None or run.feature not in bounds_by_feature(killers.variant, killers.profile):
+        return False
+    every = [killers, *(Killers(killers.variant, p, []) for p in PROFILES if p != killers.profile)]
+    return any(isinstance(k.replayed(run, item, run.feature), Trace) for k in every)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Properties that need a killer, of one kind of search.  ``features``: the bounds to look in; ``depth``: how many
+    steps a run may have."""
+
+    properties: dict[str, Property]
+    features: tuple[str, ...]
+    depth: int | None = None
+
+
+def wishes(variant: Variant, killers: Killers) -> list[Wanted]:
+    """All that needs a killer, by kind of search; what breaks a property soon enough for a bounded check comes first,
+    since that serves an exploration as well."""
+    held = {n: p for n, p in variant.asked.items() if p.role in ASKED and variant.expected.get(n, "holds") == "holds"}
+    states = {n: p for n, p in held.items() if p.role != "progress"}
+    waits = {n: p for n, p in held.items() if p.role == "progress"}
+    depth = depth_of(variant, killers.profile)
+    explored = Wanted(states, killers.explored)
+    bounded = [Wanted(missing(explored, killers), ("",), depth)] if depth else []
+    progress = [Wanted(waits, killers.of_progress)] if killers.of_progress else []
+    return [*bounded, explored, *progress]
+
+
+def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
+    """Of what is wanted, that which no kept run breaks."""
+    found = {n: killers.of(p, wanted.features, wanted.depth) for n, p in wanted.properties.items()}
+    return {n: p for n, p in wanted.properties.items() if isinstance(found[n], str)}
+
+
+def _ordered(variant: Variant, killers: Killers) -> list[Pair]:
+    """The mutations in the order in which to try them: those that break something already, here or in a sibling; then
+    of the rules that the variant is to judge; then the rest."""
+    folder = folder_of(variant)
+    siblings = [] if folder is None else [run for file in sorted(folder.glob("killers-*")) for run in read_runs(file)]
+    first = list(dict.fromkeys(pair for run in (*killers.runs, *siblings) for pair in run.without))
+    rank = {pair: n for n, pair in enumerate(first)}
+    every = [(m.rule, m.name) for m in killers.mutations if (m.rule, m.name) != variant.reading]
+    return sorted(every, key=lambda pair: (rank.get(pair, len(first)), pair[0] not in (variant.judged or ())))
+
+
+class _Searching:
+    """One search: all that is wanted is asked of each mutant at once, a few states of each mutant first."""
+
+    def __init__(self, variant: Variant, profile: Profile, killers: Killers, wanted: Wanted) -> None:
+        self.killers, self.order = killers, _ordered(variant, killers)
+        self.left, self.depth = dict(wanted.properties), wanted.depth
+        self.bounds = {f: b for f, b in bounds_by_feature(variant, profile).items() if f in wanted.features}
+        self.waits = any(p.kind == "eventually" for p in self.left.values())
+        self.done: set[tuple[Pair, str]] = set()
+
+    def runs(self, budgets: Sequence[int]) -> Iterator[KeptRun]:
+        for most in budgets:
+            for pair in self.order:
+                for feature, bounds in self.bounds.items():
+                    if not self.left:
+                        return
+                    if (pair, feature) not in self.done:
+                        for name, trace in self._broken(pair, feature, bounds, most).items():
+                            del self.left[name]
+                            yield keep(name, [pair], feature, trace)
+
+    def _broken(self, pair: tuple[str, str], feature: str, bounds: Mapping[str, int], most: int) -> dict[str, Trace]:
+        spec = mutated(self.killers.raw, (*self.killers.reading, pair), self.killers.mutations)
+        try:
+            if self.waits:
+                return self._stuck(spec, pair, feature, bounds, most)
+            made = explore(spec, self.left, bounds, max_states=most, stop_when_violated="all", max_depth=self.depth)
+        except BoundsError:  # its numbers have no room in a state
+            self.done.add((pair, feature))
+            return {}
+        if made.complete or (self.depth is not None and made.depth > self.depth):
+            self.done.add((pair, feature))
+        return {name: made.traces[name] for name in made.violated}
+
+    def _stuck(
+        self, spec: Spec, pair: tuple[str, str], feature: str, bounds: Mapping[str, int], most: int
+    ) -> dict[str, Trace]:
+        """Progress that fails.  It takes the whole graph: of one that was cut off, nothing is said."""
+        made = explore(spec, self.left, bounds, max_states=most)
+        if not made.complete:
+            return {}
+        self.done.add((pair, feature))
+        try:
+            found = check_progress(made, max_steps=LARGEST_GRAPH)
+        except TooManySteps:
+            return {}
+        return {n: r.trace for n, r in found.items() if r.verdict == "violated" and r.trace is not None}

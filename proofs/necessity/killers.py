@@ -1,0 +1,116 @@
+"""Killers: of each promise that an exploration finds kept, a mutation of the same variant that breaks it.
+
+A *holds* that nothing could have violated within its bounds says nothing.  So each names a mutation of the variant's
+own protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the
+property is broken.  `keeping` searches such runs; they are files beside the properties, which ``verify`` replays
+(`Killers`), in milliseconds.  A promise without one is *vacuous*.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fencepost.model.language.derived.mutations import Mutation, mutations
+from fencepost.model.language.properties import Property
+from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, read_runs, replay
+from fencepost.proofs.results import Result, Trace
+from fencepost.properties.catalogue import Profile, Variant, features_of
+
+ASKED = ("promise", "step", "progress")
+"""The roles of properties that need a killer: what users rely on.  Lemmas serve a proof, and a witness is its own."""
+
+
+def folder_of(variant: Variant) -> Path | None:
+    """Where runs of a variant are kept: in the folder of its protocol under `properties`, or beside a file that is
+    elsewhere; None of a protocol that was written into a running program."""
+    module = variant.properties.__module__
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return None
+    within = module.removeprefix("fencepost.properties.").count(".") if module.startswith("fencepost.") else 0
+    return Path(file).parents[max(within - 1, 0)] / "kept"
+
+
+def file_of(variant: Variant) -> Path | None:
+    """The file of the killers of a variant."""
+    folder = folder_of(variant)
+    return None if folder is None else folder / f"killers-{variant.name}.json"
+
+
+def bounds_by_feature(variant: Variant, profile: Profile) -> dict[str, Mapping[str, int]]:
+    """All bounds in which a property is asked: those explored by feature, and those of progress as ``progress N``."""
+    of_progress = {f"progress {n}": bound for n, bound in enumerate(variant.progress_bounds, 1)}
+    return {**features_of(variant, profile), **of_progress}
+
+
+class Killers:
+    """The kept runs of one variant, replayed when asked for.  ``runs``: instead of those of its file."""
+
+    def __init__(self, variant: Variant, profile: Profile, runs: Sequence[KeptRun] | None = None) -> None:
+        file = file_of(variant)
+        self.variant, self.profile = variant, profile
+        self.runs = list(runs) if runs is not None else [] if file is None else read_runs(file)
+        self.raw = variant.properties.protocol.spec
+        self.reading = () if variant.reading is None else (variant.reading,)
+        self._replayed: dict[tuple[KeptRun, str], Trace | str] = {}
+
+    @cached_property
+    def mutations(self) -> list[Mutation]:
+        return mutations(self.raw)
+
+    def of(self, item: Property, among: Sequence[str], most: int | None = None) -> tuple[KeptRun, str, Trace] | str:
+        """A run that breaks the property within one of the bounds ``among`` (names of features) in at most that many
+        steps, with the feature and its states; else, why there is none."""
+        why = f"no mutation is known that breaks it{' so soon' if most is not None else ''}"
+        for run in self.runs:
+            if run.property != item.name or (most is not None and len(run.steps) > most):
+                continue
+            for feature in sorted(among, key=lambda name: name != run.feature):
+                found = self.replayed(run, item, feature)
+                if isinstance(found, Trace):
+                    return run, feature, found
+                if feature == run.feature:
+                    why = f"the kept run of {run} does not fit: {found}"
+        return why
+
+    def replayed(self, run: KeptRun, item: Property, feature: str) -> Trace | str:
+        """The states of a run within the bounds of a feature; or why it is none."""
+        if (run, feature) not in self._replayed:
+            bounds = bounds_by_feature(self.variant, self.profile)[feature]
+            try:
+                found: Trace | str = replay(run, self.raw, item, bounds, reading=self.reading, known=self.mutations)
+            except DoesNotFit as misfit:
+                found = str(misfit)
+            self._replayed[run, feature] = found
+        return self._replayed[run, feature]
+
+    def judged(self, found: Result) -> Result:
+        """A *holds* of an exploration, a bounded check or of progress with its killer; *vacuous* without one."""
+        item = self.variant.asked.get(found.property)
+        engines = {"explore": self.explored, "bounded": ("",), "progress": self.of_progress}
+        if item is None or item.role not in ASKED or found.verdict != "holds" or found.engine not in engines:
+            return found
+        most = found.bound["depth"] if found.engine == "bounded" and found.bound else None
+        killer = self.of(item, engines[found.engine], most)
+        if isinstance(killer, str):
+            return replace(found, verdict="vacuous", evidence={**found.evidence, "reason": killer})
+        return replace(found, evidence={**found.evidence, "killer": self.told(*killer[:2])})
+
+    def told(self, run: KeptRun, feature: str) -> dict[str, Any]:
+        """A killer as evidence."""
+        [(rule, mutation)] = run.without
+        bounds = dict(bounds_by_feature(self.variant, self.profile)[feature])
+        return {"rule": rule, "mutation": mutation, "bounds": bounds, "steps": list(run.steps)}
+
+    @property
+    def explored(self) -> tuple[str, ...]:
+        """The names of all bounds that are explored."""
+        return tuple(features_of(self.variant, self.profile))
+
+    @property
+    def of_progress(self) -> tuple[str, ...]:
+        """The names of all bounds in which progress is asked for."""
+        return tuple(f"progress {n}" for n in range(1, len(self.variant.progress_bounds) + 1))

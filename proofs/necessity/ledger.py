@@ -1,0 +1,262 @@
+"""The table of verdicts: every rule of a protocol, what it says, and what is known of it, as Markdown.
+
+Mechanisms and rejected alternatives are judged by `necessity`; promises and claims by proof, exploration and progress,
+property by property, each with the variants that it holds of and those that refute it; interface rules are held by the
+tests that are marked with them.  Nothing here is a verdict of its own, and a rule without one says so.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fencepost.model.language.properties import Property
+from fencepost.model.rules import RULES, Rule
+from fencepost.proofs.engines.explore import Exploration, explore
+from fencepost.proofs.engines.induction import Proof, prove
+from fencepost.proofs.engines.progress import check_progress
+from fencepost.proofs.necessity import sets
+from fencepost.proofs.necessity.held import tests_of
+from fencepost.proofs.necessity.search import Necessity
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.scope.scopes import Scope, scope_of_proof, scope_of_search
+from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
+
+HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
+NO_VERDICT = "no verdict yet"
+ORDER = ("refuted", "violated", "not proved", "proved", "holds-bounded")
+WORST = ("violated", "not proved", "holds-bounded", "proved")
+
+
+Remember = Callable[[Variant, str, Callable[[], Any]], Any]
+"""What is known of a variant under a name, from an earlier run or else by asking the function."""
+
+
+class Verdicts:
+    """What proof, exploration and progress say of a variant's properties, found out when it is asked for.  ``engines``:
+    by variant, those from which some verdict is."""
+
+    def __init__(self, remember: Remember = lambda variant, name, ask: ask()) -> None:
+        self.remember = remember
+        self.engines: dict[str, list[str]] = {}
+        self.proofs: dict[str, Proof] = {}
+        self.explored: dict[str, list[Exploration]] = {}
+        self.waits: dict[str, dict[str, str]] = {}
+        self.broken: dict[str, dict[str, int]] = {}
+
+    def of(self, variant: Variant, item: Property) -> str:
+        """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``."""
+        engine = "progress" if item.role == "progress" else "induction" if variant.proof else "explore"
+        if engine not in self.engines.setdefault(variant.name, []):
+            self.engines[variant.name].append(engine)
+        return str(self.remember(variant, f"verdict {item.name}", lambda: self._of(variant, item)))
+
+    def _of(self, variant: Variant, item: Property) -> str:
+        if item.role == "progress":
+            return self._progress(variant)[item.name]
+        if variant.proof:
+            return "proved" if self.proof(variant).verdict(item.name) == "holds" else "not proved"
+        broken = any(item.name in made.violated for made in self.explorations(variant))
+        return "violated" if broken else "holds-bounded"
+
+    def proof(self, variant: Variant) -> Proof:
+        if variant.name not in self.proofs:
+            self.proofs[variant.name] = prove(variant.spec, variant.kept)
+        return self.proofs[variant.name]
+
+    def explorations(self, variant: Variant) -> list[Exploration]:
+        """Every reachable state within bounds, one feature at a time."""
+        if variant.name not in self.explored:
+            bounds = features_of(variant, "smoke").values()
+            asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}
+            self.explored[variant.name] = [explore(variant.spec, asked, bound) for bound in bounds]
+        return self.explored[variant.name]
+
+    def _progress(self, variant: Variant) -> dict[str, str]:
+        if variant.name not in self.waits:
+            asked = {n: p for n, p in variant.asked.items() if p.role == "progress"}
+            found: dict[str, set[str]] = {name: set() for name in asked}
+            for bound in variant.progress_bounds:
+                for name, result in check_progress(explore(variant.spec, asked, bound)).items():
+                    found[name].add(result.verdict)
+            self.waits[variant.name] = {
+                name: "holds-bounded" if each == {"holds"} else "violated" for name, each in found.items()
+            }
+        return self.waits[variant.name]
+
+    def steps(self, variant: Variant, item: Property) -> int | None:
+        """Of a shortest run that breaks what is expected to break, within the first bounds in which it does."""
+        found: int | None = self.remember(variant, f"steps {item.name}", lambda: self._steps(variant, item))
+        return found
+
+    def _steps(self, variant: Variant, item: Property) -> int | None:
+        if item.role == "progress":
+            for bound in variant.progress_bounds:
+                trace = check_progress(explore(variant.spec, {item.name: item}, bound))[item.name].trace
+                if trace is not None:
+                    return len(trace)
+            return None
+        if variant.name not in self.broken:
+            found = self.broken[variant.name] = {}
+            expected = {n for n, verdict in variant.expected.items() if verdict == "violated"}
+            left = {n: p for n, p in variant.asked.items() if n in expected and p.role in ("promise", "step")}
+            for bound in features_of(variant, "smoke").values():
+                if left:
+                    made = explore(variant.spec, left, bound, stop_when_violated="all")
+                    found |= {name: made.traces.steps(name) for name in made.violated}
+                    left = {n: p for n, p in left.items() if n not in found}
+        return self.broken[variant.name].get(item.name)
+
+
+def ledger(
+    entries: Sequence[ProtocolEntry],
+    judged: Sequence[Necessity],
+    tests: Path | None = None,
+    found: Verdicts | None = None,
+) -> str:
+    """The table of a protocol and its parts, and what its variants stand against.  ``tests``: the folder in which
+    marked tests are looked for, if there is one."""
+    found = found or Verdicts()
+    areas = {RULES[n.rule].area for n in judged}
+    rules = [rule for rule in RULES.values() if rule.area in areas]
+    rows = ((r, _verdict(r, entries, judged, found, tests)) for r in rules)
+    table = HEAD + "".join(f"| {r.number} | {r.kind} | {r.says} | {verdict} |\n" for r, verdict in rows)
+    return f"{table}\n{_scopes(entries, found)}"
+
+
+def _verdict(
+    rule: Rule, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], found: Verdicts, tests: Path | None
+) -> str:
+    words = list(_promised(rule.number, entries, found)) if rule.kind == "promise" else []
+    words += [w for entry in entries for w in _claimed(rule.number, entry, found)]
+    mine = [n for n in judged if n.rule == rule.number]
+    if rule.kind != "promise":
+        words += _sentences([n for n in mine if n.verdict == "shown"] if words else mine)
+        words += _sets(rule.number, entries)
+    held = _held(rule.number, tests)
+    if rule.kind == "interface":
+        return held or NO_VERDICT
+    if not words:
+        return f"{NO_VERDICT}; {held}" if held else NO_VERDICT
+    return "; ".join(dict.fromkeys(words))
+
+
+def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
+    """The strongest verdict first; of runs that break a promise the shortest, and in which other variants there is
+    one; each mutation with the variants that the verdict is of."""
+    for verdict in ("necessary", "shown"):
+        runs = [n for n in found if n.verdict == verdict and n.steps is not None]
+        if runs:
+            short = min(runs, key=lambda n: n.steps or 0)
+            what = f"{name_in_words(short.promise or '')} fails in {short.steps} steps"
+            others = dict.fromkeys(n.variant for n in runs if n.variant != short.variant)
+            also = f"; also in {', '.join(others)}" if others else ""
+            yield f"**{verdict}**: {what} ({short.variant}: {short.mutation}){also}"
+    for verdict in ("liveness", "redundant", "survives-bounded", "refuted"):
+        by_variant: dict[str, list[str]] = {}
+        for n in found:
+            if n.verdict == verdict:
+                by_variant.setdefault(n.variant, []).append(n.mutation)
+        if by_variant:
+            yield f"{verdict} in " + "; in ".join(f"{v}: {', '.join(names)}" for v, names in by_variant.items())
+
+
+def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> Iterable[str]:
+    """Property by property: the variants of which it is refuted, proved, or holds within bounds.  Variants that misread
+    a rule show what that rule is worth, and rejected alternatives are other protocols: neither refutes a promise."""
+    by_property: dict[str, dict[str, list[str]]] = {}
+    for entry in entries:
+        for variant in entry.variants:
+            for name, item in variant.asked.items():
+                if item.rule != rule or item.role not in ("promise", "step", "progress"):
+                    continue
+                verdicts = by_property.setdefault(name, {})
+                if variant.expected.get(name) == "violated":
+                    rejected = variant.rule is not None and RULES[variant.rule].kind == "rejected"
+                    if variant.reading is None and not rejected:
+                        steps = found.steps(variant, item)
+                        verdicts.setdefault("refuted", []).append(f"{variant.name} ({steps} steps)")
+                elif variant.main and (item.role != "progress" or variant.progress_bounds):
+                    verdicts.setdefault(found.of(variant, item), []).append(variant.name)
+    for name, verdicts in by_property.items():
+        told = [f"**{v}** in {', '.join(verdicts[v])}" for v in ORDER if v in verdicts]
+        if told:
+            yield f"*{name_in_words(name)}*: {', '.join(told)}"
+
+
+def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:
+    for claim in entry.claims:
+        if claim.rule == rule:
+            variant = entry.variant(claim.variant)
+            worst = min((found.of(variant, variant.asked[name]) for name in claim.properties), key=WORST.index)
+            yield f"**{worst}** in {variant.name}: {', '.join(map(name_in_words, claim.properties))}"
+
+
+def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
+    """What the sets of rules that are kept say of one rule: whether proofs need it, and with which others it fails."""
+    uses: dict[str, list[str]] = {"must": [], "may": []}
+    for entry in entries:
+        for variant in sets.asked(entry):
+            try:
+                kept = sets.read(variant)
+            except CatalogueError:  # of another model than this one
+                continue
+            known = kept.of_rule(rule) if kept is not None else {"must": [], "may": [], "cut_sets": []}
+            for need, where in uses.items():
+                if known[need]:
+                    where.append(f"{', '.join(map(name_in_words, known[need]))} ({variant.name})")
+            for cut in known["cut_sets"]:
+                if len(cut["rules"]) > 1:
+                    what = f"{name_in_words(cut['promise'])} fails in {cut['steps']} steps"
+                    yield f"without {' and '.join(cut['rules'])} together {what} ({variant.name})"
+    if uses["must"]:
+        yield f"every proof needs it: {'; '.join(uses['must'])}"
+    if uses["may"]:
+        yield f"some proofs use it: {'; '.join(uses['may'])}"
+
+
+def _held(number: str, tests: Path | None) -> str:
+    """The files of the tests that are marked with the rule, and so fail when it is broken."""
+    if tests is None:
+        return ""
+    files = dict.fromkeys(name.split("::")[0].rsplit("/")[-1] for name in tests_of(number, tests))
+    return f"held by {', '.join(files)}" if files else ""
+
+
+def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
+    """What the verdicts above stand against: a row for each variant and engine that some of them are from."""
+    rows = "".join(
+        f"| {entry.name}/{variant.name} | {engine} | {found.remember(variant, f'scope {engine}', scope)} |\n"
+        for entry in entries
+        for variant in entry.variants
+        for engine, scope in _scopes_of(variant, found)
+    )
+    return "| variant | verdicts by | stands against |\n|---|---|---|\n" + rows
+
+
+def _scopes_of(variant: Variant, found: Verdicts) -> Iterable[tuple[str, Callable[[], str]]]:
+    engines = found.engines.get(variant.name, ())
+    if "induction" in engines:
+        yield "induction", lambda: _met(scope_of_proof(variant.spec, variant.kept, found.proof(variant)))
+    if "explore" in engines:
+        yield "explore", lambda: _met(scope_of_search(variant.spec, found.explorations(variant)))
+
+
+def _met(scope: Scope) -> str:
+    words = ", ".join(scope.those("in")) or "no danger of the list"
+    excused = ", ".join(scope.those("excused"))
+    return words + (f"; only under a condition: {excused}" if excused else "")
+
+
+def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:
+    """Of tables as they are kept, by area: the rules with a verdict, and those without.  A rule that no table has is
+    without."""
+    decided = set()
+    for text in tables.values():
+        for line in text.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            if cells[0] in RULES and not cells[-1].startswith(NO_VERDICT):
+                decided.add(cells[0])
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for number, rule in RULES.items():
+        found.setdefault(rule.area, ([], []))[number not in decided].append(number)
+    return found

@@ -1,0 +1,152 @@
+"""Taking a rule out of a protocol as a whole: every guard that cites it is dropped, and all else that it says is at its
+weakest reading.
+
+What a rule says beside its guards are updates marked with it, and terms written with ``either``.  Taken out, such an
+update may happen or not, and such a term may be any of the readings that it names, anew at each step: the step gets a
+parameter, the *way*, that chooses.  So a protocol without a rule has every step that it has with it, and more; what is
+proved without a rule holds with it, and what fails without two rules fails without three.  An action that is a
+mechanism as a whole is left in, since taking it out takes steps away; an initial value is what its rule says; and what
+ghosts record is no part of any rule.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from fencepost.model.language.derived.mutations import Mutation, settle
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tracing.recording import Guard, Update
+from fencepost.model.language.tree.terms import (
+    Term,
+    boolean,
+    conditional,
+    constant,
+    local,
+    rewrite,
+    state,
+    subterms,
+    term,
+)
+from fencepost.model.language.tree.types import EnumType, MapType
+from fencepost.model.rules import RULES
+
+OUT = "taken out"
+"""The name of the mutation that takes a rule out as a whole."""
+SAID, SKIPPED = "as said", "not updated"
+
+
+def rules_of(spec: Spec) -> tuple[str, ...]:
+    """The mechanisms that a protocol cites in guards, updates or alternatives of its steps, in the order of the
+    rules."""
+    cited = {g.rule for a in spec.actions.values() for g in a.guards}
+    for action in spec.actions.values():
+        cited |= {u.rule for u in action.updates if _skippable(spec, u)}
+        cited |= {node.data[0] for root in _roots(action) for node in subterms(root) if node.op == "choice"}
+    return tuple(number for number, rule in RULES.items() if number in cited and rule.kind == "mechanism")
+
+
+def taken_out(spec: Spec, rule: str) -> Mutation:
+    """The mistake of taking a rule out as a whole, which composes with others."""
+    return Mutation(rule, OUT, spec, lambda made: loosen(made, [rule])[0])
+
+
+def loosen(spec: Spec, rules: Collection[str]) -> tuple[Spec, Mapping[str, Mapping[str, tuple[Term, ...]]]]:
+    """A protocol that is not settled without some rules; and of each action by rule, what the rule demanded of a step:
+    its guards, and the way."""
+    loose = {name: _Loose(spec, action, rules) for name, action in spec.actions.items()}
+    actions = {name: made.action for name, made in loose.items()}
+    return replace(spec, actions=actions), {name: made.demands for name, made in loose.items()}
+
+
+def settled(spec: Spec, rules: Collection[str]) -> Spec:
+    """The settled protocol without some rules."""
+    return settle(loosen(spec, rules)[0])
+
+
+def _roots(action: Action) -> Iterator[Term]:
+    yield from (g.condition for g in action.guards)
+    for update in action.updates:
+        yield from (*update.keys, update.value)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The parameter that chooses among the readings of one rule."""
+
+    name: str
+    kind: EnumType
+
+    @property
+    def local(self) -> Term:
+        return local(self.name, self.kind)
+
+    def is_(self, reading: str) -> Term:
+        return boolean("eq", self.local, constant(self.kind.members.index(reading), self.kind))
+
+
+class _Loose:
+    """One action without some rules."""
+
+    def __init__(self, spec: Spec, action: Action, rules: Collection[str]) -> None:
+        self.spec, self.rules = spec, rules
+        self.ways = {rule: way for rule in rules if (way := _way(spec, action, rule)) is not None}
+        opened = [replace(g, condition=self._open(g.condition)) for g in action.guards]
+        self.demands = {rule: (*_guards(opened, rule), *self._said(rule)) for rule in rules}
+        used = tuple((way.name, way.kind) for way in self.ways.values())
+        self.action = replace(
+            action,
+            parameters=(*action.parameters, *used),
+            guards=tuple(g for g in opened if g.rule not in rules),
+            limits=tuple(map(self._open, action.limits)),
+            updates=tuple(map(self._update, action.updates)),
+        )
+
+    def _said(self, rule: str) -> tuple[Term, ...]:
+        return (self.ways[rule].is_(SAID),) if rule in self.ways else ()
+
+    def _open(self, root: Term) -> Term:
+        """A term in which each alternative of these rules is chosen by its way."""
+
+        def choose(node: Term) -> Term:
+            if node.op != "choice" or node.data[0] not in self.ways:
+                return node
+            way, made = self.ways[node.data[0]], node.args[0]
+            for name, other in zip(node.data[1], node.args[1:], strict=True):
+                made = conditional(way.is_(name), other, made)
+            return made
+
+        return rewrite(root, choose)
+
+    def _update(self, u: Update) -> Update:
+        value, keys = self._open(u.value), tuple(map(self._open, u.keys))
+        if u.rule in self.ways and _skippable(self.spec, u):
+            value = conditional(self.ways[u.rule].is_(SKIPPED), self._before(u, keys), value)
+        return replace(u, value=value, keys=keys)
+
+    def _before(self, u: Update, keys: tuple[Term, ...]) -> Term:
+        kind = self.spec.types[u.variable]
+        now = state(u.variable, kind)
+        if not isinstance(kind, MapType):
+            return now
+        places = keys or tuple(local(name, of) for name, of in u.bound)
+        return term("select", (now, *places), None, kind.value)
+
+
+def _guards(opened: list[Guard], rule: str) -> Iterator[Term]:
+    """The guards of a rule; alternatives of rules that are not taken out are what those rules say."""
+    return (rewrite(g.condition, lambda n: n.args[0] if n.op == "choice" else n) for g in opened if g.rule == rule)
+
+
+def _skippable(spec: Spec, u: Update) -> bool:
+    """A ghost only records, and a sequence cannot be appended to under a condition."""
+    return not u.appends and u.variable not in spec.ghosts
+
+
+def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
+    """None if the rule says nothing in the action beside its guards.  What only a guard of the rule itself offers goes
+    with the guard."""
+    nodes = [node for root in _roots(action) for node in subterms(root) if node.op == "choice"]
+    names = [name for node in nodes if node.data[0] == rule for name in node.data[1]]
+    skipped = [SKIPPED] if any(u.rule == rule and _skippable(spec, u) for u in action.updates) else []
+    members = tuple(dict.fromkeys([SAID, *names, *skipped]))
+    named = f"way_{rule.replace('.', '_')}"
+    return _Way(named, EnumType(f"Way of {rule}", members)) if len(members) > 1 else None

@@ -1,0 +1,345 @@
+"""Necessity: for every mechanism, what breaks without it in the fewest steps, or the proof that nothing does.
+
+Each mutation of a protocol is explored until a *promise* fails: never a mere lemma, nor a property that only says the
+rule again.  Where none does, progress is asked for, and whether work still gets done; where that holds too, the
+promises are proved again from what is left of the lemmas.  What is neither refuted nor proved survives, up to a named
+bound.  Rejected alternatives and literal readings are variants of the catalogue: their predicted failure is shown, or
+refuted.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from fencepost.model.language.derived.mutations import Mutation, mutations, shifted
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import NumberType
+from fencepost.model.rules import RULES
+from fencepost.proofs.engines.explore import Exploration, explore
+from fencepost.proofs.engines.houdini import Known, Redundancy, redundant
+from fencepost.proofs.engines.progress import check_progress
+from fencepost.proofs.readings.ground import BoundsError
+from fencepost.proofs.readings.words import name_in_words, say_trace
+from fencepost.proofs.results import Trace
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of, features_of
+
+GLANCE = 200_000
+"""States: in the smoke profile, a mutation that breaks nothing among so many is tried by proof before the rest of them
+is explored, which takes longer.  The other profiles explore to the end first, as a second opinion."""
+
+Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "shown", "refuted"]
+
+
+@dataclass(frozen=True)
+class Necessity:
+    """The verdict on one mutation of one variant.  ``promise``: what fails without the rule; ``steps``: of the shortest
+    run that shows it (None where the work that is promised never begins); ``bound``: the bounds explored (None for a
+    proof); ``trace``: that run; ``evidence``: the run in words, or what the proof rests on; ``reason``: why it may
+    survive; ``kept``: it is of an earlier run on the same models, and the evidence is its steps."""
+
+    variant: str
+    rule: str
+    mutation: str
+    verdict: Judgement
+    promise: str | None
+    engine: str
+    steps: int | None
+    bound: dict[str, int] | None
+    evidence: list[str]
+    seconds: float
+    spec: Spec = field(compare=False, repr=False)
+    trace: Trace | None = field(default=None, compare=False, repr=False)
+    reason: str = ""
+    kept: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        names = ("variant", "rule", "mutation", "verdict", "promise", "engine", "steps", "bound", "evidence", "kept")
+        return {name: getattr(self, name) for name in names}
+
+
+class Earlier(Protocol):
+    """Verdicts of earlier runs."""
+
+    def key(self, entry: ProtocolEntry, variant: Variant, mutant: Mutation | None, profile: Profile) -> str: ...
+    def find(self, key: str, spec: Spec) -> Necessity | None: ...
+    def add(self, key: str, found: Necessity) -> None: ...
+
+
+def necessity(
+    entry: ProtocolEntry,
+    profile: Profile,
+    *,
+    rule: str | None = None,
+    told: Callable[[Necessity], None] | None = None,
+    earlier: Earlier | None = None,
+) -> list[Necessity]:
+    """A verdict on every mutation of every mechanism of a protocol, and on every rejected alternative; on one
+    ``rule`` if named.  ``earlier``: what was judged before on the same models is not judged again."""
+    found = []
+    for verdict in _verdicts(entry, profile, rule, earlier):
+        found.append(verdict)
+        if told is not None:
+            told(verdict)
+    return found
+
+
+def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None, earlier: Earlier | None) -> Iterator[Necessity]:
+    known: dict[str, Known] = {}
+
+    def anew(variant: Variant, mutant: Mutation | None) -> Necessity:
+        if mutant is None:
+            return show(variant, profile)
+        verdict = judge(variant, mutant, profile, known.setdefault(variant.name, Known()))
+        if verdict.verdict == "survives-bounded" and variant.full is not None:
+            verdict = _judge_in_full(entry.variant(variant.full), mutant, profile) or verdict
+        reason = entry.survivors.get((mutant.rule, mutant.name))
+        if verdict.verdict == "survives-bounded" and reason is not None:
+            verdict = replace(verdict, evidence=[reason, *verdict.evidence], reason=reason)
+        return verdict
+
+    mechanisms = sorted(_mechanisms(entry, rule), key=lambda pair: _order(pair[1].rule))
+    asked: list[tuple[Variant, Mutation | None]] = [*mechanisms]
+    asked += [
+        (variant, None)
+        for variant in entry.variants
+        if "violated" in variant.expected.values() and variant.rule is not None and rule in (None, variant.rule)
+    ]
+    for variant, mutant in asked:
+        if earlier is None:
+            yield anew(variant, mutant)
+            continue
+        key = earlier.key(entry, variant, mutant, profile)
+        found = earlier.find(key, variant.spec if mutant is None else mutant.apply())
+        if found is None:
+            found = anew(variant, mutant)
+            earlier.add(key, found)
+        yield found
+
+
+def _judge_in_full(full: Variant, mutant: Mutation, profile: Profile) -> Necessity | None:
+    """The verdict on the same mutation of the richer variant, if it has it and harm comes of it there."""
+    for same in mutations(full.properties.protocol.spec):
+        if (same.rule, same.name) == (mutant.rule, mutant.name):
+            verdict = judge(full, same, profile)
+            return verdict if verdict.verdict in ("necessary", "liveness") else None
+    return None
+
+
+def _order(rule: str) -> int:
+    return list(RULES).index(rule)
+
+
+def _mechanisms(entry: ProtocolEntry, rule: str | None) -> Iterator[tuple[Variant, Mutation]]:
+    """Each mutation of each main variant; of a variant built from others, only what they do not have."""
+    main = sorted((v for v in entry.variants if v.main and v.judged != ()), key=lambda v: len(v.spec.actions))
+    for variant in main:
+        parts = [v for v in main if v is not variant and issubclass(variant.properties.protocol, v.properties.protocol)]
+        inherited = {(m.rule, m.name) for v in parts for m in mutations(v.properties.protocol.spec)}
+        for mutant in mutations(variant.properties.protocol.spec):
+            asked = RULES[mutant.rule].kind in ("mechanism", "claim") and rule in (None, mutant.rule)
+            asked = asked and (variant.judged is None or mutant.rule in variant.judged)
+            if asked and (mutant.rule, mutant.name) not in inherited:
+                yield variant, mutant
+
+
+def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | None = None) -> Necessity:
+    """The verdict on one mutation of one variant."""
+    start = time.perf_counter()
+    spec = mutant.apply()
+    explored = features_of(variant, profile)
+    bound = explored[""]
+    promises = evidence_of(mutant.rule, variant.kept)
+
+    def verdict(judgement: Judgement, engine: str, evidence: list[str], **found: Any) -> Necessity:
+        found = {"promise": None, "steps": None, "bound": bound, "trace": None} | found
+        spent = time.perf_counter() - start
+        return Necessity(
+            variant.name, mutant.rule, mutant.name, judgement, found["promise"], engine, found["steps"], found["bound"],
+            evidence, spent, spec, found["trace"],
+        )  # fmt: skip
+
+    lemmas = _lemmas(variant, mutant.rule)
+    glance = GLANCE if profile == "smoke" and variant.proof else None
+    proof: Redundancy | None = None
+    for bounds in explored.values():
+        broken, decided = _broken_within(spec, promises, bounds, glance)
+        if not decided:
+            proof, glance = redundant(spec, lemmas, known=known), None
+            if proof.verdict == "holds":  # no exploration can find anything, of this feature or of the others
+                break
+            broken, _ = _broken_within(spec, promises, bounds, None)
+        if broken is not None:
+            name, trace = broken
+            told = list(say_trace(spec, trace))
+            return verdict("necessary", "explore", told, promise=name, steps=len(trace), trace=trace, bound=bounds)
+    for bounds in explored.values():
+        claims = evidence_of(mutant.rule, variant.kept, "claim")
+        broken, _ = _broken_within(spec, claims, bounds, None) if claims else (None, True)
+        if broken is not None:
+            name, trace = broken
+            told = [f"no promise fails, but the claim {claims[name].rule} does", *say_trace(spec, trace)]
+            return verdict("necessary", "explore", told, promise=name, steps=len(trace), trace=trace, bound=bounds)
+    served = _served(spec, variant)
+    if served.fails is not None:
+        name, run, small = served.fails
+        told = served.told if run is None else list(say_trace(spec, run))
+        steps = None if run is None else len(run)
+        return verdict("liveness", "progress", told, promise=name, steps=steps, trace=run, bound=small)
+    if not variant.proof:
+        return verdict("survives-bounded", "explore", [*_why_it_survives(spec, variant, explored), *served.told])
+    proof = proof or redundant(spec, lemmas, known=known)
+    if proof.verdict == "holds" and served.told:
+        kept = [n for n in proof.inductive.kept if lemmas[n].role == "lemma"]
+        told = [f"every promise is proved from: {', '.join(kept)}", *served.told]
+        return verdict("redundant", "induction", told, bound=None)
+    why = [f"{name} is not proved: {action} breaks the attempt" for name, action in proof.open.items()]
+    missing = [] if served.told else ["no property of this variant says that work still gets done"]
+    return verdict("survives-bounded", "explore", [*why, *missing, *served.told, "no promise fails within the bound"])
+
+
+def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "promise") -> dict[str, Property]:
+    """What may show that a rule is necessary: promises that users know, else claims of the documents, of another number
+    than the rule's own.  A property that says the rule again is broken without it by definition."""
+    return {
+        n: p
+        for n, p in properties.items()
+        if p.role == "promise" and p.rule is not None and p.rule != rule and RULES[p.rule].kind == kind
+    }
+
+
+def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Whether the mutant still does as the core, whose promises are proved."""
+    refinements = {n: p for n, p in variant.asked.items() if p.role == "refinement"}
+    refines = refinements and not any(explore(spec, refinements, bounds).violated for bounds in explored.values())
+    told = ["no promise fails within the bounds"]
+    return [*told, "every step explored is one of the core's, whose safety is proved"] if refines else told
+
+
+def _lemmas(variant: Variant, rule: str) -> dict[str, Property]:
+    """What a proof may use, and has to prove: nothing that is expected to fail.  What only says the rule again it may
+    use, if it still holds."""
+    every = (variant.for_mutants or variant.properties).properties
+    spared = {n for n, verdict in variant.expected.items() if verdict == "violated"} | set(variant.leaves_out)
+    kept = {n: p for n, p in every.items() if n not in spared and p.role != "refinement"}
+    own = {n for n, p in kept.items() if p.rule == rule}
+    return {
+        n: replace(p, role="lemma") if n in own and p.role == "promise" else p
+        for n, p in kept.items()
+        if n not in own or p.role == "promise"
+    }
+
+
+def show(variant: Variant, profile: Profile) -> Necessity:
+    """The verdict on a rejected alternative: the violation that the documents predict, or the plain word that there
+    is none.  A promise of another number than the variant's rule, if one fails."""
+    start = time.perf_counter()
+    bound = bounds_of(variant, profile)
+    assert variant.rule is not None
+    broken = first_broken(variant.spec, evidence_of(variant.rule, variant.asked), bound)
+    broken = broken or first_broken(variant.spec, variant.asked, bound) or _waits(variant)
+    if broken is None:
+        told = ["the documents predict a violation, and there is none within the bound"]
+        return Necessity(
+            variant.name, variant.rule, variant.says, "refuted", None, "explore", None, bound, told,
+            time.perf_counter() - start, variant.spec,
+        )  # fmt: skip
+    name, trace = broken
+    return Necessity(
+        variant.name, variant.rule, variant.says, "shown", name, "explore", len(trace), bound,
+        list(say_trace(variant.spec, trace)), time.perf_counter() - start, variant.spec, trace,
+    )  # fmt: skip
+
+
+def _waits(variant: Variant) -> tuple[str, Trace] | None:
+    """The progress promise that is predicted to fail, with a run that shows it."""
+    asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and variant.expected.get(n) == "violated"}
+    for bound in variant.progress_bounds if asked else ():
+        for name, found in check_progress(explore(variant.spec, asked, bound)).items():
+            if found.verdict == "violated" and found.trace is not None:
+                return name, found.trace
+    return None
+
+
+def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int]) -> tuple[str, Trace] | None:
+    """The promise that fails soonest within the bounds, with a shortest run to it."""
+    return _broken_within(spec, properties, bound, None)[0]
+
+
+def _broken_within(
+    spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], most: int | None
+) -> tuple[tuple[str, Trace] | None, bool]:
+    """The same among the first ``most`` states, and whether that decides it."""
+    asked = {n: p for n, p in properties.items() if p.role == "promise"}
+    found = explore(spec, asked, bound, stop_when_violated=True, max_states=most)
+    if not found.violated:
+        return None, found.complete
+    name = min(found.violated, key=lambda n: (found.traces.steps(n), list(asked).index(n)))
+    return (name, found.traces[name]), True
+
+
+@dataclass(frozen=True)
+class _Served:
+    """``fails``: a progress promise that fails of a mutant, with a run and the bounds in which it does; without a run
+    where nothing ever comes so far as to wait.  ``told``: of each property that says that work gets done, in words."""
+
+    fails: tuple[str, Trace | None, dict[str, int]] | None
+    told: list[str]
+
+
+def _served(spec: Spec, variant: Variant) -> _Served:
+    """Does every progress promise hold of the mutant that holds of the variant itself, and does work still get done?
+
+    A property that says so is not shown by bounds in which nothing waits any more, where something does in the variant
+    itself: then all work is stopped before it begins.
+    """
+    asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and n not in variant.expected}
+    if not asked or not variant.progress_bounds:
+        return _Served(None, [])
+    free, numbers = _unlimited(spec, variant.spec)
+    waits: dict[str, list[int]] = {n: [] for n, p in asked.items() if p.serves}
+    within = []
+    for usual in variant.progress_bounds:
+        made = _explored(free, asked, usual, numbers)
+        bound = made.kernels.ground.bounds
+        for name, found in check_progress(made).items():
+            if found.verdict == "violated" and found.trace is not None:
+                return _Served((name, found.trace, bound), [])
+            if name in waits:
+                waits[name].append(found.waiting)
+            if name in waits and not found.waiting:
+                otherwise = check_progress(explore(variant.spec, {name: asked[name]}, usual))[name].waiting
+                if otherwise:
+                    told = f"{name_in_words(name)}: no state comes so far as to wait for that; {otherwise} do otherwise"
+                    return _Served((name, None, bound), [told])
+        within.append(", ".join(f"{n} {v}" for n, v in bound.items()))
+    waiting = {name_in_words(name): sum(states) for name, states in waits.items()}
+    return _Served(
+        None, [f"{n}: holds of {w:,} states that wait, within {'; '.join(within)}" for n, w in waiting.items()]
+    )
+
+
+def _unlimited(spec: Spec, usual: Spec) -> tuple[Spec, set[str]]:
+    """The mutant with room for actions that it changes and exploration limits, and the bounds that should be wider for
+    it.  A guard that is shifted by one asks for the number after the next, where the limit allows the next one only:
+    the limit is shifted too, and there should be more numbers, since a step may take two."""
+    actions, numbers = dict(spec.actions), set()
+    for name, a in spec.actions.items():
+        if a.limits and name in usual.actions and a != usual.actions[name]:
+            actions[name] = replace(a, limits=tuple(shifted(limit).get("looser", limit) for limit in a.limits))
+            numbers |= {k.upto for _, k in a.parameters if isinstance(k, NumberType) and k.upto is not None}
+    return replace(spec, actions=actions), numbers
+
+
+def _explored(
+    spec: Spec, asked: Mapping[str, Property], bound: Mapping[str, int], numbers: Collection[str]
+) -> Exploration:
+    """The exploration with half as many numbers again, or with as many more as the packing of states has room for."""
+    most = max((bound[n] // 2 for n in numbers if n in bound), default=0)
+    for more in range(most, 0, -1):
+        try:
+            return explore(spec, asked, {n: v + min(more, v // 2) if n in numbers else v for n, v in bound.items()})
+        except BoundsError:  # a state takes too many bits
+            continue
+    return explore(spec, asked, bound)

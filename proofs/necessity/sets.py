@@ -1,0 +1,211 @@
+"""Sets of rules, searched once and kept: for each promise of a proved variant the minimal sets that suffice for its
+proof, and the minimal cut sets: rules that taken out together make it fail within the variant's bounds.
+
+The search takes long and belongs to the nightly profile; what it found is a file beside the variant's properties, with
+the hash of the model.  `read` refuses the file of another model; `faults` holds a file against the model: every cut set
+has a run that is replayed with its rules taken out, and every sufficient set is proved again, from its lemmas alone.
+
+What bounds the search: cut sets have three rules at most; pairs are tried whole, and triples where no proof does
+without them; each is explored within the variant's bounds of the smoke profile, and up to so many states.  A cut set is
+minimal but for smaller ones that so many states did not decide.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, keep, replay
+from fencepost.proofs.necessity.killers import folder_of
+from fencepost.proofs.necessity.loosening import OUT, rules_of, settled, taken_out
+from fencepost.proofs.necessity.sufficient import Cores, Proofs, Sufficient, cores
+from fencepost.proofs.provenance import hash_of_model
+from fencepost.proofs.readings.ground import BoundsError
+from fencepost.proofs.readings.solver.solving import RLIMIT
+from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
+
+STATES = (1_000_000, 150_000, 150_000)
+"""Of one exploration without one rule, two and three: the more sets there are, the less for each."""
+
+
+@dataclass(frozen=True)
+class Sets:
+    """Of one promise.  ``cut_sets``: a shortest run for each, whose ``without`` names the rules; ``undecided``: the
+    sets that so many states did not decide."""
+
+    cores: Cores
+    cut_sets: tuple[KeptRun, ...]
+    undecided: tuple[tuple[str, ...], ...]
+
+    @property
+    def cuts(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(rules_taken(run) for run in self.cut_sets)
+
+    def is_minimal(self, cut: tuple[str, ...]) -> bool:
+        """Whether it is known that no part of a cut set is one."""
+        return not any(set(part) < set(cut) for part in self.undecided)
+
+
+@dataclass(frozen=True)
+class KeptSets:
+    """Of one variant, with the hash of the model and the most states of an exploration, by number of rules."""
+
+    variant: str
+    model: str
+    states: tuple[int, ...]
+    promises: Mapping[str, Sets]
+
+    def of_rule(self, rule: str) -> dict[str, Any]:
+        """What is known of one rule: the promises for whose proof it is *must*, or *may*, and its cut sets."""
+        standing = {name: sets.cores.standing(rule) for name, sets in self.promises.items()}
+        cuts = [
+            {"promise": name, "rules": list(cut), "steps": len(run.steps), "minimal": sets.is_minimal(cut)}
+            for name, sets in self.promises.items()
+            for cut, run in zip(sets.cuts, sets.cut_sets, strict=True)
+            if rule in cut
+        ]
+        musts, mays = ([n for n, s in standing.items() if s == wanted] for wanted in ("must", "may"))
+        return {"cut_sets": cuts, "must": musts, "may": mays}
+
+
+def rules_taken(run: KeptRun) -> tuple[str, ...]:
+    return tuple(rule for rule, _ in run.without)
+
+
+def search(
+    variant: Variant, told: Callable[[str], None] = lambda _: None, states: tuple[int, ...] = STATES
+) -> KeptSets:
+    """All of it, for one variant that is proved."""
+    found = cores(variant)
+    for one in found:
+        whole = "all" if one.complete else "not all"
+        told(f"{variant.name}: {one.promise}: {len(one.sufficient)} sets suffice ({whole}, of {one.tried} tried)")
+    cuts = _Cutting(variant, found, states, told).run()
+    return KeptSets(variant.name, hash_of_model(variant), states, {c.promise: cuts[c.promise] for c in found})
+
+
+class _Cutting:
+    """The search for cut sets: smaller ones first, each explored for all promises that it may cut."""
+
+    def __init__(
+        self, variant: Variant, found: list[Cores], states: tuple[int, ...], told: Callable[[str], None]
+    ) -> None:
+        self.variant, self.found, self.states, self.told = variant, found, states, told
+        self.runs: dict[str, list[KeptRun]] = {c.promise: [] for c in found}
+        self.undecided: dict[str, list[tuple[str, ...]]] = {c.promise: [] for c in found}
+
+    def run(self) -> dict[str, Sets]:
+        rules = self.found[0].rules if self.found else ()
+        for size in range(1, len(self.states) + 1):
+            for chosen in itertools.combinations(rules, size):
+                if asked := [c.promise for c in self.found if self._may_cut(c, chosen)]:
+                    self._explore(chosen, asked)
+        return {c.promise: Sets(c, tuple(self.runs[c.promise]), tuple(self.undecided[c.promise])) for c in self.found}
+
+    def _may_cut(self, known: Cores, chosen: tuple[str, ...]) -> bool:
+        """Not where the promise is proved without these rules, nor where fewer of them cut it already."""
+        if any(set(rules_taken(run)) <= set(chosen) for run in self.runs[known.promise]):
+            return False
+        if any(not set(one.rules) & set(chosen) for one in known.sufficient):
+            return False
+        return len(chosen) <= 2 or chosen in known.unproved
+
+    def _explore(self, chosen: tuple[str, ...], asked: list[str]) -> None:
+        left = {name: self.variant.kept[name] for name in asked}
+        spec, whole = settled(self.variant.properties.protocol.spec, chosen), True
+        for feature, bounds in features_of(self.variant, "smoke").items():
+            if not left:
+                break
+            try:
+                made = explore(spec, left, bounds, max_states=self.states[len(chosen) - 1], stop_when_violated="all")
+            except BoundsError:  # its numbers have no room in a state
+                whole = False
+                continue
+            whole &= made.complete or not set(left) - set(made.violated)
+            for name in made.violated:
+                run = keep(name, [(rule, OUT) for rule in chosen], feature, made.traces[name])
+                self.runs[name].append(run)
+                del left[name]
+                self.told(f"{self.variant.name}: {name} fails without {' and '.join(chosen)}: {len(run.steps)} steps")
+        for name in left if not whole else ():
+            self.undecided[name].append(chosen)
+
+
+def file_of(variant: Variant) -> Path | None:
+    """Where the sets of a variant are kept."""
+    folder = folder_of(variant)
+    return None if folder is None else folder / f"sets-{variant.name}.json"
+
+
+def asked(entry: ProtocolEntry) -> list[Variant]:
+    """The variants of a protocol whose sets are searched: those that are proved."""
+    return [v for v in entry.variants if v.main and v.proof]
+
+
+def write(file: Path, sets: KeptSets) -> None:
+    document = {
+        "variant": sets.variant,
+        "model": sets.model,
+        "states": sets.states,
+        "promises": {name: _promise(one) for name, one in sets.promises.items()},
+    }
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def _promise(one: Sets) -> dict[str, Any]:
+    told = asdict(one.cores)
+    del told["promise"]
+    return {**told, "cut_sets": [run.as_dict() for run in one.cut_sets], "undecided": one.undecided}
+
+
+def read(variant: Variant) -> KeptSets | None:
+    """The sets kept of a variant; None if none are.  CatalogueError if they are of another model."""
+    file = file_of(variant)
+    if file is None or not file.exists():
+        return None
+    document = json.loads(file.read_text(encoding="utf-8"))
+    if document["model"] != hash_of_model(variant):
+        raise CatalogueError(
+            f"{file}: these sets are of the model with hash {document['model']}, and {variant.name} has "
+            f"{hash_of_model(variant)} now; search them again: fencepost necessity PROTOCOL --sets --profile nightly"
+        )
+    promises = {name: _read_promise(name, told) for name, told in document["promises"].items()}
+    return KeptSets(document["variant"], document["model"], tuple(document["states"]), promises)
+
+
+def _read_promise(name: str, told: Mapping[str, Any]) -> Sets:
+    def tuples(lists: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+        return tuple(map(tuple, lists))
+
+    sufficient = tuple(Sufficient(tuple(one["rules"]), tuple(one["lemmas"])) for one in told["sufficient"])
+    of_proof = Cores(name, tuple(told["rules"]), sufficient, tuples(told["unproved"]), told["complete"], told["tried"])
+    runs = tuple(
+        KeptRun(name, tuple((rule, how) for rule, how in run["without"]), run["feature"], tuple(run["steps"]))
+        for run in told["cut_sets"]
+    )
+    return Sets(of_proof, runs, tuples(told["undecided"]))
+
+
+def faults(variant: Variant, sets: KeptSets) -> Iterator[str]:
+    """What is wrong with kept sets, a sentence each: a run that is none any more, or a set that proves nothing."""
+    raw = variant.properties.protocol.spec
+    outs = [taken_out(raw, rule) for rule in rules_of(raw)]
+    every = [one for sets_of in sets.promises.values() for one in sets_of.cores.sufficient]
+    lemmas = {*sets.promises, *(name for one in every for name in one.lemmas)}
+    proofs = Proofs(variant, lemmas, minimal=False, rlimit=RLIMIT)
+    for name, one in sets.promises.items():
+        for run in one.cut_sets:
+            try:
+                replay(run, raw, variant.kept[name], features_of(variant, "smoke")[run.feature], known=outs)
+            except DoesNotFit as why:
+                yield f"{variant.name}: {name} without {' and '.join(rules_taken(run))}: {why}"
+        for chosen in one.cores.sufficient:
+            if not proofs.inductive_together((name, *chosen.lemmas), frozenset(chosen.rules)):
+                yield f"{variant.name}: {name} is not proved from {', '.join(chosen.rules) or 'no rule'}"
+        for cut in one.cuts:
+            if any(not set(chosen.rules) & set(cut) for chosen in one.cores.sufficient):
+                yield f"{variant.name}: {name} fails without {' and '.join(cut)}, and is proved without them"

@@ -1,0 +1,174 @@
+"""Tables of verdicts as they are kept: beside the code that makes them, each with the hash of the models it is of.
+
+`fencepost necessity PROTOCOL --kept proofs/verdicts/PROTOCOL.json --table proofs/verdicts/PROTOCOL.md` makes a table,
+and judges again only what has changed since: a verdict is kept under the hash of the variant that it is of, and of the
+fuller one that was asked in its place.  The hash is of what the models mean, not of words or engines; after a change of
+an engine, leave out ``--kept``.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fencepost.model.language.derived.mutations import Mutation
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tracing.recording import Update
+from fencepost.model.language.tree.terms import Term
+from fencepost.proofs.necessity.ledger import Verdicts, counts, ledger
+from fencepost.proofs.necessity.search import Necessity
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
+
+FOLDER = Path(__file__).parents[1] / "verdicts"
+HASH = re.compile(r"models ([0-9a-f]{16})")
+
+
+class _Meaning:
+    """The meaning of protocols and properties as text, without words and line numbers; each term once."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Term, int] = {}
+        self.text: list[str] = []
+
+    def term(self, node: Term) -> int:
+        if node not in self.numbers:
+            parts = [self.term(arg) for arg in node.args]
+            self.numbers[node] = len(self.numbers)
+            self.text.append(f"{node.op} {parts} {node.data!r} {node.type}")
+        return self.numbers[node]
+
+    def update(self, u: Update) -> str:
+        return f"{u.variable} {[self.term(k) for k in u.keys]} {u.bound!r} {u.appends} {self.term(u.value)} {u.rule}"
+
+    def spec(self, spec: Spec) -> None:
+        self.text += [f"{n}: {kind!r}" for n, kind in (*spec.types.items(), *spec.constants.items())]
+        self.text += [f"axiom {self.term(axiom)}" for axiom in spec.axioms]
+        self.text += [f"init {self.update(u)}" for u in spec.initial]
+        for a in spec.actions.values():
+            self.text.append(f"{a.name} {a.parameters!r} {a.fair} {a.budget} {a.rule} {a.dead is None}")
+            self.text += [f"require {self.term(g.condition)} {g.rule}" for g in a.guards]
+            self.text += [f"limit {self.term(t)}" for t in a.limits]
+            self.text += [self.update(u) for u in a.updates]
+
+    def properties(self, items: Iterable[Property]) -> None:
+        for p in items:
+            terms = [self.term(t) for t in p.terms]
+            self.text.append(f"{p.name} {p.role} {p.rule} {p.parameters!r} {terms} {p.serves} {p.ceasing}")
+
+
+def digest(variant: Variant) -> str:
+    """A hash of what a verdict on the variant depends on."""
+    meaning = _Meaning()
+    meaning.spec(variant.properties.protocol.spec)
+    meaning.properties(variant.properties.properties.values())
+    if variant.for_mutants is not None:
+        meaning.properties(variant.for_mutants.properties.values())
+    parts = (variant.rule, variant.reading, variant.leaves_out, variant.proof, variant.judged, variant.full)
+    tables: tuple[Mapping[Any, Any], ...] = (variant.expected, variant.bounds, variant.features)
+    meaning.text += [repr(parts), repr([_plain(t) for t in tables]), repr([_plain(b) for b in variant.progress_bounds])]
+    return _hash("\n".join(meaning.text))
+
+
+def _plain(table: Mapping[Any, Any]) -> list[Any]:
+    return [(k, _plain(v) if isinstance(v, Mapping) else v) for k, v in sorted(table.items())]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def digest_of(entries: Sequence[ProtocolEntry]) -> str:
+    """A hash of the models of a protocol and its parts, with the dangers that they have."""
+    every = [variant for entry in entries for variant in entry.variants]
+    return _hash("\n".join(f"{v.name} {digest(v)} {_dangers(v.properties.protocol.spec)}" for v in every))
+
+
+def _dangers(spec: Spec) -> str:
+    steps = [(a.name, a.dangers) for a in spec.actions.values() if a.dangers]
+    return repr((steps, [(p.name, p.danger) for p in spec.presences.values()], sorted(spec.outside)))
+
+
+@dataclass
+class Kept:
+    """Verdicts of earlier runs, each under what it depends on.  ``used``: those that were asked for in this run, and
+    are written again."""
+
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    used: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, file: Path) -> "Kept":
+        """Nothing is kept in a file that does not exist."""
+        if not file.exists():
+            return cls()
+        return cls({row.pop("key"): row for row in json.loads(file.read_text(encoding="utf-8"))})
+
+    def write(self, file: Path) -> None:
+        lines = [json.dumps({"key": key, **row}) for key, row in self.used.items()]
+        file.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+    def key(self, entry: ProtocolEntry, variant: Variant, mutant: Mutation | None, profile: Profile) -> str:
+        full = "" if variant.full is None else digest(entry.variant(variant.full))
+        named = () if mutant is None else (mutant.rule, mutant.name)
+        return _hash(repr((variant.name, digest(variant), full, named, profile, entry.survivors.get((*named, "")[:2]))))
+
+    def find(self, key: str, spec: Spec) -> Necessity | None:
+        row = self.rows.get(key)
+        if row is None:
+            return None
+        self.used[key] = row
+        return Necessity(**{**row, "spec": spec, "kept": True})
+
+    def add(self, key: str, found: Necessity) -> None:
+        """Of a run only its steps are kept: `fencepost show … --without` tells the rest."""
+        steps = [str(event) for event in found.trace.events] if found.trace is not None else found.evidence
+        row = found.as_dict() | {"evidence": steps, "seconds": round(found.seconds, 1), "reason": found.reason}
+        self.used[key] = {name: value for name, value in row.items() if name != "kept"}
+
+    def remember(self, variant: Variant, name: str, ask: Callable[[], Any]) -> Any:
+        """A word of the table on one variant: as it was found on the same model with the same dangers, or asked for."""
+        spec = variant.properties.protocol.spec
+        key = _hash(repr((variant.name, digest(variant), _dangers(spec), name)))
+        row = self.rows.get(key)
+        self.used[key] = row if row is not None else {"fact": ask()}
+        return self.used[key]["fact"]
+
+
+def page(
+    entry: ProtocolEntry, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None,
+    kept: Kept | None = None,
+) -> str:  # fmt: skip
+    """A protocol's table as it is kept.  ``kept``: what was found before."""
+    name = entry.name
+    command = f"fencepost necessity {name} --kept proofs/verdicts/{name}.json --table proofs/verdicts/{name}.md"
+    return f"""# Verdicts: {name}
+
+{entry.says} Made by `{command}` of the models {digest_of(entries)}.
+
+*Necessary*: without it a promise of another number fails, in the fewest steps. *Liveness*: without it something waits
+for ever, or work never begins. *Redundant*: without it every promise is proved, and work still gets done within the
+bounds of progress. *Shown*: what the documents predict of the alternative, or of the boundary, happens. A promise is
+*proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named; each
+line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table,
+and `fencepost dangers {name}` says of the others why they are out, and under which condition some are in.
+
+{ledger(entries, judged, tests, Verdicts((kept or Kept()).remember))}"""
+
+
+def table_of(protocol: str) -> Path:
+    return FOLDER / f"{protocol}.md"
+
+
+def is_of_these_models(text: str, entries: Sequence[ProtocolEntry]) -> bool:
+    """Is this table of the models as they are now?"""
+    found = HASH.search(text)
+    return found is not None and found[1] == digest_of(entries)
+
+
+def kept_counts() -> dict[str, tuple[list[str], list[str]]]:
+    """By area, the rules that the kept tables have a verdict on, and those that none has."""
+    return counts({p.name: p.read_text(encoding="utf-8") for p in sorted(FOLDER.glob("*.md"))})

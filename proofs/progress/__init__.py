@@ -1,5 +1,0 @@
-"""Progress: promises about the end, on the explored graph, under weak and strong fairness."""
-
-from .check import ProgressResult, check_progress
-
-__all__ = ["ProgressResult", "check_progress"]

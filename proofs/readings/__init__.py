@@ -1,0 +1,5 @@
+"""Readings of the traced tree: one meaning for each engine, held against one another by tests.
+
+Read `plain` (Python functions on dicts) and `words` (text) first; then `columns` (NumPy, many states at once), `ground`
+(fields and instances under bounds) and `solver` (Z3).
+"""

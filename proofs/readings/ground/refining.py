@@ -1,0 +1,107 @@
+"""Refinement under bounds: every step of the core, for each choice of its parameters, as conditions on a step of the
+larger protocol.
+
+For one instance of the larger protocol most of them fold away: a variable that it does not touch is kept, one that it
+sets to what the core sets it to is right.  What is left of a step of the core tells how near it is.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fencepost.model.language.derived.refinements import CoreStep, Refinement
+from fencepost.proofs.readings.ground.lowering import Lowering
+from fencepost.proofs.readings.ground.nodes import Node, Table
+
+Primed = Callable[[Node], Node]
+"""A condition on the states before and after a step as one on the state before, for the steps of one instance."""
+
+
+@dataclass(frozen=True)
+class GroundStep:
+    """A step of the core: its action, where it is enabled, and what each variable must be afterwards, in any order."""
+
+    action: str
+    guard: Node
+    effects: list[Node]
+
+    def taken(self, table: Table, primed: Primed) -> Node | None:
+        """Where an instance is this step; None if it never is."""
+        parts = [self.guard]
+        for place, effect in enumerate(self.effects):
+            parts.append(primed(effect))
+            if parts[-1] is table.false:  # mostly so, and soon: the next instance will mostly fail here as well
+                self.effects.insert(0, self.effects.pop(place))
+                return None
+        taken = table.both(parts)
+        return None if taken is table.false else taken
+
+
+@dataclass(frozen=True)
+class GroundRefinement:
+    """``kept``: for each variable of the core that it does not change; ``hints``: the core's actions to try first."""
+
+    kept: tuple[Node, ...]
+    steps: tuple[GroundStep, ...]
+    actions: tuple[str, ...]
+    hints: dict[str, tuple[str, ...]]
+
+    def stutters(self, table: Table, primed: Primed) -> Node:
+        """Where an instance leaves the core's variables as they are."""
+        return table.both(map(primed, self.kept))
+
+    def candidates(self, table: Table, primed: Primed, action: str, given: Node) -> list[tuple[str, Node]]:
+        """The steps of the core that an instance of ``action``, taken where ``given`` holds, may be, by action, the
+        likeliest first: as hinted, or of its name, and with the fewest conditions left."""
+        hints, found, known = self.hints.get(action, (action,)), [], Known(table, given)
+        for place, step in enumerate(self.steps):
+            taken = step.taken(table, primed)
+            if taken is not None and not known.excludes(taken):
+                left = len(taken.args) if taken.op == "and" else 1
+                found.append(((step.action not in hints, left, place), (step.action, taken)))
+        return [candidate for _, candidate in sorted(found, key=lambda item: item[0])]
+
+
+class Known:
+    """What a condition says on its face: enough to see of most others that they contradict it."""
+
+    def __init__(self, table: Table, condition: Node) -> None:
+        parts = _parts(condition)
+        self._against = {table.negate(part).number for part in parts}
+        self._values = {part.args[0].number: part.args[1].data for part in parts if _fixes(part)}
+
+    def excludes(self, other: Node) -> bool:
+        """Can the other never hold where this one does?  False where that is not plain."""
+        return any(
+            part.number in self._against
+            or (_fixes(part) and self._values.get(part.args[0].number, part.args[1].data) != part.args[1].data)
+            for part in _parts(other)
+        )
+
+
+def _parts(condition: Node) -> tuple[Node, ...]:
+    return condition.args if condition.op == "and" else (condition,)
+
+
+def _fixes(part: Node) -> bool:
+    return part.op == "eq" and part.args[1].op == "const"
+
+
+def ground_refinement(lowering: Lowering, item: Refinement) -> GroundRefinement:
+    """The core's steps under the larger protocol's bounds."""
+    kept = tuple(lowering.lower(term, {}) for term in item.kept.values())
+    steps = tuple(g for s in item.steps.values() for g in _instances(lowering, item, s))
+    return GroundRefinement(kept, steps, tuple(item.steps), item.hints)
+
+
+def _instances(lowering: Lowering, item: Refinement, step: CoreStep) -> list[GroundStep]:
+    what = f"{item.core.name}.{step.action.name}, which {lowering.layout.spec.name} refines"
+    domains = [lowering.domain(kind, f"{what}: parameter {name.split('.')[0]}") for name, kind in step.parameters]
+    found = []
+    for values in itertools.product(*domains):
+        names = dict(zip((name for name, _ in step.parameters), values, strict=True))
+        guard = lowering.table.both(lowering.lower(g, names) for g in step.guards)
+        if guard is not lowering.table.false:
+            effects = [lowering.lower(e, names) for e in step.effects.values()]
+            found.append(GroundStep(step.action.name, guard, effects))
+    return found

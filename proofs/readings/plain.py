@@ -1,0 +1,277 @@
+"""The plain reading: a protocol as ordinary Python functions on dicts, compiled to source once.
+
+It is what single replays, counterexample paths and the agreement machines run.  Without bounds, numbers and sorts are
+unlimited and only quantifiers over them are refused; with bounds, a step that leaves them is cut (None), as in every
+other reading.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tracing.recording import Update
+from fencepost.model.language.tree.terms import Term
+from fencepost.model.language.tree.types import (
+    AtomsType,
+    BoolType,
+    Bounds,
+    EnumType,
+    MapType,
+    NumberType,
+    OptionType,
+    ScalarType,
+    SeqType,
+    Type,
+    evaluate_bound,
+)
+from fencepost.proofs.results import Event, State
+
+
+class PlainError(Exception):
+    """The plain reading can't be made or run as asked: a quantifier without a bound, or a constant without a value."""
+
+
+class Plain:
+    """A settled protocol, runnable.  ``constants``: value of each constant; ``bounds``: sizes of sorts and ranges, or
+    None.
+
+    ``ghosts=False`` leaves out the updates of ghosts, which no rule reads.
+    """
+
+    def __init__(
+        self, spec: Spec, constants: dict[str, int], bounds: Bounds | None = None, *, ghosts: bool = True
+    ) -> None:
+        if missing := [name for name in spec.constants if name not in constants]:
+            raise PlainError(f"{spec.name}: no value for {', '.join(missing)}; give each constant of the protocol one")
+        self.spec, self.constants, self.bounds, self.ghosts = spec, constants, bounds, ghosts
+        self._namespace: dict[str, Any] = {"C": constants, "at": _at, "latest": _latest}
+        self._domains: dict[ScalarType, range | tuple[Any, ...]] = {}
+        self._guards: dict[str, Callable[..., bool]] = {}
+        self._steps: dict[str, Callable[..., State | None]] = {}
+        self._events: dict[str, tuple[Event, ...]] = {}
+        for action in spec.actions.values():
+            self._guards[action.name] = self._compile(self._guard_source(action))
+            self._steps[action.name] = self._compile(self._step_source(action))
+
+    def initial(self) -> State:
+        """The initial state."""
+        state: State = {name: zero_value(kind) for name, kind in self.spec.types.items()}
+        if self.spec.initial:
+            state = self._compile(self._update_source(self.spec.initial, ""))(state)
+        return state
+
+    def enabled(self, state: State, event: Event) -> bool:
+        """Do all guards hold (and, under bounds, all limits)?"""
+        return bool(self._guards[event.action](state, *event.parameters.values()))
+
+    def step(self, state: State, event: Event) -> State | None:
+        """The state after an enabled event; None if it lies beyond the bounds.  Does not check that the event is
+        enabled."""
+        after = self._steps[event.action](state, *event.parameters.values())
+        return after if self.bounds is None or (after is not None and self.within(after)) else None
+
+    def events(self, action: str) -> tuple[Event, ...]:
+        """Every parameter choice of one action, under bounds."""
+        if action not in self._events:
+            parameters = self.spec.actions[action].parameters
+            choices = itertools.product(*(self.domain(kind) for _, kind in parameters))
+            names = [name for name, _ in parameters]
+            self._events[action] = tuple(Event(action, dict(zip(names, values, strict=True))) for values in choices)
+        return self._events[action]
+
+    def successors(self, state: State) -> Iterator[tuple[Event, State | None]]:
+        """Every enabled event with the state after it (None where it is cut)."""
+        for name in self.spec.actions:
+            for event in self.events(name):
+                if self.enabled(state, event):
+                    yield event, self.step(state, event)
+
+    def holds(self, item: Property | Term, state: State, after: State | None = None, **parameters: int) -> bool:
+        """The value of a property, or of any Bool term, in a state; a step property takes the state after as well."""
+        return bool(self.evaluate(item.term if isinstance(item, Property) else item, state, after, **parameters))
+
+    def evaluate(self, root: Term, state: State, after: State | None = None, **parameters: Any) -> Any:
+        """The value of a term; ``parameters`` are those of its locals that it does not bind."""
+        names = "".join(f", {_name(n)}" for n in parameters)
+        return self._cached(root, f"lambda S, T{names}: {{}}")(state, after, *parameters.values())
+
+    def function(self, source: str, names: dict[str, Any]) -> Any:
+        """Python source that is made of ``text``, compiled; ``names``: what else it refers to."""
+        return eval(source, self._namespace | names)
+
+    def loops(self, node: Term) -> str:
+        """A quantifier's variables as the loops of a comprehension."""
+        return " ".join(f"for {_name(n)} in {self._range(k)}" for n, k in node.data)
+
+    def domain(self, kind: ScalarType) -> range | tuple[Any, ...]:
+        """All values of a scalar type under the bounds; PlainError if there is no bound."""
+        if kind not in self._domains:
+            self._domains[kind] = self._domain(kind)
+        return self._domains[kind]
+
+    def _domain(self, kind: ScalarType) -> range | tuple[Any, ...]:
+        if isinstance(kind, BoolType):
+            return (False, True)
+        if isinstance(kind, EnumType):
+            return range(len(kind.members))
+        if isinstance(kind, OptionType):
+            return (None, *self.domain(kind.of))
+        if self.bounds is None:
+            raise PlainError(f"{self.spec.name}: a quantifier runs over {kind}, which has no bound here; give bounds")
+        if isinstance(kind, AtomsType):
+            return range(self.bounds[kind.bound])
+        if kind.upto is None:
+            raise PlainError(f"{self.spec.name}: {kind} has no largest value; name one with upto=")
+        return range(evaluate_bound(kind.upto, self.bounds) + 1)
+
+    def within(self, state: State) -> bool:
+        """Does every value lie in its range?"""
+        return all(self._fits(kind, state[name]) for name, kind in self.spec.types.items())
+
+    def _fits(self, kind: Type, value: Any) -> bool:
+        if isinstance(kind, MapType):
+            return all(
+                self._fits(kind.value, entry)
+                and all(self._fits(k, part) for k, part in zip(kind.keys, key, strict=True))
+                for key, entry in value.items()
+            )
+        if isinstance(kind, SeqType):
+            assert self.bounds is not None
+            return len(value) <= self.bounds[kind.bound] and all(self._fits(kind.entry, entry) for entry in value)
+        return value in self.domain(kind)
+
+    def _compile(self, source: str) -> Any:
+        scope: dict[str, Any] = {}
+        exec(source, self._namespace, scope)
+        return scope["function"]
+
+    def _cached(self, root: Term, shape: str) -> Any:
+        key = f"f{id(root)} {shape}"  # one term may be asked for with other parameters beside its own
+        if key not in self._namespace:
+            self._namespace[key] = eval(shape.format(self.text(root)), self._namespace)
+        return self._namespace[key]
+
+    def _guard_source(self, action: Action) -> str:
+        conditions = [g.condition for g in action.guards] + list(action.limits if self.bounds is not None else ())
+        names = "".join(f", {n}_" for n, _ in action.parameters)
+        return f"def function(S{names}):\n    return {' and '.join(map(self.text, conditions)) or 'True'}\n"
+
+    def _step_source(self, action: Action) -> str:
+        return self._update_source(action.updates, "".join(f", {n}_" for n, _ in action.parameters))
+
+    def _update_source(self, updates: tuple[Update, ...], names: str) -> str:
+        kept = [u for u in updates if self.ghosts or u.variable not in self.spec.ghosts]
+        lines = [f"def function(S{names}):", "    N = dict(S)"]
+        copied: set[str] = set()
+        for u in kept:
+            kind, name = self.spec.types[u.variable], repr(u.variable)
+            if u.bound:
+                assert isinstance(kind, MapType)
+                keys = f"({', '.join(f'{_name(n)}' for n, _ in u.bound)},)"
+                loops = " ".join(f"for {_name(n)} in {self._range(k)}" for n, k in u.bound)
+                zero = zero_value(kind.value)
+                lines.append(
+                    f"    N[{name}] = {{k: v for k, v in (({keys}, {self.text(u.value)}) {loops}) if v != {zero!r}}}"
+                )
+            elif u.keys:
+                assert isinstance(kind, MapType)
+                if u.variable not in copied:
+                    copied.add(u.variable)
+                    lines.append(f"    N[{name}] = dict(N[{name}])")
+                lines.append(f"    k, v = ({', '.join(map(self.text, u.keys))},), {self.text(u.value)}")
+                lines.extend(self._cut_outside(kind.keys))
+                lines.append(f"    if v != {zero_value(kind.value)!r}: N[{name}][k] = v")
+                lines.append(f"    else: N[{name}].pop(k, None)")
+            elif u.appends:
+                lines.append(f"    N[{name}] = (*S[{name}], {self.text(u.value)})")
+            else:
+                lines.append(f"    N[{name}] = {self.text(u.value)}")
+        return "\n".join([*lines, "    return N", ""])
+
+    def _cut_outside(self, keys: tuple[ScalarType, ...]) -> Iterator[str]:
+        """Under bounds, a step that assigns at a key past its range has no state, even if what it assigns is zero."""
+        for i, kind in enumerate(keys):
+            if self.bounds is not None and isinstance(kind, NumberType):
+                yield f"    if k[{i}] not in {self._range(kind)}: return None"
+
+    def _range(self, kind: ScalarType) -> str:
+        domain = self.domain(kind)
+        return repr(domain)
+
+    def text(self, node: Term) -> str:
+        """A term as a Python expression of S and T, the states before and after a step, and of its locals."""
+        a = [self.text(x) for x in node.args if node.op not in ("forall", "exists", "latest")]
+        match node.op:
+            case "const":
+                return repr(node.data)
+            case "local":
+                return _name(node.data)
+            case "constant":
+                return repr(self.constants[node.data])
+            case "state":
+                name, primed = node.data
+                return f"{'T' if primed else 'S'}[{name!r}]"
+            case "select":
+                kind = node.args[0].type
+                assert isinstance(kind, MapType)
+                return f"{a[0]}.get(({', '.join(a[1:])},), {zero_value(kind.value)!r})"
+            case "length":
+                return f"len({a[0]})"
+            case "at":
+                kind = node.args[0].type
+                assert isinstance(kind, SeqType)
+                return f"at({a[0]}, {a[1]}, {zero_value(kind.entry)!r})"
+            case "latest":
+                sequence, upto, body = node.args
+                test = f"lambda {_name(node.data[0])}: {self.text(body)}"
+                return f"latest({self.text(sequence)}, {self.text(upto)}, {test})"
+            case "add" | "sub":
+                return f"({a[0]} {'+' if node.op == 'add' else '-'} {a[1]})"
+            case "monus":
+                return f"max({a[0]} - {a[1]}, 0)"
+            case "eq" | "lt" | "le":
+                return f"({a[0]} {({'eq': '==', 'lt': '<', 'le': '<='})[node.op]} {a[1]})"
+            case "and" | "or":
+                return f"({f' {node.op} '.join(a)})"
+            case "not":
+                return f"(not {a[0]})"
+            case "ite":
+                return f"({a[1]} if {a[0]} else {a[2]})"
+            case "some":
+                return a[0]
+            case "forall" | "exists":
+                return f"{'all' if node.op == 'forall' else 'any'}({self.text(node.args[0])} {self.loops(node)})"
+        raise PlainError(f"the plain reading has no {node.op!r}; settle the protocol first")
+
+
+def _name(local: str) -> str:
+    return local.replace(".", "_") + "_"
+
+
+def _at(sequence: tuple[Any, ...], position: int, zero: Any) -> Any:
+    return sequence[position - 1] if 1 <= position <= len(sequence) else zero
+
+
+def _latest(sequence: tuple[Any, ...], upto: int, body: Callable[[Any], bool]) -> int:
+    return max((i + 1 for i, entry in enumerate(sequence[:upto]) if body(entry)), default=0)
+
+
+def zero_value(kind: Type) -> Any:
+    """What a variable holds before anything is assigned."""
+    match kind:
+        case BoolType():
+            return False
+        case NumberType() | AtomsType() | EnumType():
+            return 0
+        case MapType():
+            return {}
+        case SeqType():
+            return ()
+    return None
+
+
+def freeze(state: State) -> tuple[Any, ...]:
+    """A state as a hashable value; equal states give equal values."""
+    return tuple(tuple(sorted(v.items())) if isinstance(v, dict) else v for v in state.values())

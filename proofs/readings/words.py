@@ -1,0 +1,169 @@
+"""The words reading: terms, steps and traces as text, for rule tables, explanations and reports.
+
+Nothing here knows a protocol: names come from its variables, sentences from its docstrings, numbers from the rules its
+guards cite.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tracing.recording import Update
+from fencepost.model.language.tree.terms import Term
+from fencepost.model.language.tree.types import BoolType, EnumType, MapType, OptionType, Type
+from fencepost.proofs.results import Result, State, Trace
+
+_INFIX = {"add": "+", "sub": "-", "monus": "-", "eq": "=", "lt": "<", "le": "<="}
+_NEGATED = {"eq": "!=", "lt": ">=", "le": ">"}
+
+
+def say(node: Term) -> str:
+    """A term in words: ``first[r] + size <= committed``, ``every b: not held …``."""
+    a = node.args
+    match node.op:
+        case "const":
+            return say_value(node.data, node.type)
+        case "local":
+            return str(node.data).split(".", maxsplit=1)[0]
+        case "constant":
+            return str(node.data)
+        case "state":
+            name, primed = node.data
+            return f"{name}'" if primed else str(name)
+        case "select":
+            return f"{say(a[0])}[{', '.join(map(say, a[1:]))}]"
+        case "length":
+            return f"length of {say(a[0])}"
+        case "at":
+            return f"{say(a[0])} at {say(a[1])}"
+        case "latest":
+            return f"latest {node.data[0].split('.')[0]} of {say(a[0])} up to {say(a[1])} with {say(a[2])}"
+        case "some":
+            return say(a[0])
+        case "not" if a[0].op in _NEGATED:
+            return f"{say(a[0].args[0])} {_NEGATED[a[0].op]} {say(a[0].args[1])}"
+        case "not":
+            return f"not {_inner(a[0])}"
+        case "and":
+            return " and ".join(map(_inner, a))
+        case "or" if a[0].op == "not" and len(a) == 2:
+            return f"if {say(a[0].args[0])} then {_inner(a[1])}"
+        case "or":
+            return " or ".join(map(_inner, a))
+        case "ite":
+            return f"({say(a[1])} if {say(a[0])}, else {say(a[2])})"
+        case "forall" | "exists":
+            names = ", ".join(str(n).split(".", maxsplit=1)[0] for n, _ in node.data)
+            return f"{'for every' if node.op == 'forall' else 'for some'} {names}: {_inner(a[0])}"
+        case "choice":
+            return say(a[0])
+    return f"{say(a[0])} {_INFIX[node.op]} {say(a[1])}"
+
+
+def _inner(node: Term) -> str:
+    text = say(node)
+    return f"({text})" if node.op in ("and", "or", "forall", "exists") else text
+
+
+def say_value(value: Any, kind: Type) -> str:
+    """A single value: members of enumerations by name, none and truth values as words."""
+    match kind:
+        case OptionType(of):
+            return "none" if value is None else say_value(value, of)
+        case EnumType(_, members):
+            return str(members[value])
+        case BoolType():
+            return "yes" if value else "no"
+    return str(value)
+
+
+def say_update(update: Update) -> str:
+    """One assignment of an action, as text."""
+    if update.appends:
+        return f"append {say(update.value)} to {update.variable}"
+    if update.keys:
+        return f"{update.variable}[{', '.join(map(say, update.keys))}] := {say(update.value)}"
+    if update.bound:
+        names = ", ".join(n.split(".")[0] for n, _ in update.bound)
+        return f"{update.variable}[{names}] := {say(update.value)} for every {names}"
+    return f"{update.variable} := {say(update.value)}"
+
+
+def name_in_words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def leaning(result: Result) -> str:
+    """What a verdict of ``not proved`` leans on: `` (leans on granted is booked)``; nothing of any other."""
+    names = ", ".join(map(name_in_words, result.evidence.get("leans_on", ())))
+    return f" (leans on {names})" if names else ""
+
+
+def rule_tag(number: str | None) -> str:
+    return f"  [{number}]" if number else ""
+
+
+def say_action(action: Action) -> Iterator[str]:
+    """An action as a small table: sentence, guards and updates with the rules they encode."""
+    parameters = ", ".join(f"{n}: {kind}" for n, kind in action.parameters)
+    kind = f", {action.fair}ly fair" if action.fair else f", fault (at most {action.budget})" if action.budget else ""
+    yield f"{action.name}({parameters}){kind}{rule_tag(action.rule)}"
+    if action.doc:
+        yield f"    {first_sentence(action.doc)}"
+    for guard in action.guards:
+        yield f"    needs  {say(guard.condition)}{rule_tag(guard.rule)}"
+    for update in action.updates:
+        yield f"    then   {say_update(update)}{rule_tag(update.rule)}"
+
+
+def first_sentence(doc: str) -> str:
+    text = " ".join(doc.split())
+    end = text.find(". ")
+    return text if end < 0 else text[: end + 1]
+
+
+def differences(spec: Spec, before: State, after: State) -> Iterator[str]:
+    """What a step changed, one variable or entry a line: ``cursor[0]: 0 -> 2``."""
+    for name, kind in spec.types.items():
+        old, new = before[name], after[name]
+        if old == new:
+            continue
+        if not isinstance(kind, MapType):
+            if isinstance(old, tuple):
+                yield f"{name}: {len(old)} -> {len(new)} entries"
+            else:
+                yield f"{name}: {say_value(old, kind)} -> {say_value(new, kind)}"
+            continue
+        zero = None if isinstance(kind.value, OptionType) else 0
+        for key in sorted({*old, *new}):
+            was, now = old.get(key, zero), new.get(key, zero)
+            if was != now:
+                entry = f"{name}[{', '.join(map(str, key))}]"
+                yield f"{entry}: {say_value(was, kind.value)} -> {say_value(now, kind.value)}"
+
+
+def say_trace(spec: Spec, trace: Trace, *, ghosts: bool = False) -> Iterator[str]:
+    """A trace step by step: the event, its sentence, and what it changed."""
+    for i, event in enumerate(trace.events):
+        doc = first_sentence(spec.actions[event.action].doc) if event.action in spec.actions else ""
+        yield f"{i + 1:3}  {event}" + (f"   {doc}" if doc else "")
+        before, after = trace.states[i], trace.states[i + 1]
+        for line in differences(spec, before, after):
+            if ghosts or line.split("[")[0].split(":")[0] not in spec.ghosts:
+                yield f"       {line}"
+    if trace.loop is not None:
+        again = f"from here again as after step {trace.loop}" if trace.loop < len(trace) else "so it stays"
+        yield f"     and {again}, for ever"
+
+
+def say_state(spec: Spec, state: State) -> Iterator[str]:
+    """Only what differs from zero, one variable a line."""
+    for name, kind in spec.types.items():
+        value = state[name]
+        if isinstance(kind, MapType):
+            if value:
+                yield f"{name}: " + ", ".join(
+                    f"{', '.join(map(str, k))} is {say_value(v, kind.value)}" for k, v in sorted(value.items())
+                )
+        elif value:
+            yield f"{name}: {value if isinstance(value, tuple) else say_value(value, kind)}"

@@ -1,0 +1,153 @@
+"""Asks brokers for producer ids from many threads, and keeps what each was given: the clients' half of a recording.
+
+`collect_producer_ids` does the asking; `write_observations` and `read_observations` keep it as JSON lines, which any
+other client can write as well:
+
+    {"time_us": 1795231974346000, "thread": 0, "broker": 1, "producer_id": 4711, "error": 0}
+    {"time_us": 1795231974350000, "broker": 1, "fault": "killed"}
+
+An observation with error 0 is an id handed out; with a Kafka error code, a refusal. UNANSWERED says that no answer
+came: the broker may or may not have spent an id on it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.reference_impl.live.tcp.connection import (
+    Broker,
+    Connection,
+    WireError,
+    find_brokers,
+    init_producer_id,
+)
+
+UNANSWERED = 13  # NETWORK_EXCEPTION, the code by which Kafka's own clients mean a lost connection
+BACK_OFF_S = 0.05  # after an error: the back-off that a broker itself keeps towards the controller
+
+
+class Observation(NamedTuple):
+    """One request's answer, or a fault (`fault` not empty) that befell a broker; `time_us` is since 1970."""
+
+    time_us: int
+    broker: int
+    producer_id: int = -1
+    error: int = 0
+    thread: int = -1
+    fault: str = ""
+
+
+def collect_producer_ids(
+    bootstrap: str,
+    requests: int,
+    threads: int = 4,
+    seed: int = 0,
+    *,
+    pace_s: float = 0.0,
+    timeout_s: float = 3.0,
+    until: threading.Event | None = None,
+    deadline_s: float = 600.0,
+) -> list[Observation]:
+    """Ask brokers for producer ids until `requests` requests have been answered, and `until` is set if it is given.
+
+    Each of `threads` threads asks one broker at a time, drawn by `seed` anew for every request, from those that were
+    alive at the start, and waits `pace_s` in between. Requests without an answer are recorded and do not count.
+    Returns the observations thread by thread, in each thread's order. Raises WireError if no bootstrap server answers,
+    TimeoutError (with the counts) after `deadline_s`.
+    """
+    if requests < 1 or threads < 1:
+        raise ValueError(f"requests ({requests}) and threads ({threads}) must be at least 1")
+    brokers = find_brokers(bootstrap, timeout_s)
+    deadline = time.monotonic() + deadline_s
+    shares = [requests // threads + (number < requests % threads) for number in range(threads)]
+    workers = [
+        _Client(number, brokers, random.Random(f"{seed}/{number}"), share, pace_s, timeout_s, until, deadline)
+        for number, share in enumerate(shares)
+    ]
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(_Client.run, workers))
+    if short := [client for client in workers if client.answered < client.share]:
+        had = sum(client.answered for client in workers)
+        raise TimeoutError(f"{had} of {requests} requests answered in {deadline_s:.0f} s; {len(short)} threads short")
+    return [seen for client in workers for seen in client.seen]
+
+
+@dataclass
+class _Client:
+    """One thread: its connections, its random numbers and what it saw."""
+
+    number: int
+    brokers: list[Broker]
+    chance: random.Random
+    share: int  # of the requests, to be answered before this thread may end
+    pace_s: float
+    timeout_s: float
+    until: threading.Event | None
+    deadline: float
+    connections: dict[int, Connection] = field(default_factory=dict)
+    seen: list[Observation] = field(default_factory=list)
+    answered: int = 0
+
+    def run(self) -> None:
+        try:
+            while time.monotonic() < self.deadline and not self._done():
+                error = self._ask(self.chance.choice(self.brokers))
+                self.answered += error != UNANSWERED
+                time.sleep(max(self.pace_s, BACK_OFF_S if error else 0.0))
+        finally:
+            for connection in self.connections.values():
+                connection.close()
+
+    def _done(self) -> bool:
+        return self.answered >= self.share and (self.until is None or self.until.is_set())
+
+    def _ask(self, broker: Broker) -> int:
+        try:
+            connection = self.connections.get(broker.id)
+            if connection is None:
+                connection = self.connections[broker.id] = Connection(broker.host, broker.port, self.timeout_s)
+            error, producer_id = init_producer_id(connection)
+        except WireError:
+            self.connections.pop(broker.id, None)
+            error, producer_id = UNANSWERED, -1
+        self.seen.append(Observation(time.time_ns() // 1000, broker.id, producer_id, error, self.number))
+        return error
+
+
+def write_observations(file: Path, observations: Iterable[Observation]) -> None:
+    """Write one JSON object per line, in the order given; a fault has no answer's fields, an answer no fault's."""
+    with file.open("w", encoding="utf-8") as out:
+        for seen in observations:
+            fields = seen._asdict()
+            dropped = ("producer_id", "error", "thread") if seen.fault else ("fault",)
+            out.write(json.dumps({name: fields[name] for name in fields if name not in dropped}) + "\n")
+
+
+def read_observations(file: Path) -> list[Observation]:
+    """Read what `write_observations` wrote. Raises `RecordingError` with the first line that is not an observation."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordingError(f"cannot be read: {error}", file, "name the file of the clients' observations") from None
+    observations = []
+    for number, line in enumerate(lines, 1):
+        try:
+            seen = Observation(**json.loads(line))
+            if not all(type(value) is int for value in seen[:5]) or not isinstance(seen.fault, str):
+                raise ValueError("a field is not of its type")
+            if not seen.fault and (seen.error == 0) != (seen.producer_id >= 0):
+                raise ValueError(f"error {seen.error} with producer id {seen.producer_id}")
+        except (ValueError, TypeError) as error:
+            todo = "each line is a JSON object with time_us, broker, and producer_id and error, or fault"
+            raise RecordingError(f"line {number} is not an observation: {error}", file, todo) from None
+        observations.append(seen)
+    return observations

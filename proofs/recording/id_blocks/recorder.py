@@ -1,0 +1,170 @@
+"""Makes one history of what the controllers' logs and the clients say: the work behind `fencepost record`.
+
+`record(log_dirs, clients, out)` reads every controller's metadata log, takes its committed part, and writes a
+directory of histories (protocol id-blocks, variant kraft, source recorded) with a single history in it.
+
+Two things a reader must know. Kafka's record holds only the *end* of a block, the next free id; its length is a
+constant of Kafka (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE), so `first` is that end minus the block size, and a record
+that does not follow on from the one before shows as an overlap or a gap. And the log and the clients have only their
+clocks in common: the order of a log event and a client event is no evidence, the order within the log is.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.id_blocks.clients import UNANSWERED, Observation, read_observations
+from fencepost.proofs.recording.id_blocks.observed import Event, client_events, faults, observable, row
+from fencepost.proofs.recording.id_blocks.records import (
+    Block,
+    Dated,
+    Election,
+    MetadataVersion,
+    Registration,
+    read_facts,
+)
+from fencepost.proofs.recording.logs.log import NodeLog, read_node
+from fencepost.proofs.recording.logs.quorum import CommittedLog, committed_log
+from fencepost.properties.history import ID_BLOCKS, Kind, write_histories
+
+BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in every release so far
+
+NOTES = (
+    "Recorded from controllers' metadata logs and from clients. Events of the log stand in log order, with their "
+    "leader's append time; the clients' events stand among them by wall time only, so whether an id was used before "
+    "its block was committed cannot be told from the order of steps. Ids are those the recorded clients were given; "
+    "snapshots, those that were still on disk."
+)
+
+
+class Taken(NamedTuple):
+    """A node's snapshot of everything below `end_offset`, with the next free id in it; 0 if no block was granted."""
+
+    end_offset: int
+    node: int
+    next_id: int
+
+    @property
+    def columns(self) -> dict[str, int]:
+        return {"node": self.node, "first": self.next_id}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was recorded, in counts; `notes` are the oddities of the input that were tolerated, one line each."""
+
+    nodes: tuple[int, ...]
+    offsets: tuple[int, int]  # committed log: first offset, end (exclusive)
+    counts: dict[str, int]  # events by kind
+    unanswered: int  # requests whose answer never came
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        first, end = self.offsets
+        lines = [f"committed offsets {first} to {end - 1} of nodes {', '.join(map(str, self.nodes))}", counted]
+        if self.unanswered:
+            lines.append(f"{self.unanswered} requests were never answered")
+        return "\n".join([*lines, *self.notes])
+
+
+def record(
+    log_dirs: Sequence[Path],
+    clients: Path | None,
+    out: Path,
+    *,
+    block_size: int = BLOCK_SIZE,
+    kafka_version: str = "unknown",
+) -> Summary:
+    """Write the history of the controllers in `log_dirs`, and of the observations in the file `clients`, to `out`.
+
+    Stop the nodes, or at least the clients, before: what is handed out after a log was read is not in its blocks.
+    Raises `RecordingError` for input that cannot be used; then nothing is written.
+    """
+    if not log_dirs:
+        raise ValueError("no log directory: name those of all controllers")
+    logs = [read_node(Path(directory)) for directory in log_dirs]
+    committed = committed_log(logs)
+    facts = list(read_facts(committed.batches))
+    seen = read_observations(clients) if clients else []
+    by_log = list(_log_events(facts, _snapshots(logs), block_size))
+    by_clients = list(client_events(seen))
+    in_time = heapq.merge(by_log, by_clients, key=lambda event: event[0])
+    rows = [row(step, *event) for step, event in enumerate(in_time)]
+    levels = [dated.fact.level for dated in facts if isinstance(dated.fact, MetadataVersion)]
+    write_histories(
+        out,
+        [(0, rows)],
+        ID_BLOCKS,
+        source="recorded",
+        ordered=False,
+        variant="kraft",
+        observable=_observable(committed, seen, clients is not None),
+        config={
+            "kafka_version": kafka_version,
+            "metadata_version_level": levels[-1] if levels else None,
+            "voters": sorted(committed.voters),
+            "block_size": block_size,
+            "first_offset": committed.start,
+            "committed_end_offset": committed.end,
+        },
+        faults=faults(seen),
+        notes=" ".join([NOTES, *(note + "." for note in committed.notes)]),
+    )
+    kinds = Counter(kind for _, kind, _ in by_log + by_clients)
+    counts = {kind.name: kinds[kind] for kind in sorted(kinds)}
+    unanswered = sum(not each.fault and each.error == UNANSWERED for each in seen)
+    nodes = tuple(sorted(log.node for log in logs))
+    return Summary(nodes, (committed.start, committed.end), counts, unanswered, committed.notes)
+
+
+def _log_events(facts: Sequence[Dated], snapshots: Sequence[Taken], block_size: int) -> Iterator[Event]:
+    """Events of the log in its order, a snapshot right after the last record that it stands for.
+
+    Two leaders' clocks may disagree: time never goes back within the log, because its order is known and theirs is not.
+    """
+    now, grant, incarnations = 0, 0, dict[int, bytes]()
+    waiting = deque(snapshots)
+    for dated in facts:
+        while waiting and waiting[0].end_offset <= dated.offset:
+            yield now, Kind.snapshot_taken, waiting.popleft().columns
+        now = max(now, dated.time_ms * 1000)
+        fact = dated.fact
+        if isinstance(fact, Block):
+            owner = {"broker": fact.broker, "broker_epoch": fact.broker_epoch}
+            block = {"grant": grant, "first": fact.next_id - block_size, "length": block_size}
+            yield now, Kind.block_committed, {**owner, **block}
+            grant += 1
+        elif isinstance(fact, Registration) and incarnations.get(fact.broker) != fact.incarnation:
+            # A process may register again without having restarted: same incarnation, nothing forgotten.
+            incarnations[fact.broker] = fact.incarnation
+            yield now, Kind.broker_started, {"broker": fact.broker, "broker_epoch": fact.broker_epoch}
+        elif isinstance(fact, Election):
+            yield now, Kind.controller_elected, {"node": fact.leader}
+    for each in waiting:
+        yield now, Kind.snapshot_taken, each.columns
+
+
+def _snapshots(logs: Sequence[NodeLog]) -> list[Taken]:
+    """Every node's snapshots, by end offset."""
+    found = []
+    for log in logs:
+        for snapshot in log.snapshots:
+            ends = [dated.fact.next_id for dated in read_facts(snapshot.batches) if isinstance(dated.fact, Block)]
+            if len(ends) > 1:
+                raise RecordingError(f"holds {len(ends)} next free ids", snapshot.file, "copy it again from the node")
+            found.append(Taken(snapshot.end_offset, log.node, ends[0] if ends else 0))
+    return sorted(found)
+
+
+def _observable(committed: CommittedLog, seen: Sequence[Observation], clients: bool) -> tuple[str, ...]:
+    kinds = {Kind.snapshot_taken} | (observable(seen) if clients else set())
+    if committed.start == 0:  # otherwise a snapshot stands for events that nobody can list any more
+        kinds |= {Kind.broker_started, Kind.block_committed, Kind.controller_elected}
+    return tuple(kind.name for kind in sorted(kinds))

@@ -1,0 +1,201 @@
+"""Finds the partitions in a node's log directory, and reads one replica of a partition: its segments, all of them.
+
+`read_log_dir(path)` returns a `LogDir`: whose it is (meta.properties), which partitions it holds, and what the node
+wrote down of each in its checkpoint files. `read_replica` reads the segments. Directories that a broker has set aside
+(`…-delete`, `…-future`, `…-stray`) are none of a partition's.
+
+Sources: Kafka's LogManager and UnifiedLog (names of files and folders), CheckpointFile, MetaProperties,
+PartitionMetadataFile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.logs.segments import Segment, Tear, read_segment
+
+METADATA_LOG = "__cluster_metadata"
+PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<number>\d+)")
+SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
+SEGMENT = re.compile(r"(\d{20})\.log")
+TOPIC_ID = re.compile(r"topic_id: *(\S+)")
+Progress = Callable[[Path, int], None]  # a segment was read, of so many bytes
+
+
+class Place(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True)
+class LogDir:
+    """One log directory. `high_watermarks`, `starts` and `cleaned` are its checkpoint files, by partition."""
+
+    path: Path
+    node: int
+    cluster: str
+    partitions: dict[Place, Path]
+    high_watermarks: dict[Place, int]
+    starts: dict[Place, int]
+    cleaned: dict[Place, int]
+
+    def topic_id(self, place: Place) -> str:
+        """The id that the partition's folder says its topic has; empty if it says none."""
+        file = self.partitions[place] / "partition.metadata"
+        found = TOPIC_ID.search(_text(file)) if file.exists() else None
+        return found[1] if found else ""
+
+
+class Gap(NamedTuple):
+    """Offsets that a replica does not hold although it holds older ones: from `first` up to, not including, `end`."""
+
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One node's copy of a partition. `start` is its first offset, `high_watermark` as checkpointed (0: not at all)."""
+
+    node: int
+    place: Place
+    folder: Path
+    segments: tuple[Segment, ...]
+    start: int
+    high_watermark: int
+
+    @cached_property
+    def headers(self) -> np.ndarray:
+        """The headers of all batches, in order of offset."""
+        return np.concatenate([segment.headers for segment in self.segments])
+
+    @cached_property
+    def last_offsets(self) -> np.ndarray:
+        """The offset of each batch's last record."""
+        return np.concatenate([segment.last_offsets for segment in self.segments])
+
+    @property
+    def end(self) -> int:
+        """The offset after the last record."""
+        return int(self.last_offsets[-1]) + 1 if len(self.last_offsets) else self.start
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """(leader epoch, end): of two copies of which one continues the other, the greater one does."""
+        return (int(self.headers["leader_epoch"][-1]) if len(self.headers) else -1, self.end)
+
+    @property
+    def tear(self) -> Tear | None:
+        """Where the last segment is cut, if it is."""
+        return self.segments[-1].tear
+
+    @cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What a cleaner took away, between batches and within them."""
+        base = self.headers["base_offset"].astype(np.int64)
+        due = np.append(self.start, self.last_offsets[:-1] + 1)[: len(base)]
+        between = [Gap(int(due[row]), int(base[row])) for row in np.flatnonzero(base > due)]
+        thin = np.flatnonzero(self.headers["count"] <= self.headers["last_delta"])
+        return tuple(sorted(between + [Gap(int(base[row]), int(self.last_offsets[row]) + 1) for row in thin]))
+
+
+def read_log_dir(path: Path) -> LogDir:
+    """Say whose directory it is and what is in it. Raises `RecordingError` for what is no broker's log directory."""
+    if not path.is_dir():
+        raise RecordingError("no such directory", path, "name a broker's log directory (log.dirs)")
+    file = path / "meta.properties"
+    if not file.exists():
+        if PARTITION.fullmatch(path.name) and (path.parent / "meta.properties").exists():
+            raise RecordingError(
+                "is one partition's folder", path, f"name the log directory that it is in, {path.parent}"
+            )
+        what = "holds no meta.properties, so it is not the log directory of a Kafka node"
+        raise RecordingError(what, path, "name a broker's log directory (log.dirs), or copy it whole")
+    properties = dict(line.split("=", 1) for line in _text(file).splitlines() if "=" in line)
+    node = properties.get("node.id", properties.get("broker.id", ""))
+    if not node.isdigit() or not properties.get("cluster.id"):
+        raise RecordingError("lacks node.id or cluster.id", file, "copy the whole log directory with it")
+    partitions = {}
+    for folder in sorted(path.iterdir()):
+        match = PARTITION.fullmatch(folder.name)
+        if match and folder.is_dir() and not SET_ASIDE.fullmatch(folder.name) and match["topic"] != METADATA_LOG:
+            partitions[Place(match["topic"], int(match["number"]))] = folder
+    names = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint")
+    checkpoints = [_checkpoint(path / name) for name in names]
+    return LogDir(path, int(node), properties["cluster.id"], partitions, *checkpoints)
+
+
+def _checkpoint(file: Path) -> dict[Place, int]:
+    """A checkpoint file: its version, the number of lines, and on each a topic, a partition and an offset."""
+    if not file.exists():
+        return {}
+    lines = _text(file).splitlines()
+    try:
+        entries = [line.split() for line in lines[2:]]
+        found = {Place(topic, int(partition)): int(offset) for topic, partition, offset in entries}
+        if lines and (int(lines[0]) != 0 or int(lines[1]) != len(found)):
+            raise ValueError(f"{lines[1]} entries promised, {len(found)} there")
+        return found
+    except (ValueError, IndexError) as error:
+        raise RecordingError(f"is not a checkpoint of offsets: {error}", file, "copy it again from the node") from None
+
+
+def read_replica(log_dir: LogDir, place: Place, *, checksums: bool = True, progress: Progress | None = None) -> Replica:
+    """Read all segments of a partition. Raises `RecordingError` where they are none, or not one log."""
+    folder = log_dir.partitions[place]
+    files = sorted(file for file in folder.iterdir() if SEGMENT.fullmatch(file.name))
+    if not files:
+        raise RecordingError("holds no segment (*.log)", folder, "copy the whole directory from the node")
+    start = expected = int(files[0].stem)
+    segments: list[Segment] = []
+    for file in files:
+        if int(file.stem) < expected:
+            what = f"is named after offset {int(file.stem)}, but the segment before it goes on to offset {expected - 1}"
+            raise RecordingError(what, file, "two copies are mixed: copy the whole directory again")
+        segment = read_segment(file, int(file.stem), checksums=checksums)
+        if progress is not None:
+            progress(file, len(segment.content))
+        if segment.tear and file != files[-1]:
+            what = (
+                f"a record batch is cut in half ({segment.tear.bytes_left} bytes left) although a later segment follows"
+            )
+            todo = "a crash cuts only the last segment: copy this one again"
+            raise RecordingError(what, file, todo, segment.tear.position)
+        segments.append(segment)
+        if len(segment.headers):
+            expected = int(segment.last_offsets[-1]) + 1
+    start = max(start, log_dir.starts.get(place, 0))
+    high_watermark = log_dir.high_watermarks.get(place, 0)
+    replica = Replica(log_dir.node, place, folder, tuple(segments), start, high_watermark)
+    _check_gaps(replica, log_dir.cleaned.get(place, 0))
+    return replica
+
+
+def _check_gaps(replica: Replica, cleaned: int) -> None:
+    """Refuse what no cleaner explains; the topics of the coordinators are compacted everywhere."""
+    if replica.place.topic in ("__transaction_state", "__consumer_offsets"):
+        return
+    for gap in replica.gaps:
+        if gap.end > max(cleaned, replica.start):
+            what = f"offsets {gap.first} to {gap.end - 1} are missing"
+            todo = "a segment is missing or cut, or the node's cleaner-offset-checkpoint is: copy all again"
+            raise RecordingError(what, replica.folder, todo)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_bytes().decode(errors="replace")
+    except OSError as error:
+        raise RecordingError(f"cannot be read: {error.strerror}", file, "copy the whole log directory") from None

@@ -1,0 +1,121 @@
+"""Which part of a partition is committed, told from its replicas on disk.
+
+A record is committed once every in-sync replica has it; the leader then moves the high watermark past it, and every
+node writes down the one that it knows (replication-offset-checkpoint, every five seconds and on a clean stop). What is
+below any node's high watermark is therefore committed for good. What is above it, but alike in the copies of all
+in-sync replicas, is taken for committed as well: no leader can be elected that lacks it, unless by an unclean election.
+Who is in sync the metadata log says; without one, all replicas are asked. All else is left out, and noted.
+
+While a cluster is at work replicas come into sync and fall out of it. The metadata log is therefore read twice, before
+the partitions and after them, and either answer will do: a replica that had fallen out when the copies were taken
+decides nothing, nor does one that came in only when its copy had been taken.
+
+Of several copies the one with the greatest (leader epoch, end) is read: it continues the others. Refused are copies
+that cannot be of one partition: one offset and leader epoch with two contents, or a high watermark above what the best
+copy holds, or above where a copy parts from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.logs.log_dirs import Place, Replica
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The committed part of a partition: the batches of `replica` whose last offset is below `end`."""
+
+    replica: Replica
+    end: int
+    notes: tuple[str, ...]  # what was left out or tolerated, one line each
+
+    @property
+    def place(self) -> Place:
+        """The partition."""
+        return self.replica.place
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is missing from the first record ever written to the last committed one."""
+        return self.whole_from(0)
+
+    def whole_from(self, first: int) -> bool:
+        """Whether nothing is missing from offset `first` on."""
+        return self.replica.start <= first and all(gap.end <= first for gap in self.replica.gaps)
+
+
+def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]] = ()) -> Committed:
+    """Decide for one partition. Raises `RecordingError` if the copies contradict one another.
+
+    `replicas` are the copies of all its nodes, `in_sync` the nodes that the metadata log says are in sync, each time
+    that it was asked.
+    """
+    best = max(replicas, key=lambda replica: replica.last)
+    agreed = {replica.node: _agreement(replica, best) for replica in replicas}
+    told = max(replicas, key=lambda replica: replica.high_watermark)
+    if told.high_watermark > best.end:
+        what = f"has a checkpoint that says all below offset {told.high_watermark} is committed"
+        what += f", but no copy goes beyond offset {best.end - 1}"
+        todo = "segments are missing or cut, or the cluster lost them: copy all nodes again"
+        raise RecordingError(what, told.folder, todo)
+    for replica in replicas:
+        if agreed[replica.node] < min(told.high_watermark, replica.end):
+            what = f"differs from {best.folder} at offset {agreed[replica.node]}"
+            what += f", though all below offset {told.high_watermark} is committed"
+            todo = "the copies are of different times, or of an unclean election: copy all nodes again"
+            raise RecordingError(what, replica.folder, todo)
+    settled = [min(agreed[node] for node in nodes & agreed.keys()) for nodes in in_sync if nodes & agreed.keys()]
+    end = max(told.high_watermark, max(settled, default=min(agreed.values())))
+    return Committed(best, end, tuple(_notes(replicas, agreed, best, end)))
+
+
+def _agreement(replica: Replica, best: Replica) -> int:
+    """The offset below which a copy holds what the best one holds, as far as both still have it."""
+    if replica is best:
+        return best.end
+    begin = max(replica.start, best.start, *(gap.end for gap in (*replica.gaps, *best.gaps)), 0)
+    mine, theirs = replica.headers, best.headers
+    mine = mine[mine["base_offset"] >= begin]
+    theirs = theirs[theirs["base_offset"] >= begin]
+    size = min(len(mine), len(theirs))
+    mine, theirs = mine[:size], theirs[:size]
+    same = np.ones(size, bool)
+    for name in ("base_offset", "last_delta", "leader_epoch", "crc"):
+        same &= mine[name] == theirs[name]
+    differ = np.flatnonzero(~same)
+    if not len(differ):
+        return max(begin, replica.end if replica.end <= best.end else best.end)
+    row = differ[0]
+    offset, epoch = int(mine["base_offset"][row]), int(mine["leader_epoch"][row])
+    if mine["base_offset"][row] == theirs["base_offset"][row] and epoch == theirs["leader_epoch"][row]:
+        what = f"offset {offset} of leader epoch {epoch} is not the batch that {best.folder} has there"
+        todo = "no correct cluster does this: copy both nodes again; if it stays, one of them is damaged"
+        raise RecordingError(what, replica.folder, todo)
+    return min(offset, int(theirs["base_offset"][row]))
+
+
+def _notes(replicas: Sequence[Replica], agreed: dict[int, int], best: Replica, end: int) -> list[str]:
+    notes = []
+    for replica in replicas:
+        where = f"{replica.place} on node {replica.node}"
+        if replica.tear is not None:
+            left = f"({replica.tear.bytes_left} bytes of it left)"
+            notes.append(
+                f"{where}: {replica.tear.file.name} ends inside the batch at offset {replica.tear.offset} {left}"
+            )
+        if replica.end > agreed[replica.node]:
+            notes.append(f"{where}: offsets {agreed[replica.node]} to {replica.end - 1} are a deposed leader's")
+    if best.end > end:
+        notes.append(
+            f"{best.place}: offsets {end} to {best.end - 1} are not on all replicas in sync and count as uncommitted"
+        )
+    if best.start:
+        notes.append(f"{best.place}: begins at offset {best.start}; what was before is deleted")
+    if best.gaps:
+        first, last = best.gaps[0], best.gaps[-1]
+        notes.append(f"{best.place}: is compacted between offsets {first.first} and {last.end}")
+    return notes

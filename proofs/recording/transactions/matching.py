@@ -1,0 +1,59 @@
+"""Brings clients' events into the terms of the cluster's logs: real offsets and producer ids, and nothing from outside.
+
+What is matched by these numbers is left to the history properties: a record that a client was told lies at an offset
+must lie there. Only noted here is what the logs given cannot hold: acknowledgements at or above their committed end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from fencepost.proofs.recording.event_table import Events
+from fencepost.proofs.recording.transactions.client_events import ClientEvents
+from fencepost.proofs.recording.transactions.names import Names
+from fencepost.properties.transactions.history.events import Kind
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Clients' events in the logs' numbers, and notes on those that have no place there."""
+
+    events: Events
+    notes: tuple[str, ...]
+
+
+def matched(seen: ClientEvents, names: Names, outside: Mapping[int, np.ndarray], ends: Mapping[int, int]) -> Matched:
+    """`outside`: by partition the offsets of records outside of transactions; `ends`: where its committed log ends."""
+    columns = {name: values.copy() for name, values in seen.columns.items()}
+    columns["producer_id"] = _real_ids(columns["producer_id"], names.producer_ids)
+    for place, number in names.partitions.items():
+        first = names.first_offsets[place]
+        for name in ("offset", "upto"):
+            there = (columns["partition"] == number) & (columns[name] >= 0)
+            columns[name][there] += first
+    kind, partition, offset = columns["kind"], columns["partition"], columns["offset"]
+    plain, beyond = np.zeros(len(kind), bool), np.zeros(len(kind), bool)
+    reads = np.isin(kind, (Kind.record_read, Kind.record_seen))
+    for number, offsets in outside.items():
+        plain |= reads & (partition == number) & np.isin(offset, offsets)
+    for number, end in ends.items():
+        beyond |= (kind == Kind.record_acked) & (partition == number) & (offset >= end)
+    notes = []
+    if plain.any():
+        notes.append(f"{int(plain.sum())} reads of records outside of transactions are left out")
+    if beyond.any():
+        row = int(np.flatnonzero(beyond)[0])
+        what = f"{int(beyond.sum())} acknowledged records lie beyond the committed logs"
+        first_one = (
+            f"the first is record {columns['record'][row]} of partition {partition[row]} at offset {offset[row]}"
+        )
+        notes.append(f"{what}; {first_one}: the logs were copied before the clients ended, or the cluster lost them")
+    return Matched({name: values[~plain] for name, values in columns.items()}, tuple(notes))
+
+
+def _real_ids(shown: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """The header's producer ids for those that it numbers; all others are real already."""
+    numbered = (shown >= 0) & (shown < len(real))
+    return np.where(numbered, real[np.where(numbered, shown, 0)] if len(real) else shown, shown)

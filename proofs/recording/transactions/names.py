@@ -1,0 +1,62 @@
+"""What things are called in the cluster, and the numbers that they have in a history.
+
+With a clients' header its numbers count, and what it does not name is not recorded: other programs may use the cluster
+too. Without one everything is recorded, and numbered in the order of partitions, groups and ids as they are found.
+A group has a number of its own, as if it had an offsets partition to itself; in Kafka several share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.transactions.client_events import Header
+from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
+
+ABSENT = -1
+UNNAMED_BITS = 40  # numbers from 2^40 on are those of records without a number: partition and offset
+
+
+class Names:
+    """Numbers of data partitions, groups and transactional ids. `closed`: what has none yet is left out."""
+
+    def __init__(self, header: Header | None, places: Iterable[Place]) -> None:
+        self.closed = header is not None
+        header = header or Header(partitions=tuple((*place, 0) for place in sorted(places)))
+        self.partitions = {place: number for number, place in enumerate(header.places)}
+        self.first_offsets = {place: header.partitions[number][2] for place, number in self.partitions.items()}
+        self.record_key = header.record_key.encode()
+        self.producer_ids = np.array(header.producer_ids, np.int64)
+        self._ids = {name: number for number, name in enumerate(header.transactional_ids)}
+        self._groups: dict[tuple[str, int], int] = {}
+        for name in header.groups:
+            self._groups[name, 0] = len(self.partitions) + len(self._groups)
+
+    def group(self, name: str) -> int | None:
+        """The number of a group's offsets partition; None if it is left out."""
+        if self.closed and (name, 0) not in self._groups:
+            return None
+        return self._groups.setdefault((name, 0), len(self.partitions) + len(self._groups))
+
+    def offsets_partition(self, partition: int) -> int:
+        """The number of an offsets partition itself, for a marker that belongs to no group's offsets."""
+        return self._groups.setdefault((OFFSETS, 1 + partition), len(self.partitions) + len(self._groups))
+
+    def transactional_id(self, name: str) -> int | None:
+        """The number of a transactional id; None if it is left out."""
+        if self.closed and name not in self._ids:
+            return None
+        return self._ids.setdefault(name, len(self._ids))
+
+    @property
+    def told(self) -> dict[str, list[str]]:
+        """All names in order of their numbers, as the manifest's config has them."""
+        groups = sorted(self._groups, key=lambda group: self._groups[group])
+        named = [f"{name}-{kind - 1}" if kind else name for name, kind in groups]
+        return {"partitions": list(map(str, self.partitions)), "groups": named, "transactional_ids": list(self._ids)}
+
+
+def unnamed(partition: int, offsets: np.ndarray) -> np.ndarray:
+    """Numbers of records that have none of their own, by where they lie."""
+    return ((partition + 1) << UNNAMED_BITS) | offsets.astype(np.int64)

@@ -1,0 +1,150 @@
+"""Makes one history of what brokers' logs and clients say of transactions: `fencepost record --protocol transactions`.
+
+`record_transactions(log_dirs, clients, out)` writes a directory of histories (protocol transactions, variant v2 or v1,
+source recorded) with a single history in it; log directories, or clients, may be missing.
+
+What a reader must know. Committed is what `replicas.py` says. The order within a log and among the clients is real; all
+else is merged by clocks, and no evidence: then the manifest says `ordered` false, and `ordered_among` names the kinds
+whose order is. A property that needs more than that, or events that are nowhere recorded, is unknown, with its reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.event_table import merged
+from fencepost.proofs.recording.logs.cluster_logs import COORDINATORS, ClusterLogs, read_cluster
+from fencepost.proofs.recording.logs.log_dirs import Place, Progress
+from fencepost.proofs.recording.transactions.client_events import Header, read_events
+from fencepost.proofs.recording.transactions.sources import Sources
+from fencepost.properties.history import TRANSACTIONS, Manifest, write_histories
+from fencepost.properties.transactions.history import properties as transactions
+from fencepost.properties.transactions.history.events import Kind
+
+LARGE = 10_000_000  # bytes, from which on a rate says something
+UNNUMBERED = "no clients' events say that the records' values are their numbers, so one record twice looks like two"
+NOTES = (
+    "Events of a log stand in its order, with the times of its batches; logs and clients are merged by time only, so "
+    "the order of an event of one and an event of another is no evidence. One event a record; records outside of "
+    "transactions are left out. Committed is what lies below a high watermark that a node wrote down, or is alike in "
+    "all replicas in sync."
+)
+SHOWN = 6  # partitions of which the summary says how far they go
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was recorded; `notes` are the oddities of the input that were tolerated, one line each."""
+
+    manifest: Manifest
+    counts: dict[str, int]  # events by kind
+    committed: dict[str, int]  # by partition: all below this offset
+    nodes: tuple[int, ...]
+    bytes_read: int
+    seconds: float
+    undecidable: dict[str, str]  # reasons by property
+    not_promised: dict[str, str]  # in that mode: reasons by property
+    notes: tuple[str, ...]
+
+    @property
+    def decidable(self) -> list[str]:
+        """The properties that the recording can answer."""
+        return [name for name in transactions.PROPERTIES if name not in self.undecidable | self.not_promised]
+
+    def __str__(self) -> str:
+        events = sum(self.counts.values())
+        lines = [", ".join(f"{count} {name}" for name, count in self.counts.items()) or "no events"]
+        if self.nodes:
+            lines[:0] = [f"{events:,} events of {self.bytes_read:,} bytes of nodes {', '.join(map(str, self.nodes))}"]
+        if self.bytes_read > LARGE:
+            rates = f"{self.bytes_read / 1e6 / self.seconds:,.0f} MB/s, {events / self.seconds:,.0f} events/s"
+            lines[0] += f" in {self.seconds:.1f} s ({rates})"
+        if self.committed:
+            ends = [f"{place} below offset {end}" for place, end in self.committed.items()]
+            rest = f" and {len(ends) - SHOWN} more partitions" if len(ends) > SHOWN else ""
+            lines.append(f"taken for committed: {', '.join(ends[:SHOWN])}{rest}")
+        return "\n".join([*lines, *self.notes])
+
+
+def record_transactions(
+    log_dirs: Sequence[Path],
+    clients: Path | None,
+    out: Path,
+    *,
+    topics: Collection[str] = (),
+    quiet_end: bool = False,
+    kafka_version: str = "unknown",
+    progress: Progress | None = None,
+) -> Recorded:
+    """Write the history of the brokers in `log_dirs`, and of the events in the file `clients`, to `out`.
+
+    `topics`: only these, of data. `quiet_end`: whoever asks knows that clients and coordinator had come to rest before
+    the logs were copied; it is not believed where the logs show otherwise. Raises `RecordingError` for input that
+    cannot be used; then nothing is written.
+    """
+    started = time.perf_counter()
+    seen = read_events(clients) if clients is not None else None
+    header = seen.header if seen is not None else None
+    if not log_dirs and seen is None:
+        raise ValueError("neither log directories nor clients' events: name at least one of them")
+    if log_dirs and seen is not None and header is None:
+        todo = "begin the file with a header that names partitions, groups and transactional_ids"
+        assert clients is not None
+        raise RecordingError("has no header, so its numbers cannot be matched with logs", clients, todo)
+    logs = read_cluster(list(map(Path, log_dirs)), _wanted(header, topics), progress) if log_dirs else None
+    if logs is not None and header is not None and clients is not None:
+        _check_places(header, logs, clients)
+    found = Sources.of(logs, seen, header)
+    notes, config = list(found.notes), dict[str, Any]()
+    at_rest = (quiet_end or (header is not None and header.quiet_end)) and not found.restless
+    columns = merged(found.sources)
+    config["mode"] = (header.mode if header is not None and header.mode else "") or found.mode
+    config |= {"quiet_end": at_rest, "kafka_version": kafka_version, **found.names.told}
+    committed = {str(part.place): part.end for part in logs.all} if logs is not None else {}
+    if logs is not None:
+        config["committed"] = committed
+    if logs is not None and seen is None:
+        config["undecidable"] = {"appended_once": UNNUMBERED}
+    if logs is not None and header is not None and header.ordered:
+        config["ordered_among"] = sorted(header.observable)
+    ordered = len(found.sources) <= 1 and (seen is None or (header is not None and header.ordered))
+    manifest = write_histories(
+        out, [columns] if len(columns["kind"]) else [], TRANSACTIONS,
+        source="recorded", ordered=ordered, variant=config["mode"].replace("mixed", "v2"),
+        observable=tuple(kind.name for kind in sorted(found.observable)), config=config,
+        faults=dict(header.faults) if header is not None else {},
+        notes=" ".join([NOTES, *(note + "." for note in notes)]),
+    )  # fmt: skip
+    kinds = np.bincount(columns["kind"], minlength=max(Kind) + 1)
+    counts = {kind.name: int(kinds[kind]) for kind in Kind if kinds[kind]}
+    nodes, read = (logs.nodes, logs.bytes_read) if logs is not None else ((), 0)
+    spent = time.perf_counter() - started
+    unknown, unpromised = transactions.undecidable(manifest), transactions.unpromised(manifest)
+    return Recorded(manifest, counts, committed, nodes, read, spent, unknown, unpromised, tuple(notes))
+
+
+def _wanted(header: Header | None, topics: Collection[str]) -> Any:
+    places = set(header.places) if header is not None else None
+
+    def wanted(place: Place) -> bool:
+        if place.topic in COORDINATORS:
+            return True
+        if place.topic.startswith("__") or (topics and place.topic not in topics):
+            return False
+        return places is None or place in places
+
+    return wanted
+
+
+def _check_places(header: Header, logs: ClusterLogs, clients: Path) -> None:
+    there = {part.place for part in logs.data}
+    for place in header.places:
+        if place not in there:
+            what = f"names partition {place}, which none of the log directories holds"
+            raise RecordingError(what, clients, "name every node's log directory, or correct the header")

@@ -1,0 +1,87 @@
+"""The sources of a history's events: the logs of partitions and coordinators, and the clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fencepost.proofs.recording.event_table import Events
+from fencepost.proofs.recording.logs.cluster_logs import ClusterLogs
+from fencepost.proofs.recording.transactions.client_events import ClientEvents, Header
+from fencepost.proofs.recording.transactions.coordinator_events import Logged, logged_events, offset_events
+from fencepost.proofs.recording.transactions.matching import matched
+from fencepost.proofs.recording.transactions.names import Names
+from fencepost.proofs.recording.transactions.partition_events import data_events
+from fencepost.properties.transactions.history.events import Kind
+
+OF_PARTITIONS = (Kind.batch_appended, Kind.marker_appended)
+OF_COORDINATOR = (Kind.txn_logged, Kind.id_expired)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Events of each log and of the clients, in their own order. `observable`: kinds of which every event is there.
+
+    `mode`: what the transaction log says that clients speak. `restless`: something was still to happen in the end.
+    """
+
+    sources: list[Events]
+    names: Names
+    observable: set[Kind]
+    mode: str
+    restless: bool
+    notes: list[str]
+
+    @classmethod
+    def of(cls, logs: ClusterLogs | None, seen: ClientEvents | None, header: Header | None) -> Sources:
+        """Make events of what was read."""
+        names = Names(header, [part.place for part in logs.data] if logs is not None else [])
+        observable = set() if seen is None else {Kind[name] for name in (header or Header()).observable}
+        if logs is None:
+            return cls([seen.columns] if seen is not None else [], names, observable, "v2", False, [])
+        data = {part.place: data_events(part, names) for part in logs.data}
+        logged = [logged_events(part, names) for part in logs.transaction_log]
+        owners = frozenset().union(*(each.producer_ids for each in logged))
+        offsets = [offset_events(part, names, owners) for part in logs.offsets]
+        sources = [*(each.events for each in data.values()), *offsets, *(each.events for each in logged)]
+        notes = list(logs.notes)
+        outside = {names.partitions[place]: each.outside for place, each in data.items()}
+        plain = sum(map(len, outside.values()))
+        if plain:
+            notes.append(f"{plain} records outside of transactions are left out")
+        if seen is not None:
+            ends = {names.partitions[part.place]: part.end for part in logs.data}
+            told = matched(seen, names, outside, ends)
+            sources.append(told.events)
+            notes += told.notes
+        notes += _oddities(logged)
+        whole = all(part.whole_from(names.first_offsets[part.place]) for part in logs.data)
+        if logs.data and whole and all(part.whole for part in logs.offsets):
+            observable |= {*OF_PARTITIONS}
+        if logs.transaction_log and all(part.whole for part in logs.transaction_log):
+            observable |= {*OF_COORDINATOR}
+        ids = names.told["transactional_ids"]
+        unfinished = [ids[number] for each in logged for number in each.unfinished]
+        restless = bool(unfinished) or logs.changed
+        if unfinished:
+            notes.append(f"transactional id {unfinished[0]!r} was being ended when the log was read")
+        if logs.changed:
+            notes.append("the logs were written to while they were read")
+        return cls(sources, names, observable, _mode(logged), restless, notes)
+
+
+def _mode(logged: Sequence[Logged]) -> str:
+    versions = frozenset().union(*(each.client_versions for each in logged))
+    if 2 in versions:
+        return "v2" if versions == {2} else "mixed"
+    return "v1" if versions else "v2"
+
+
+def _oddities(logged: Sequence[Logged]) -> list[str]:
+    notes = []
+    if skipped := sum(each.skipped for each in logged):
+        notes.append(f"{skipped} records of the transaction log are of an unknown kind, which a broker skips too")
+    versions = frozenset().union(*(each.client_versions for each in logged))
+    if 2 in versions and len(versions) > 1:
+        notes.append("clients of transaction.version 2 and of older ones are mixed")
+    return notes

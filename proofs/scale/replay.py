@@ -1,0 +1,234 @@
+"""Holds histories against the history properties of their protocol: millions of events a second, on every core.
+
+Each piece (row group) is read by the worker that checks it, by one NumPy kernel over all its histories. The report is
+the same with Spark and without, on any number of cores. A piece that was not checked, or a history that was cut in
+two, would go unnoticed in sums of violations; so rows, histories and pieces are counted and must add up.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
+from fencepost.properties.history import HistoryDirectory, HistoryError, Piece, read_piece
+from fencepost.properties.history.checking import Finding, Violation, merged
+from fencepost.properties.history.location import Location
+from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
+from fencepost.properties.history.signs import counted
+
+NOTHING_TO_JUDGE = "nothing to judge: no event of these histories is what it speaks of"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a further check found: violations, and how many histories it could not decide, by the reason."""
+
+    violations: list[Violation]
+    undecided: Mapping[str, int] = field(default_factory=dict)
+
+
+Kernel = Callable[[dict[str, np.ndarray]], Judged]
+"""A further check: all columns of one piece (whole histories, sorted) to what it found. Defined in a module."""
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """In place of a further check: why it cannot be made on these histories. It is reported as unknown."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """What a replay found. Equal for equal histories: how long it took is not compared.
+
+    `judged` counts the events that each property looked at (for a further check: the histories). `unknown` gives the
+    reason why a property is not decided, be it that the histories hide what it needs or that there was nothing to
+    judge; `not_promised` why it is not asked of them; `undecided` how many histories a further check did not decide, by
+    the reason. `dangers`: how often the events show each danger, if that was asked. `seconds` is from start to report,
+    `cpu_seconds` what the workers spent on reading and checking, on all cores together.
+    """
+
+    events: int
+    histories: int
+    pieces: int
+    judged: dict[str, int]
+    violations: dict[str, dict[str, Any]]
+    unknown: dict[str, str]
+    not_promised: dict[str, str]
+    undecided: dict[str, dict[str, int]]
+    figures: dict[str, int]
+    seconds: float = field(compare=False)
+    cpu_seconds: float = field(compare=False)
+    dangers: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is violated; what is unknown does not count."""
+        return not self.violations
+
+    @property
+    def vacuous(self) -> tuple[str, ...]:
+        """The properties that are unknown because there was nothing to judge."""
+        return tuple(name for name, judged in self.judged.items() if not judged and name not in self.violations)
+
+    @property
+    def decided(self) -> tuple[str, ...]:
+        """The properties that hold, having judged something, or are violated."""
+        return tuple(name for name in self.judged if name not in self.unknown)
+
+    def followed(self, check: str) -> float | None:
+        """Which share of the histories a further check has decided; None if it was not made."""
+        if check not in self.judged:
+            return None
+        left = sum(self.undecided.get(check, {}).values())
+        return (self.histories - left) / self.histories if self.histories else 0.0
+
+    def unmet(self, required: Iterable[str]) -> dict[str, str]:
+        """Which of these properties are not decided, each with the reason; of a further check, on every history."""
+        why = {**self.not_promised, **self.unknown}
+        for name, reasons in self.undecided.items():
+            told = "; ".join(f"{reason} ({count:,} times)" for reason, count in reasons.items())
+            why.setdefault(name, f"not decided on {sum(reasons.values()):,} of {self.histories:,} histories: {told}")
+        return {name: why[name] for name in required if name in why and name not in self.violations}
+
+    @property
+    def events_per_second(self) -> float:
+        return self.events / self.seconds if self.seconds else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: all fields, and events_per_second."""
+        return {**asdict(self), "events_per_second": self.events_per_second}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What one piece came to."""
+
+    rows: int
+    histories: int
+    findings: dict[str, Finding]
+    undecided: dict[str, Mapping[str, int]]
+    figures: dict[str, int]
+    cpu_seconds: float
+    dangers: dict[str, int] = field(default_factory=dict)
+
+
+def replay(
+    directory: str | Path | Location,
+    *,
+    spark: SparkSettings | None = None,
+    cores: int | None = None,
+    checks: Sequence[str] | None = None,
+    further: Mapping[str, Kernel | Undecided] | None = None,
+    count_dangers: bool = False,
+) -> ReplayReport:
+    """Check every history in `directory`; `checks` names history properties (all of the protocol by default).
+
+    `further` are kernels of other engines by name, such as `{"conformance": …}`; they get all columns of a piece.
+    One that cannot be made is given as `Undecided`.
+    Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown.
+    """
+    started = time.perf_counter()
+    location = Location.of(directory)
+    require_reachable(location, spark)
+    opened = HistoryDirectory.open(location)
+    properties = properties_of(opened.manifest.protocol)
+    unknown, unpromised, names = _chosen(opened, properties, checks)
+    kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
+    unknown |= {name: kernel.reason for name, kernel in (further or {}).items() if isinstance(kernel, Undecided)}
+    protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
+    check = partial(
+        check_piece, protocol=protocol, names=names, further=kernels, config=config, count_dangers=count_dangers
+    )
+    checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay")
+    _require_all(opened, checked)
+    nothing = dict.fromkeys((*names, *(name for name, _ in kernels)), Finding())
+    findings = merged([nothing, *(piece.findings for piece in checked)])
+    undecided = {name: sums for name, _ in kernels if (sums := _sums([piece.undecided[name] for piece in checked]))}
+    for name, finding in sorted(findings.items()):
+        if not finding.judged and not finding.violations:
+            unknown[name] = "no history was decided" if name in undecided else NOTHING_TO_JUDGE
+    return ReplayReport(
+        events=opened.manifest.totals.rows,
+        histories=opened.manifest.totals.histories,
+        pieces=len(opened.pieces),
+        judged={name: finding.judged for name, finding in sorted(findings.items())},
+        violations={
+            name: {"count": finding.violations, "first": finding.first}
+            for name, finding in sorted(findings.items())
+            if finding.violations
+        },
+        unknown=unknown,
+        not_promised=unpromised,
+        undecided=undecided,
+        figures=_sums([piece.figures for piece in checked]),
+        seconds=time.perf_counter() - started,
+        cpu_seconds=sum(piece.cpu_seconds for piece in checked),
+        dangers=_sums([piece.dangers for piece in checked]),
+    )
+
+
+def check_piece(
+    piece: Piece,
+    protocol: str,
+    names: tuple[str, ...],
+    further: tuple[tuple[str, Kernel], ...],
+    config: Mapping[str, Any],
+    *,
+    count_dangers: bool = False,
+) -> Checked:
+    """Read and check one piece; `config` is that of the manifest. Runs in a worker."""
+    started = time.thread_time()
+    properties = properties_of(protocol)
+    vocabulary = properties.vocabulary
+    whole = bool(further) or count_dangers
+    columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if whole else properties.columns)
+    findings, figures = properties.check(columns, names, config)
+    undecided: dict[str, Mapping[str, int]] = {}
+    for name, kernel in further:
+        found = kernel(columns)
+        undecided[name] = found.undecided
+        judged = histories - sum(found.undecided.values())
+        findings[name] = Finding(judged, len(found.violations), min(found.violations, default=None))
+    dangers = counted(SIGNS[protocol], columns) if count_dangers else {}
+    spent = time.thread_time() - started
+    return Checked(len(columns["history"]), histories, findings, undecided, figures, spent, dangers)
+
+
+def _chosen(
+    opened: HistoryDirectory, properties: HistoryProperties, checks: Sequence[str] | None
+) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """The properties that cannot be decided, those that are not promised, with reasons; and the names of the rest."""
+    wanted = properties.names if checks is None else tuple(checks)
+    strange = [name for name in wanted if name not in properties.names]
+    if strange:
+        known = ", ".join(properties.names)
+        raise HistoryError(f"{opened.manifest.protocol} has no history property {strange[0]!r}; it has {known}")
+    hidden, absent = properties.undecidable(opened.manifest), properties.unpromised(opened.manifest)
+    unknown = {name: hidden[name] for name in wanted if name in hidden}
+    unpromised = {name: absent[name] for name in wanted if name in absent}
+    return unknown, unpromised, tuple(name for name in wanted if name not in {**unknown, **unpromised})
+
+
+def _require_all(opened: HistoryDirectory, checked: Sequence[Checked]) -> None:
+    totals = opened.manifest.totals
+    seen = (sum(piece.rows for piece in checked), sum(piece.histories for piece in checked), len(checked))
+    due = (totals.rows, totals.histories, len(opened.pieces))
+    if seen != due:
+        raise HistoryError(
+            f"{opened.location.uri}: checked {seen[0]} rows of {seen[1]} histories in {seen[2]} pieces, "
+            f"the manifest says {due[0]} rows of {due[1]} histories in {due[2]} pieces"
+        )
+
+
+def _sums(figures: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for of_piece in figures:
+        for name, value in of_piece.items():
+            sums[name] = sums.get(name, 0) + value
+    return sums

@@ -1,0 +1,174 @@
+"""The one place that speaks to Spark: it starts a session and runs units of work on it.
+
+Functions that run in Spark's workers live in other modules: a module is imported anew in each worker, and one that
+starts a session would try to start it there too.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fencepost.proofs.scale.units import Outcome, Result, Shipped, SparkSettings, Unit
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+TASKS_PER_CORE = (2, 16)  # the more, the finer the progress and the closer together the cores finish …
+UNITS_PER_TASK = 16  # … but starting a task costs about as much as checking a unit
+POLL_SECONDS = 0.2
+# Given to the virtual machine before it starts: whatever is set on a session comes after a screen of warnings.
+QUIET = """\
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+"""
+
+
+class SparkUnavailable(RuntimeError):
+    """Spark cannot be started, or failed while running; the message is one line that says why."""
+
+
+@contextlib.contextmanager
+def session(settings: SparkSettings) -> Iterator[SparkSession]:
+    """A Spark session for `settings`: the running one if it has the same master, else a new one, stopped at the end.
+
+    Raises `SparkUnavailable` if Java is missing, Spark does not start, or a session on another master is running.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        if running.sparkContext.master != settings.master:
+            raise SparkUnavailable(
+                f"a Spark session on {running.sparkContext.master} is running in this process, {settings.master} was "
+                "asked for; stop it first, or ask for the same master"
+            )
+        yield running
+        return
+    started = _start(settings)
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def collect(
+    units: Sequence[Unit],
+    shipped: Shipped[Unit, Result],
+    settings: SparkSettings,
+    advance: Callable[[int], None],
+) -> list[Outcome[Result]]:
+    """The outcomes of all units, in their order."""
+    if not units:
+        return []
+    with session(settings) as spark:
+        context = spark.sparkContext
+        slices = _tasks(len(units), context.defaultParallelism)
+        job = context.parallelize(list(units), slices).map(shipped)
+        with _advancing(context, slices, len(units), advance):
+            try:
+                return list(job.collect())
+            except KeyboardInterrupt:
+                context.setLogLevel("OFF")  # to stop with tasks under way is a page of errors from each
+                raise
+            except Exception as error:  # py4j's own error classes are no part of pyspark's interface
+                raise SparkUnavailable(f"Spark job failed: {_cause(error)}") from error
+
+
+def _tasks(units: int, cores: int) -> int:
+    least, most = TASKS_PER_CORE
+    return min(units, cores * max(least, min(most, units // (cores * UNITS_PER_TASK))))
+
+
+def _start(settings: SparkSettings) -> SparkSession:
+    _require_java()
+    folder = Path(tempfile.mkdtemp(prefix="fencepost-"))
+    (folder / "log4j2.properties").write_text(QUIET)
+    builder = SparkSession.builder.master(settings.master).appName("fencepost")
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.python.worker.reuse": "true",
+    }
+    if settings.is_local:
+        # A host name that resolves to another interface, or to none, would cost a warning or the session.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        options |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    for name, value in (options | dict(settings.config)).items():
+        builder = builder.config(name, value)
+    try:
+        started = builder.getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        raise SparkUnavailable(f"Spark does not start on {settings.master}: {_cause(error)}") from error
+    if not settings.is_local:
+        started.sparkContext.addPyFile(str(packed_distribution(folder)))
+    for file in settings.py_files:
+        started.sparkContext.addPyFile(file)
+    return started
+
+
+def packed_distribution(folder: Path) -> Path:
+    """A zip in `folder`, laid out as the wheel is, of the fencepost that is running: workers import it from there."""
+    target = folder / "fencepost.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.mkdir("fencepost")  # zipimport sees a package without __init__.py only if its folder has an entry
+        for name in ("model", "properties", "reference_impl", "proofs"):
+            root = Path(str(import_module(f"fencepost.{name}").__file__)).parent
+            for file in sorted(root.rglob("*")):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    archive.write(file, f"fencepost/{name}/{file.relative_to(root)}")
+    return target
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java")
+    if java is None:
+        place = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no `java` on the PATH"
+        raise SparkUnavailable(f"Spark needs Java 17 or newer: {place}; install it, or work without Spark (--no-spark)")
+
+
+@contextlib.contextmanager
+def _advancing(context: Any, tasks: int, units: int, advance: Callable[[int], None]) -> Iterator[None]:
+    """Reports the share of finished tasks, as units, while a job runs."""
+    stop = threading.Event()
+    tracker = context.statusTracker()
+
+    def watch() -> None:
+        seen = 0
+        while not stop.wait(POLL_SECONDS):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            done = sum(stage.numCompletedTasks for stage in stages if stage) * units // tasks
+            if done > seen:
+                advance(done - seen)
+                seen = done
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def _cause(error: Exception) -> str:
+    """The line that matters of an error that carries the traces of two virtual machines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    python = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt)\b.*", line)]
+    return (python or lines or [type(error).__name__])[0]

@@ -1,0 +1,148 @@
+"""Runs one function over many small units of work, on this machine's cores or on Spark, with the same results.
+
+A unit names its work (a file and a row group, a range of seeds); the worker reads or writes the data itself and returns
+a small result. Nothing else crosses the border between processes: that, not the checking, is what costs time.
+"""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from fencepost.properties.history import HistoryError
+from fencepost.properties.history.location import Location
+
+Unit = TypeVar("Unit")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """Where and how Spark runs: a master URL, further `spark.*` settings, further files for the workers' path."""
+
+    master: str = "local[2]"
+    config: Mapping[str, str] = field(default_factory=dict)
+    py_files: tuple[str, ...] = ()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the workers are threads and processes of this machine's one Spark."""
+        return self.master == "local" or self.master.startswith("local[")
+
+
+def run_units(
+    units: Sequence[Unit],
+    function: Callable[[Unit], Result],
+    *,
+    spark: SparkSettings | None = None,
+    cores: int | None = None,
+    label: str = "",
+) -> list[Result]:
+    """`[function(unit) for unit in units]`, computed on Spark or on `cores` processes (all of them by default).
+
+    `function` must be picklable, that is defined in a module. A `HistoryError` that it raises is raised here again.
+    """
+    shipped = Shipped(function)
+    with progress(label, len(units)) as advance:
+        if spark is not None:
+            from fencepost.proofs.scale.spark import collect
+
+            outcomes = collect(units, shipped, spark, advance)
+        else:
+            outcomes = list(_local(units, shipped, cores, advance))
+    for outcome in outcomes:
+        if outcome.refused is not None:
+            raise HistoryError(outcome.refused)
+    return [outcome.result for outcome in outcomes]
+
+
+def require_reachable(place: Location, spark: SparkSettings | None) -> None:
+    """Raises `HistoryError` if Spark's workers are on other machines and `place` is on this one only."""
+    if spark is not None and not spark.is_local and place.is_local:
+        raise HistoryError(
+            f"{place.uri}: is on this machine only, and the workers of {spark.master} run on others; "
+            "give a URI that all of them reach (hdfs:, s3:, gs:), or use a local master"
+        )
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Result]):
+    """What a unit came to: its result, or why its histories are refused (a refusal is an answer, not to be retried)."""
+
+    result: Any = None
+    refused: str | None = None
+
+
+class Shipped(Generic[Unit, Result]):
+    """A function on its way to a worker, with the import path it needs there.
+
+    Spark's workers do not inherit the driver's `sys.path`, so the function stays pickled until that is in place.
+    """
+
+    def __init__(self, function: Callable[[Unit], Result]) -> None:
+        self._path = tuple(sys.path)
+        self._pickled = pickle.dumps(function)
+
+    def __call__(self, unit: Unit) -> Outcome[Result]:
+        sys.path += [entry for entry in self._path if entry not in sys.path]
+        function = pickle.loads(self._pickled)
+        try:
+            return Outcome(function(unit))
+        except HistoryError as error:
+            return Outcome(refused=str(error))
+
+
+def _local(
+    units: Sequence[Unit], shipped: Shipped[Unit, Result], cores: int | None, advance: Callable[[int], None]
+) -> Iterator[Outcome[Result]]:
+    workers = min(cores or os.cpu_count() or 1, len(units))
+    if workers <= 1:
+        for unit in units:
+            yield shipped(unit)
+            advance(1)
+        return
+    # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        try:
+            with _interrupts_held():
+                outcomes = pool.map(shipped, units, chunksize=1 + len(units) // (workers * 32))
+            for outcome in outcomes:
+                yield outcome
+                advance(1)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started within never see Ctrl-C, which a terminal sends to all: who started them ends them, quietly."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on the terminal's error stream; nothing where that is no terminal, or the caller shows progress there."""
+    from rich.console import Console  # workers import this module too, and have no use for rich
+    from rich.file_proxy import FileProxy
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    taken = isinstance(sys.stderr, FileProxy)  # what rich puts in its place while it shows something
+    with Progress(*columns, console=console, transient=True, disable=taken or not console.is_terminal) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.advance(task, done)

@@ -1,0 +1,221 @@
+"""Findings: what these models, and the programs that drive real systems, found out about systems that others wrote.
+
+Each was seen on a running system or in a client library of the version named; what was only deduced from source is no
+finding.  `fencepost findings --table proofs/verdicts/findings.md` prints the page beside the verdict tables.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+CORNERS = "tests/live/kafka/corners/test_corners.py::test_kafka_answers_as_written_down"
+STATUS = re.compile(r"new|false alarm|confirmed by KAFKA-\d+(, fixed in \d+\.\d+(\.\d+)?)?|fixed in \d+\.\d+(\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``where``: the system, or the part of it; ``version``: where it was seen, and where it was looked for in vain;
+    ``breaks``: the promises and mechanisms that it breaks, none for a false alarm; ``status``: new, confirmed by
+    KAFKA-n, fixed in a release, or false alarm; ``program``: the test that reproduces it; ``note``: how near the public
+    record comes."""
+
+    name: str
+    what: str
+    where: str
+    version: str
+    breaks: tuple[str, ...]
+    status: str
+    program: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not STATUS.fullmatch(self.status):
+            raise ValueError(
+                f"finding {self.name}: status {self.status!r} is none of {STATUS.pattern}: use one of them"
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _corner(name: str) -> str:
+    return f"{CORNERS}[{name}]"
+
+
+_OFFSETS = "tests/live/kafka/test_live_offsets.py::test_pending_offsets_lose_their_marker"
+_DEPOSED = "tests/live/kafka/test_live_deposed.py"
+_LEADERLESS = "tests/live/kafka/test_live_coordinator.py::test_a_partition_without_leader_loses_its_marker"
+
+FINDINGS = (
+    Finding(
+        "acknowledged commit lost", "A partition without a live replica when its marker is due is taken for a deleted one: "
+        "the transaction is completed without it. When the partition is back its records are open, and the producer's next "
+        "transaction joins them; its abort aborts the record whose commit was acknowledged.",
+        "transaction coordinator", "4.3.1; not 4.0.0, where the marker waits",
+        ("txn.10", "txn.P2", "txn.P4", "txn.P10"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[commit]",
+        "found here by killing nodes; the public change (PR 22680, open) speaks of the metadata cache, not of transactions",
+    ),
+    Finding(
+        "aborted record committed", "The same with the outcomes exchanged: the abort marker is skipped, the next transaction "
+        "joins, and its commit makes the aborted record visible to read_committed.",
+        "transaction coordinator", "4.3.1", ("txn.10", "txn.P3"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[abort]",
+        "that consequence stands in no public text that was read",
+    ),
+    Finding(
+        "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
+        "transaction is completed without it too: its offset stays pending, is answered UNSTABLE_OFFSET_COMMIT, and the "
+        "abort of the producer's next transaction with an offset on that partition drops it.",
+        "transaction coordinator", "4.3.1; not 4.0.0, where the marker waits",
+        ("txn.10", "txn.21", "txn.P2", "txn.P10"), "confirmed by KAFKA-20734", f"{_OFFSETS}[commit]",
+        "the records of that transaction are committed; of offsets stands nothing in the public text that was read",
+    ),
+    Finding(
+        "aborted offset committed", "An offset whose abort marker was skipped in that way is committed by the producer's next "
+        "transaction, with the offset of another group on the same partition of __consumer_offsets.",
+        "transaction coordinator", "4.3.1", ("txn.10", "txn.21", "txn.P2"), "confirmed by KAFKA-20734",
+        f"{_OFFSETS}[abort]", "",
+    ),
+    Finding(
+        "a deposed coordinator vouches for what was aborted", "Verification is answered from memory, without a look at "
+        "who coordinates. A record that comes after the abort marker of its transaction is let in while its leader asks the "
+        "deposed coordinator: it opens a transaction that no coordinator knows, the last stable offset stays, and the "
+        "producer's next transaction joins it and commits it.",
+        "transaction coordinator, clients of v1", "4.0.0 and 4.3.1, transaction.version 1 and 2",
+        ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1-newest]",
+        "neither that coordinator nor the leader hears the controller meanwhile, and the leader is not fenced",
+    ),
+    Finding(
+        "a deposed coordinator refuses the next epoch", "Clients of v2 are safe there, as the marker's epoch refuses the late "
+        "record before the question. But the first record of the next transaction is answered INVALID_PRODUCER_EPOCH, as "
+        "the coordinator asked does not know the epoch that its successor gave out.",
+        "transaction coordinator, clients of v2", "4.0.0 and 4.3.1, transaction.version 2", ("txn.15", "txn.P8"), "new",
+        f"{_DEPOSED}::test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out[newest]",
+        "the same record is taken when the leader has heard of the successor",
+    ),
+    Finding(
+        "half a transaction committed", "A coordinator loads its log to the end and acts on a Prepare record that a replica in "
+        "sync does not have yet. COMMIT reaches one partition, the coordinator fails, and that replica takes over: for it "
+        "the transaction is open, and when the client begins anew the other partition gets ABORT.",
+        "transaction coordinator", "4.0.0 and 4.3.1, transaction.version 2", ("txn.8", "txn.P2", "txn.P5"), "new",
+        "tests/live/kafka/test_live_prepared.py::test_a_prepare_past_the_high_watermark_is_acted_on[newest]",
+        "two coordinators fail within the time that a replica may lag; min.insync.replicas is 2, no election is unclean, "
+        "and EndTxn was never acknowledged: a client that lives and repeats it mends the rest",
+    ),
+    Finding(
+        "a deleted offset takes the pending one with it", "OffsetDelete and DeleteGroups succeed while a transaction has an "
+        "offset pending there, and its commit, which comes later, commits no offset.",
+        "group coordinator", "4.3.1", (), "false alarm", _corner("offsets-deleted"),
+        "meant so: KAFKA-14505, PR 15221; the operator who deletes decides",
+    ),
+    Finding(
+        "late marker decides the next transaction", "In v2 a marker that is not older than the open transaction is taken: a "
+        "late copy of one transaction's marker, which carries the bumped epoch, commits the next one while it is open.",
+        "partition leader", "4.0.0, transaction.version 2; not 4.3.1 between brokers that both speak KIP-1228",
+        ("txn.23", "txn.P3", "txn.P5"), "fixed in 4.2.0", _corner("marker-in-4.0"),
+        "KIP-1228, KAFKA-19446",
+    ),
+    Finding(
+        "a marker without its transaction version is judged by the old rule", "WriteTxnMarkers before version 2 says nothing "
+        "of the transaction version, so that a 4.3.1 leader takes an equal epoch for an open transaction of v2.",
+        "partition leader, brokers of mixed versions", "4.3.1", ("txn.24", "txn.P3"), "new", _corner("marker-v2"),
+        "follows from KIP-1228's compatibility section; gone when all brokers speak version 2",
+    ),
+    Finding(
+        "rotation lost over a fail-over", "The transaction log does not keep the next producer id: the owner is answered with "
+        "a new id at epoch 0, and after a fail-over in Prepare its coordinator goes on with the old id at epoch 32767.",
+        "transaction log", "4.0.0; not 4.3.1", ("txn.4", "txn.25", "txn.P8", "txn.P9"),
+        "confirmed by KAFKA-20310, fixed in 4.3.0", _corner("last-end-in-4.0"), "",
+    ),
+    Finding(
+        "a retry over a fail-over is fenced", "The last producer epoch is not in the transaction log: a lone producer that "
+        "repeats its InitProducerId after its coordinator failed over is told PRODUCER_FENCED.",
+        "transaction log", "4.3.1", ("txn.2", "txn.25", "txn.P8", "txn.P9"), "confirmed by KAFKA-20357",
+        _corner("restart-forgets-last-epoch"),
+        "the public text (PR 22096, merged) speaks of the retry after a rotation; every retry is hit",
+    ),
+    Finding(
+        "a lone producer is told an internal error", "At epoch 32766 the retry of an InitProducerId whose answer was lost is "
+        "answered -1.", "transaction coordinator", "4.3.1", ("txn.2", "txn.P8"), "new", _corner("last-retry"), "",
+    ),
+    Finding(
+        "a transactional id answers 51 for ever", "A request of v2 where transaction.version is 0 fails while the record for "
+        "the transaction log is made, and what was pending is not taken back: the id serves nobody, and an open transaction "
+        "outlives its time-out until another coordinator loads the log.",
+        "transaction coordinator", "4.3.1", ("txn.5", "txn.18", "txn.P10"), "new", _corner("downgrade-under-open"), "",
+    ),
+    Finding(
+        "a refused question stops its producer", "A leader's question stays noted when the coordinator says no: a late copy "
+        "of an older record, or a question of a newer epoch, makes the next batch of the open transaction out of order.",
+        "partition leader", "4.3.1", ("txn.15", "txn.P8"), "new", _corner("v2-question-stops-older"),
+        "KAFKA-19690 mended the same for an older epoch's question",
+    ),
+    Finding(
+        "a fence takes two epochs", "A fence of an open transaction of v2 bumps the epoch, and the abort that follows bumps it "
+        "again; from the last epochs on that overflows.", "transaction coordinator", "4.0.0; not 4.3.1", ("txn.4", "txn.18"),
+        "confirmed by KAFKA-19367, fixed in 4.0.1", _corner("fence-v2-in-4.0"), "",
+    ),
+    Finding(
+        "who was timed out is given its successor's pair", "Since one epoch is enough for a fence, EndTxn(abort) and "
+        "InitProducerId of the producer that was timed out pass for retries, and it goes on with the next epoch.",
+        "transaction coordinator", "4.3.1; not 4.0.0", (), "false alarm", _corner("fence-v2-comes-back"),
+        "no promise breaks: the fence is acknowledged only with the bump that follows",
+    ),
+    Finding(
+        "a late EndTxn decides the next transaction", "Below transaction.version 2, and with any client that speaks EndTxn "
+        "before version 5, a late copy of one transaction's EndTxn commits or aborts the next.",
+        "transaction coordinator; librdkafka 2.16 and kafka-python 3.0 on any broker", "4.3.1",
+        ("txn.7", "txn.P3", "txn.P5"), "confirmed by KAFKA-17754", _corner("end-v1-late-decides-next"), "",
+    ),
+    Finding(
+        "a late copy stops the next transaction", "Below transaction.version 2 the question about a late copy is refused, and "
+        "stays noted with its sequence number: the first batch of the next transaction is out of order.",
+        "partition leader", "4.3.1, transaction.version 1", ("txn.15", "txn.P8"), "new",
+        "tests/live/kafka/test_live_clients.py::test_a_late_copy_stops_the_next_transaction", "",
+    ),
+    Finding(
+        "a client fences itself", "After a refused record the client sends InitProducerId with its transaction still open: "
+        "Kafka fences that first, and then the epoch that the request names is an old one.",
+        "kafka-python", "3.0.12", ("txn.P8",), "new",
+        "tests/live/kafka/test_live_clients.py::test_kafka_python_fences_itself", "",
+    ),
+    Finding(
+        "a fenced producer ends its successor's transaction", "InitProducerId that names an epoch long fenced aborts the open "
+        "transaction before its epoch is compared, and the rightful owner is fenced.",
+        "transaction coordinator", "4.3.1, every transaction.version", ("txn.2", "txn.P8"), "new",
+        "tests/live/kafka/test_live_clients.py::test_a_fenced_producer_aborts_the_transaction_of_its_successor",
+        "no reader notices; a zombie of kafka-python does it by itself",
+    ),
+    Finding(
+        "duplicates older than the last batch are refused after a restart", "A snapshot of a partition's producers keeps one "
+        "batch each: what was sent before the last one and is sent again is out of order, and a client that renumbers what "
+        "it has in flight writes it a second time.",
+        "partition leader", "4.3.1, transaction.version 2", ("txn.14", "txn.P6"), "confirmed by KAFKA-14034",
+        _corner("restart-one-batch"), "the leader's half is seen live; that a client renumbers is in the model alone",
+    ),
+)  # fmt: skip
+
+
+def page(findings: Iterable[Finding] = FINDINGS) -> str:
+    """The ledger as Markdown."""
+    rows = "".join(f"| {' | '.join(_cells(each))} |\n" for each in findings)
+    return (
+        "# Findings\n\nWhat was found out about systems that others wrote. Each row was seen on the version named, by the "
+        "program named; made by `fencepost findings --table`.\n\n"
+        "| what | where | version | breaks | status | program |\n|---|---|---|---|---|---|\n" + rows
+    )
+
+
+def _cells(each: Finding) -> Iterable[str]:
+    note = f" ({each.note})" if each.note else ""
+    yield f"**{each.name}**. {each.what}"
+    yield each.where
+    yield each.version
+    yield ", ".join(each.breaks) or "nothing"
+    yield f"{each.status}{note}"
+    yield f"`{each.program}`"
+
+
+def document(findings: Iterable[Finding] = FINDINGS) -> list[Mapping[str, Any]]:
+    """The ledger for scripts."""
+    return [each.as_dict() for each in findings]

@@ -1,0 +1,236 @@
+"""The matrix: promise × danger × engine, computed from what the engines said and met, never written by hand.
+
+`matrix_of` makes it of the verdicts of a run of `verify`; `Line` is one of its cells with what it is about.  A promise
+that an engine does not judge has no danger in there, whatever that engine met for other promises.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fencepost.model.dangers import DANGERS
+from fencepost.model.rules import RULES
+from fencepost.proofs.results import Result
+from fencepost.proofs.scope.live import counts_of, runs_of
+from fencepost.proofs.scope.scopes import ENGINES, NOTHING_SAID, Cell, Engine, scope_of_counts, unaccounted
+from fencepost.properties.agreement import DRIVEN, driven
+from fencepost.properties.catalogue import ProtocolEntry, Variant
+
+NOT_ASKED = {
+    "induction": "open: no proof by induction decides it for this variant",
+    "explore": "open: no search of this variant's states decides it",
+    "bounded": "open: no bounded check of this variant decides it",
+    "progress": "open: no graph of this variant decides it",
+    "agreement": "open: no implementation is driven against this variant",
+    "live": "open: no kept run on real brokers counts it",
+    "histories": "open: no property of simulated histories of this variant judges it",
+    "recordings": "open: no property of recordings of this variant judges it",
+}
+"""Why a promise has nothing in by an engine that does not judge it."""
+
+MODELLED: frozenset[Engine] = frozenset({"induction", "explore", "bounded", "progress"})
+"""Engines that judge a model, whatever an implementation does."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A promise as it is asked of a variant: the rule, the property, and the engines that judge it.  ``excuses``: by
+    danger, the condition under which agreement holds nothing against an implementation."""
+
+    promise: str
+    property: str
+    engines: tuple[Engine, ...]
+    excuses: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One cell: is that danger in where that engine judges that promise of that variant?"""
+
+    protocol: str
+    promise: str
+    danger: str
+    engine: Engine
+    status: str
+    variant: str
+    count: int | None
+    why: str
+    property: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Of one variant.  ``scopes``: what each engine met that ran on it; ``said``: of each danger that the model leaves
+    out, why; ``tagged``: those that it has."""
+
+    protocol: str
+    variant: str
+    asked: tuple[Asked, ...]
+    scopes: Mapping[Engine, Mapping[str, Cell]]
+    said: Mapping[str, str]
+    tagged: tuple[str, ...]
+
+    def cell(self, asked: Asked, engine: Engine, danger: str) -> Cell:
+        """With the reason why it is out, and who else of this variant has it in."""
+        found = (
+            self.scopes[engine][danger] if engine in asked.engines else Cell("out", why=self._unasked(engine, danger))
+        )
+        if engine in ("agreement", "live") and found.status == "in" and danger in asked.excuses:
+            return Cell("excused", found.count, asked.excuses[danger])
+        have = [e for e in asked.engines if self.scopes[e][danger].status != "out"]
+        if have and found.status == "out" and found.why.startswith("open: "):
+            return Cell("out", found.count, f"{found.why}; met by {', '.join(have)} of this variant")
+        return found
+
+    def _unasked(self, engine: Engine, danger: str) -> str:
+        said = self.said.get(danger, "")
+        return said if said.startswith(("not of", "Kafka excludes")) else NOT_ASKED[engine]
+
+    def why_open(self, asked: Asked, danger: str) -> str | None:
+        """Why no engine that judges a model has it, if that is a hole; None if one has it, or the model or Kafka
+        excludes it."""
+        judges = [e for e in ENGINES if e in asked.engines and e in MODELLED]
+        if any(self.scopes[e][danger].status != "out" for e in judges):
+            return None
+        said = self.said.get(danger, "excused")
+        if not said.startswith("excused"):
+            return None if said.startswith(("not of", "Kafka excludes")) else said
+        return self.scopes[judges[0]][danger].why if judges else "open: no engine judges it"
+
+    def lines(self, promise: str | None = None) -> Iterator[Line]:
+        for asked in self.asked:
+            if promise is None or promise in (asked.promise, asked.property):
+                for danger in DANGERS:
+                    for engine in ENGINES:
+                        cell = self.cell(asked, engine, danger)
+                        yield Line(
+                            self.protocol, asked.promise, danger, engine, cell.words, self.variant, cell.count,
+                            cell.why, asked.property,
+                        )  # fmt: skip
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def of_dict(told: Mapping[str, Any]) -> "Matrix":
+        """What `as_dict` gave."""
+        asked = tuple(Asked(**(item | {"engines": tuple(item["engines"])})) for item in told["asked"])
+        scopes = {e: {danger: Cell(**cell) for danger, cell in cells.items()} for e, cells in told["scopes"].items()}
+        return Matrix(told["protocol"], told["variant"], asked, scopes, told["said"], tuple(told["tagged"]))
+
+
+def matrix_of(entry: ProtocolEntry, variants: Iterable[Variant], results: Sequence[Result]) -> list[Matrix]:
+    """Of what the engines said of these variants."""
+    return [_matrix(entry, v, [r for r in results if r.variant == v.name and r.within is not None]) for v in variants]
+
+
+def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -> Matrix:
+    scopes: dict[Engine, dict[str, Cell]] = {}
+    judged: dict[Engine, set[str]] = {}
+    rules = _history_rules(entry.name)
+    for r in results:
+        assert r.within is not None
+        if r.property.partition(" ")[0] in RULES:  # a claim of the documents rests on other verdicts
+            continue
+        engine = r.within.engine
+        if engine in ("histories", "recordings"):
+            if not r.evidence.get("judged"):
+                continue
+            judged.setdefault(engine, set()).add(rules.get(r.property, ""))
+        elif r.verdict in ("holds", "violated"):  # what is not proved, or holds vacuously, stands against nothing
+            judged.setdefault(engine, set()).add(r.property)
+        scopes[engine] = _together(scopes.get(engine), r.within.cells, of=engine)
+    if live := runs_of(entry.name, variant.name):
+        driven_live = f"none of the {sum(run.examples for run in live)} sequences on {live[0].brokers} met it"
+        scopes["live"] = dict(scope_of_counts(variant.spec, "live", counts_of(live), driven_live).cells)
+        judged["live"] = set()
+    asked = []
+    for name, item in variant.asked.items():
+        if item.rule is not None and RULES[item.rule].kind == "promise" and item.role != "refinement":
+            engines = tuple(e for e in ENGINES if _judges(e, name, item.rule, judged))
+            asked.append(Asked(item.rule, name, engines, _excuses(entry, variant, item.rule)))
+    said = {name: str(item) for name, item in variant.spec.outside.items()}
+    said |= dict.fromkeys(unaccounted(variant.spec), NOTHING_SAID)
+    return Matrix(entry.name, variant.name, tuple(asked), scopes, said, variant.spec.dangers)
+
+
+def _judges(engine: Engine, name: str, rule: str, judged: Mapping[Engine, set[str]]) -> bool:
+    """Agreement holds implementations and live brokers against the model, and so against all that is asked of it."""
+    if engine in ("agreement", "live"):
+        return engine in judged
+    return (rule if engine in ("histories", "recordings") else name) in judged.get(engine, ())
+
+
+def _together(before: Mapping[str, Cell] | None, now: Mapping[str, Cell], *, of: Engine) -> dict[str, Cell]:
+    """Several recordings add up; other engines say of each verdict the same, but for a bounded check that stopped at
+    a violation before it had gone as deep as the others."""
+    if before is None:
+        return dict(now)
+    if of == "recordings":
+        return {name: _sum(before[name], cell) for name, cell in now.items()}
+    return {name: before[name] if before[name].status != "out" else cell for name, cell in now.items()}
+
+
+def _sum(a: Cell, b: Cell) -> Cell:
+    count = (a.count or 0) + (b.count or 0)
+    better = a if a.status != "out" else b
+    return Cell(better.status, count, better.why)
+
+
+def _history_rules(protocol: str) -> Mapping[str, str]:
+    from fencepost.properties.history.properties_of import properties_of
+    from fencepost.properties.history.protocols import VOCABULARIES
+
+    return properties_of(protocol).rules if protocol in VOCABULARIES else {}
+
+
+def _excuses(entry: ProtocolEntry, variant: Variant, rule: str) -> dict[str, str]:
+    """What agreement predicts of a variant and does not hold against an implementation."""
+    if entry.name not in DRIVEN or rule not in driven(entry.name).expecting.get(variant.name, ()):
+        return {}
+    return {"late-copy": f"that a late copy breaks {rule} in {variant.name} is predicted"}
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A danger that no engine which judges a model met, though nothing excludes it.  ``nowhere``: the promises for
+    which that is so in every variant that was looked at; ``partly``: the variants in which it is so, while another one
+    has it in for the same promise; ``beside``: the engines that met it without a model that has it."""
+
+    danger: str
+    nowhere: tuple[str, ...]
+    partly: tuple[str, ...]
+    beside: tuple[Engine, ...]
+    whys: tuple[str, ...]
+
+
+def holes(matrices: Sequence[Matrix], promise: str | None = None) -> list[Hole]:
+    """What is open, danger by danger."""
+    found = (_hole(danger, matrices, promise) for danger in DANGERS)
+    return [hole for hole in found if hole is not None]
+
+
+def _hole(danger: str, matrices: Sequence[Matrix], promise: str | None) -> Hole | None:
+    met: set[str] = set()
+    open_in: list[tuple[str, str, str]] = []
+    beside: set[Engine] = set()
+    for matrix in matrices:
+        for asked in matrix.asked:
+            if promise is not None and promise not in (asked.promise, asked.property):
+                continue
+            have = {e for e in asked.engines if matrix.scopes[e][danger].status != "out"}
+            if have & MODELLED:
+                met.add(asked.promise)
+            elif why := matrix.why_open(asked, danger):
+                open_in.append((asked.promise, f"{matrix.protocol}/{matrix.variant}", why))
+                beside |= have
+    if not open_in:
+        return None
+    order = list(RULES)
+    nowhere = sorted({p for p, _, _ in open_in} - met, key=order.index)
+    partly = dict.fromkeys(place for p, place, _ in open_in if p in met)
+    whys = dict.fromkeys(why for _, _, why in sorted(open_in, key=lambda told: told[0] in met))
+    return Hole(danger, tuple(nowhere), tuple(partly), tuple(e for e in ENGINES if e in beside), tuple(whys))

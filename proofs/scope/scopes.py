@@ -1,0 +1,261 @@
+"""Scope: against which dangers a verdict of an engine stands, and why it does not stand against the others.
+
+A tag is a claim of the model (`fencepost.model.dangers`); a danger is *in* only where the engine met it:
+
+- explore and progress took a step that is tagged with it, or reached a state in which its condition holds;
+- bounded goes as deep as explore needed, within the same bounds, to meet it;
+- induction shows a tagged action enabled, or the condition possible, in a state that satisfies the invariant;
+- agreement, live, histories and recordings count it.
+
+Every danger that is *out* has a reason: what the model says of it (``outside``), else that it is open, and why.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fencepost.model.dangers import DANGERS
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.terms import TRUE, Term
+from fencepost.proofs.engines.explore import Exploration
+from fencepost.proofs.engines.induction import Proof, invariant
+from fencepost.proofs.readings.solver.models import Shrinker
+from fencepost.proofs.readings.solver.solving import RLIMIT, Question
+from fencepost.proofs.results import Result, Verdict
+
+Engine = Literal["induction", "explore", "bounded", "progress", "agreement", "live", "histories", "recordings"]
+ENGINES: tuple[Engine, ...] = (
+    "induction", "explore", "bounded", "progress", "agreement", "live", "histories", "recordings"
+)  # fmt: skip
+Status = Literal["in", "excused", "out"]
+NOTHING_SAID = "open: the model says nothing of it"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``count``: how often it was met, where the engine counts; ``why``: the reason of one that is out, the condition
+    of one that is excused."""
+
+    status: Status
+    count: int | None = None
+    why: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"excused by {self.why}" if self.status == "excused" else self.status
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What one engine met of every danger of the list, in the order of the list."""
+
+    engine: Engine
+    cells: Mapping[str, Cell]
+
+    def those(self, status: Status) -> tuple[str, ...]:
+        return tuple(name for name, cell in self.cells.items() if cell.status == status)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What a `Result` carries of it."""
+        excused = {name: cell.why for name, cell in self.cells.items() if cell.status == "excused"}
+        return {"scope": self.those("in"), "out": self.those("out"), "excused": excused, "within": self}
+
+
+Met = Mapping[str, int | None]
+"""The dangers that were met, each with how often, where that is counted."""
+
+
+def scope(spec: Spec, engine: Engine, met: Met, unmet: Callable[[str], str]) -> Scope:
+    """``unmet``: why a danger that the model has was not met."""
+    return Scope(engine, {name: _cell(spec, name, met, unmet) for name in DANGERS})
+
+
+def _cell(spec: Spec, name: str, met: Met, unmet: Callable[[str], str]) -> Cell:
+    said, tagged = spec.outside.get(name), name in spec.dangers
+    if said is not None and said.standing == "excused" and (name in met or not tagged):
+        return Cell("excused", met.get(name), said.why)
+    if name in met:
+        return Cell("in", met[name])
+    if said is not None and said.standing != "excused":
+        return Cell("out", why=str(said))
+    return Cell("out", why=f"open: {unmet(name)}" if tagged else NOTHING_SAID)
+
+
+def scope_of(spec: Spec, engine: Literal["induction", "explore", "progress"], evidence: Any) -> Scope:
+    """The scope of a verdict on any form of a protocol, a mutated one too.  ``evidence``: of induction the properties
+    that were assumed, of the others the explorations that were made."""
+    if engine == "induction":
+        return scope_of_proof(spec, evidence)
+    return scope_of_search(spec, evidence, engine)
+
+
+def met_by(spec: Spec, explored: Exploration, depth: int | None = None) -> dict[str, int | None]:
+    """The dangers that an exploration met, within so many steps of the initial state if it is said; of those that are
+    steps, how many steps (only of a whole exploration)."""
+    met: dict[str, int | None] = {}
+    for name, presence in spec.presences.items():
+        if name in explored.met and (depth is None or explored.met[name] <= depth):
+            met[presence.danger] = None
+    for name, action in spec.actions.items():
+        if name in explored.first and (depth is None or explored.first[name] <= depth):
+            for danger in action.dangers:
+                met[danger] = None if depth is not None else (met.get(danger) or 0) + explored.taken[name]
+    return met
+
+
+def scope_of_search(
+    spec: Spec, explored: Sequence[Exploration], engine: Literal["explore", "progress"] = "explore"
+) -> Scope:
+    """Of explorations together: what one of them met."""
+    met: dict[str, int | None] = {}
+    for made in explored:
+        for name, count in met_by(spec, made).items():
+            met[name] = count if met.get(name) is None else (met[name] or 0) + (count or 0)
+    bounds = [made.kernels.ground.bounds for made in explored]
+
+    def unmet(name: str) -> str:
+        return f"the model has it, and no explored state within these bounds met it{_switched_off(spec, name, bounds)}"
+
+    return scope(spec, engine, met, unmet)
+
+
+def _switched_off(spec: Spec, name: str, bounds: Sequence[Mapping[str, int]]) -> str:
+    """The bounds that leave no room for a fault, in all that was explored."""
+    budgets = {a.budget for a in spec.actions.values() if name in a.dangers and a.budget is not None}
+    off = sorted(b for b in budgets if all(not bound.get(b) for bound in bounds))
+    return f" (bound {', '.join(f'{b} 0' for b in off)})" if off else ""
+
+
+def scope_of_bounded(spec: Spec, explored: Exploration | None, depth: int) -> Scope:
+    """Of a check of so many steps, by the exploration within the same bounds; without one nothing is known to be
+    met."""
+    met = {} if explored is None else met_by(spec, explored, depth)
+    whole = {} if explored is None else met_by(spec, explored)
+
+    def unmet(name: str) -> str:
+        if explored is None:
+            return "these bounds were not explored, so that it is not known whether the check meets it"
+        if name in whole:
+            return f"within these bounds it takes more than the {depth} steps of the check"
+        off = _switched_off(spec, name, [explored.kernels.ground.bounds])
+        return f"the model has it, and no state within these bounds met it{off}"
+
+    return scope(spec, "bounded", met, unmet)
+
+
+def scope_of_proof(
+    spec: Spec, properties: Mapping[str, Property], proof: Proof | None = None, *, rlimit: int = RLIMIT
+) -> Scope:
+    """Of an induction that assumed these properties.  ``proof``: one that has asked already which actions can
+    happen."""
+    always = invariant(properties).values()
+    known = {o.action: _can_happen(o.kind, o.verdict) for o in (proof.obligations if proof else ()) if o.kind in _ALIVE}
+    met: dict[str, int | None] = {}
+    undecided: set[str] = set()
+    for action in spec.actions.values():
+        if wanted := set(action.dangers) - met.keys():
+            verdict = known.get(action.name)
+            if verdict is None:
+                verdict = _possible(Question.step(spec, action, always, rlimit), TRUE, always)
+            _note(verdict, wanted, met, undecided)
+    somewhere: Question | None = None
+    for presence in spec.presences.values():
+        if presence.danger not in met:
+            somewhere = somewhere or Question.state(spec, always, rlimit)
+            _note(_possible(somewhere, presence.term, always), {presence.danger}, met, undecided)
+
+    def unmet(name: str) -> str:
+        if name in undecided:
+            return "Z3 did not decide whether a state of the invariant has it"
+        return "the model has it, and no state of the invariant does"
+
+    return scope(spec, "induction", met, unmet)
+
+
+_ALIVE = ("enabled", "dead")
+
+
+def _can_happen(kind: str, verdict: Verdict) -> Verdict:
+    """An obligation to be dead is met by an action that can't happen."""
+    opposite: dict[Verdict, Verdict] = {"holds": "violated", "violated": "holds"}
+    return opposite.get(verdict, "unknown") if kind == "dead" else verdict
+
+
+def _possible(question: Question, term: Term, always: Collection[Term]) -> Verdict:
+    verdict = question.possible(term, always).verdict
+    # A small model shows that it is possible, even where the unbounded question was too hard.
+    if verdict == "unknown" and Shrinker(question, always).shrink():
+        verdict = "holds"
+    question.forget()
+    return verdict
+
+
+def _note(verdict: Verdict, dangers: Iterable[str], met: dict[str, int | None], undecided: set[str]) -> None:
+    for name in dangers:
+        if verdict == "holds":
+            met[name] = None
+        elif verdict == "unknown":
+            undecided.add(name)
+
+
+def scope_of_counts(
+    spec: Spec, engine: Engine, counts: Mapping[str, int], unmet: str, excused: Mapping[str, str] | None = None
+) -> Scope:
+    """Of an engine that counts.  ``unmet``: what did not contain a danger that was not counted; ``excused``: the
+    condition under which what was counted was not held against anything."""
+    met = {name: count for name, count in counts.items() if count}
+
+    def cell(name: str) -> Cell:
+        if name in met:
+            condition = (excused or {}).get(name)
+            return Cell("excused", met[name], condition) if condition else Cell("in", met[name])
+        said = spec.outside.get(name)
+        if said is not None and said.standing in ("not of this protocol", "excluded by Kafka"):
+            return Cell("out", 0, str(said))
+        return Cell("out", 0, f"open: {unmet}")
+
+    return Scope(engine, {name: cell(name) for name in DANGERS})
+
+
+def shared(results: Sequence[Result]) -> dict[str, Any]:
+    """The scope of what rests on several verdicts: a danger is in only where it is in for each of them."""
+    if not results:
+        return {"scope": (), "out": tuple(DANGERS), "excused": {}}
+    excused = {name: why for r in results for name, why in r.excused.items()}
+    out = {name for r in results for name in r.out}
+    names = {name for r in results for name in r.scope} - out - excused.keys()
+    return {
+        "scope": tuple(n for n in DANGERS if n in names),
+        "out": tuple(n for n in DANGERS if n in out),
+        "excused": {n: why for n, why in excused.items() if n not in out},
+    }
+
+
+def scope_lines(results: Sequence[Result]) -> list[str]:
+    """The scope of each engine's verdicts on each variant, a line for those that have the same."""
+    told = []
+    for of in dict.fromkeys(f"{r.protocol}/{r.variant}" for r in results):
+        lines: dict[tuple[Any, ...], list[str]] = {}
+        about = [r for r in results if f"{r.protocol}/{r.variant}" == of and r.out]
+        for engine in dict.fromkeys(r.engine for r in about):
+            mine = [r for r in about if r.engine == engine]
+            # What holds is what the scope is about; a violation is shown by its run.
+            kept = shared([r for r in mine if r.verdict == "holds"] or mine)
+            key = kept["scope"], tuple(kept["excused"].items()), len(kept["out"])
+            lines.setdefault(key, []).append(engine)
+        told += [_line(engines, *key, of=of) for key, engines in lines.items()]
+    return told
+
+
+def _line(engines: Sequence[str], met: Sequence[str], excused: Sequence[tuple[str, str]], out: int, *, of: str) -> str:
+    words = f"{', '.join(engines)} against {', '.join(met) or 'no danger of the list'}"
+    if excused:
+        words += f"; excused: {', '.join(name for name, _ in excused)}"
+    return words + (f"; out: {out}, see `fencepost dangers {of}`" if out else "")
+
+
+def unaccounted(spec: Spec) -> tuple[str, ...]:
+    """The dangers that a model neither has nor leaves out with a reason."""
+    return tuple(name for name in DANGERS if name not in spec.dangers and name not in spec.outside)

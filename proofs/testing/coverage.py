@@ -1,0 +1,156 @@
+"""Coverage: which actions, guards, rules, error codes and calls a run of agreement has reached.
+
+A guard conjunct counts as seen true and seen false in the states visited, over all parameters; and as *decisive* where
+it alone kept its action from being enabled.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.proofs.readings.words import say
+from fencepost.proofs.results import State
+from fencepost.properties.driving import Made, read
+
+if TYPE_CHECKING:
+    from fencepost.proofs.testing.stepping import Stepper
+
+Conjunct = tuple[str, int]
+"""(action, position of the guard in it)."""
+
+SAMPLED, SELDOM = 1_000, 8  # so many states are looked at, and then every eighth: most is learnt early
+
+
+@dataclass
+class Coverage:
+    """Counts of one run; add two to get those of both."""
+
+    actions: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
+    errors: Counter[int] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    beyond: Counter[str] = field(default_factory=Counter)  # why systems were followed no further
+    systems: int = 0  # that were called at all
+    unfollowed: int = 0  # of which the model left out more than the calls that end a program
+    dangers: Counter[str] = field(default_factory=Counter)  # that the steps taken are
+    true: set[Conjunct] = field(default_factory=set)
+    false: set[Conjunct] = field(default_factory=set)
+    decisive: set[Conjunct] = field(default_factory=set)
+    spec: Spec | None = None
+    states: int = 0
+
+    @staticmethod
+    def none() -> "Coverage":
+        """One that counts nothing, for replays."""
+        return _Blind()
+
+    @staticmethod
+    def of_steps() -> "Coverage":
+        """One that counts steps and looks at no guard, which takes most of the time."""
+        return _OfSteps()
+
+    def called(self, name: str) -> None:
+        self.calls[name] += 1
+
+    def left(self, reason: str) -> None:
+        """A system is not followed any further."""
+        self.beyond[reason] += 1
+
+    def watched(self, made: Made) -> None:
+        """A call of which there is no model: what it showed."""
+        self.called(made.call.table_name)
+        for event in made.events:
+            self.seen(read(event, "kind"), read(event, "error", 0), ())
+
+    def seen(self, kind: str, error: int, taken: Iterable[Action]) -> None:
+        """An event was explained by these steps."""
+        self.kinds[kind] += 1
+        if error:
+            self.errors[error] += 1
+        self.guessed(taken)
+
+    def guessed(self, taken: Iterable[Action]) -> None:
+        for action in taken:
+            self.actions[action.name] += 1
+            self.dangers.update(action.dangers)
+            self.true.update((action.name, i) for i in range(len(action.guards)))
+            cited = {action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates)}
+            self.rules.update(sorted(r for r in cited if r))
+
+    def sample(self, stepper: "Stepper", state: State) -> None:
+        """Look at the guards of every action in one state, for all parameters, as long as there is something to
+        learn."""
+        self.spec, self.states = stepper.reading.plain.spec, self.states + 1
+        if self.states > SAMPLED and self.states % SELDOM:
+            return
+        for action in self.spec.actions.values():
+            places = [(action.name, i) for i in range(len(action.guards))]
+            if all(p in self.true and p in self.false and p in self.decisive for p in places):
+                continue
+            names = [n for n, _ in action.parameters]
+            for values in itertools.product(*(stepper.interpreter.some(kind, state) for _, kind in action.parameters)):
+                self._look(stepper, action, places, state, dict(zip(names, values, strict=True)))
+
+    def _look(
+        self, stepper: "Stepper", action: Action, places: list[Conjunct], state: State, values: dict[str, Any]
+    ) -> None:
+        holding = [stepper.plain.value(g.condition, state, **values) for g in action.guards]
+        self.true.update(p for p, h in zip(places, holding, strict=True) if h)
+        failing = [p for p, h in zip(places, holding, strict=True) if not h]
+        self.false.update(failing)
+        self.decisive.update(failing if len(failing) == 1 else [])
+
+    @property
+    def followed(self) -> float:
+        """The share of the systems that were followed to their end."""
+        return (self.systems - self.unfollowed) / self.systems if self.systems else 0.0
+
+    def unreached(self) -> list[str]:
+        """Actions of the model that no step taken was."""
+        return [] if self.spec is None else [name for name in self.spec.actions if not self.actions[name]]
+
+    def never(self) -> dict[str, list[str]]:
+        """What was never reached, in words: actions, and guards never true, never false, or never decisive."""
+        if self.spec is None:
+            return {}
+        places = {(a.name, i): g for a in self.spec.actions.values() for i, g in enumerate(a.guards)}
+
+        def missing(seen: set[Conjunct]) -> list[str]:
+            return [f"{action}: {say(g.condition)}" for (action, i), g in places.items() if (action, i) not in seen]
+
+        return {
+            "actions": self.unreached(),
+            "guards never true": missing(self.true),
+            "guards never false": missing(self.false),
+            "guards never decisive": missing(self.decisive),
+        }
+
+    def __add__(self, other: "Coverage") -> "Coverage":
+        return Coverage(
+            self.actions + other.actions, self.rules + other.rules, self.errors + other.errors,
+            self.kinds + other.kinds,
+            self.calls + other.calls, self.beyond + other.beyond, self.systems + other.systems,
+            self.unfollowed + other.unfollowed,
+            self.dangers + other.dangers,
+            self.true | other.true, self.false | other.false, self.decisive | other.decisive,
+            self.spec or other.spec, self.states + other.states,
+        )  # fmt: skip
+
+
+class _Blind(Coverage):
+    def guessed(self, taken: Iterable[Action]) -> None:
+        """Not counted."""
+
+    def sample(self, stepper: "Stepper", state: State) -> None:
+        """Not looked at."""
+
+
+class _OfSteps(_Blind):
+    def guessed(self, taken: Iterable[Action]) -> None:
+        for action in taken:
+            self.actions[action.name] += 1
+            self.dangers.update(action.dangers)

@@ -1,0 +1,258 @@
+"""agree: does an implementation do what the model allows, as far as anybody can see?
+
+report = agree("fencepost.reference_impl.id_blocks:reference", variant="kraft")
+report.verdict                      # "holds": nothing was found, in so many examples
+report.failure                      # or the shortest program that disagrees, and why
+"""
+
+import importlib
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from fencepost.proofs.testing.consequences import going_on
+from fencepost.proofs.testing.coverage import Coverage
+from fencepost.proofs.testing.failures import Disagreement
+from fencepost.proofs.testing.pasting import paste
+from fencepost.proofs.testing.search import Failure, Search, is_wire_error
+from fencepost.proofs.testing.shrinking import shrink
+from fencepost.properties.agreement import DRIVEN, FOLLOWED, Agreeing, driven
+from fencepost.properties.driving import Call, Factory, Program
+from hypothesis.database import ExampleDatabase
+from hypothesis.errors import Flaky
+
+SHRUNK = 3  # of the failures found
+
+
+class ImplementationError(Exception):
+    """The implementation cannot be reached under that name, or does not have the plug, or is not deterministic."""
+
+
+@dataclass(frozen=True)
+class AgreementReport:
+    """What came of it.  ``examples``: systems driven, up to the one that failed; ``observed``: event kinds that were
+    shown; ``model``: what it was held against beside the promises, or ``none``; ``predicted``: promises that the
+    variant is known to break and did break, each with its shortest program; ``dangers``: how often each of those that
+    were met was; ``least``: the share of the systems that the model must follow to their end for *holds*, else the
+    verdict is *unknown*."""
+
+    implementation: str
+    protocol: str
+    variant: str
+    model: str
+    seed: int
+    verdict: Literal["holds", "violated", "unknown"]
+    failure: Disagreement | None
+    predicted: Mapping[str, Disagreement]
+    examples: int
+    observed: tuple[str, ...]
+    coverage: Coverage
+    seconds: float
+    dangers: Mapping[str, int] = field(default_factory=dict)
+    least: float = 0.0
+
+    @property
+    def systems(self) -> int:
+        """How many were driven in all, and called at least once."""
+        return self.coverage.systems
+
+    @property
+    def followed(self) -> float | None:
+        """The share of them that the model followed to their end; None where there is no model."""
+        return None if self.model == "none" else self.coverage.followed
+
+    @property
+    def inconclusive(self) -> str:
+        """Why the verdict is unknown; empty if it is not."""
+        if self.verdict != "unknown":
+            return ""
+        left = "; ".join(f"{reason} ({count} times)" for reason, count in self.coverage.beyond.most_common())
+        return (
+            f"the model followed {self.followed:.0%} of {self.systems} programs to their end, "
+            f"{self.least:.0%} is the least: {left}"
+        )
+
+    @property
+    def program(self) -> str:
+        """Python that fails by itself when pasted; empty if nothing disagrees."""
+        return self.failure.program if self.failure else ""
+
+    @property
+    def never(self) -> dict[str, list[str]]:
+        """What was never reached: actions, and guards never seen true, false, or decisive."""
+        return self.coverage.never()
+
+
+def agree(
+    implementation: str | Callable[[dict[str, Any]], Any],
+    *,
+    protocol: str | Agreeing = "id-blocks",
+    variant: str | None = None,
+    seed: int = 0,
+    max_examples: int = 100,
+    steps: int | None = None,
+    database: ExampleDatabase | None = None,
+    config: Mapping[str, Any] | None = None,
+    observed: frozenset[str] | None = None,
+    prefixes: Sequence[Sequence[Call]] = (),
+    expecting: Collection[str] | None = None,
+    promises_only: bool = False,
+    promises: Collection[str] | None = None,
+    verdict_only: bool = False,
+) -> AgreementReport:
+    """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
+    model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name, or what it brings to
+    agreement.
+
+    ``steps``: machine steps in an example, each a call or a burst of calls (default: as many as the protocol says);
+    ``config``: further keys for the factory;
+    ``observed``: the event kinds that the implementation shows whenever they happen (default: found out by trying);
+    ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
+    violation is no failure where it comes about as the documents predict (default: those of the variant);
+    ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
+    and for nothing else; ``verdict_only``: nobody will ask which guards were covered, or how short a program breaks a
+    promise as predicted, and neither is found out.  The same arguments give the same report, but for ``seconds`` and
+    what is in ``database``, and but for what is chance in real brokers.  Raises ImplementationError, and WireError
+    where brokers are out of reach.
+    """
+    began = time.monotonic()
+    if isinstance(protocol, Agreeing):
+        agreeing, protocol = protocol, protocol.protocol
+    elif protocol in DRIVEN:
+        agreeing = driven(protocol)
+    else:
+        raise ValueError(f"no implementation of {protocol!r} can be driven: there are {', '.join(DRIVEN)}")
+    only = None if promises is None else frozenset(promises)
+    if promises_only or only is not None:
+        agreeing = replace(agreeing, follow=None)
+    variant = agreeing.variants[0] if variant is None else variant
+    if variant not in agreeing.variants:
+        there = ", ".join(agreeing.variants)
+        raise ValueError(f"the model of {protocol} has no variant {variant!r}: there are {there}")
+    factory, name = reach(implementation)
+    _require_plug(agreeing, factory, name or repr(implementation), variant, config or {})
+    excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
+    search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
+    if verdict_only:
+        search.coverage = Coverage.of_steps()
+    try:
+        search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
+    except Flaky as error:
+        raise ImplementationError(_not_deterministic(name or repr(implementation))) from error
+    failure = _shortest(search, name, search.failures) if search.failures else None
+    # What an implementation that fails does in predicted ways as well is of no interest.
+    predicted = {} if failure or verdict_only else search.predicted
+    least = agreeing.followed.get(variant, FOLLOWED) if agreeing.follow else 0.0
+    too_little = search.coverage.followed < least
+    return AgreementReport(
+        name or repr(implementation), protocol, variant, variant if agreeing.follow else "none", seed,
+        "violated" if failure else "unknown" if too_little else "holds", failure,
+        {rule: _shortest(search, name, [predicted[rule]], rule) for rule in sorted(predicted)},
+        search.examples_to_failure or search.examples,
+        tuple(sorted(search.observed)), search.coverage, time.monotonic() - began,
+        search.exercised.counts(search.coverage), least,
+    )  # fmt: skip
+
+
+def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
+    """The factory, and the name under which it can be imported (empty if there is none).  Raises
+    ImplementationError."""
+    if not isinstance(implementation, str):
+        name = f"{getattr(implementation, '__module__', '')}:{getattr(implementation, '__qualname__', '<>')}"
+        importable = "<" not in name and "." not in name.split(":")[1] and not name.startswith("__main__")
+        return implementation, name if importable else ""
+    module, _, attribute = implementation.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ImplementationError(
+            f"there is no implementation {implementation!r}: {error}; give a factory as module:factory"
+        ) from error
+    return factory, implementation
+
+
+def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str, config: Mapping[str, Any]) -> None:
+    """What cannot be driven at all is no disagreement with the model.  Raises ImplementationError."""
+    small = {**agreeing.small, **config, "mode": variant}
+    try:
+        system = factory(small)
+    except Exception as error:  # whatever an implementation of anybody's raises
+        if is_wire_error(error):
+            raise
+        raise ImplementationError(
+            f"{name}: makes no cluster from {small}: {type(error).__name__}: {error}; "
+            "a factory takes a config and returns a cluster"
+        ) from error
+    if lacks := agreeing.missing(system, variant):
+        raise ImplementationError(
+            f"{name}: its {type(system).__name__} lacks {', '.join(lacks)}; "
+            f"{agreeing.plug} says what the plug for {variant} needs"
+        )
+
+
+def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str = "") -> Disagreement:
+    """The failure with the shortest program, of those that look shortest; each is shrunk.  ``wanted``: it breaks this
+    promise, as predicted."""
+
+    composite, tries = search.agreeing.composite, search.agreeing.tries
+
+    def opaque(program: Program) -> bool:
+        """Does it fail in a call of which one can't see what it does?"""
+        return program.calls[-1].name in composite
+
+    failing = sorted(failing, key=lambda failure: (opaque(failure.program), len(failure.program.calls)))[:SHRUNK]
+    all_opaque = opaque(failing[0].program)
+    programs = [failure.program for failure in failing if opaque(failure.program) == all_opaque]
+    seen: dict[str, Failure] = {}
+
+    def fails(program: Program) -> Program | None:
+        for _ in range(patience):
+            again = search.replay(program, wanted)
+            if again is not None and opaque(again.program) <= all_opaque:
+                seen[repr(again.program)] = again
+                return again.program
+        return None
+
+    patience = tries
+    failed_again = [found for program in programs if (found := fails(program)) is not None]
+    if tries == 1 and len(failed_again) < len(programs):
+        raise ImplementationError(_not_deterministic(name or repr(search.factory)))
+    if not failed_again:
+        return _described(search, failing[0], name, (0, tries))
+    patience = 1
+    if tries > 1 and not all(fails(failed_again[0]) for _ in range(tries)):
+        patience = tries
+    shrunk = min((shrink(search.agreeing, program, fails) for program in failed_again), key=lambda p: len(p.calls))
+    last = [search.replay(shrunk, wanted) for _ in range(tries)]
+    failures = [failure for failure in last if failure is not None]
+    found_last = failures[-1] if failures else seen[repr(shrunk)]
+    return _described(search, found_last, name, (len(failures), tries) if tries > 1 else None)
+
+
+def _not_deterministic(name: str) -> str:
+    return (
+        f"{name} is not deterministic: the same calls on the same configuration gave something else; "
+        f"take all randomness from config['seed'] and all time from advance()"
+    )
+
+
+def _described(search: Search, last: Failure, name: str, again: tuple[int, int] | None) -> Disagreement:
+    evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.found
+    promise = next((f"{c.rule}: {c.text}" for c in conjuncts if c.action == "promise"), str(broken or ""))
+    return Disagreement(
+        str(evidence),
+        conjuncts,
+        promise,
+        "" if promise or again == (0, search.agreeing.tries) else _consequence(search, last),
+        len(last.program.calls),
+        paste(name, last.program.config, last.made, evidence, conjuncts),
+        again,
+    )
+
+
+def _consequence(search: Search, last: Failure) -> str:
+    return going_on(search.agreeing, search.factory, last.program, search.expecting)
+
+
+__all__ = ["AgreementReport", "ImplementationError", "agree", "reach"]

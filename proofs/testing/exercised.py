@@ -1,0 +1,52 @@
+"""Exercised: how often the systems that agreement drove met each danger.
+
+Three things are looked at, and of each danger the one that saw most counts: what the driver did (`Agreeing.dangers`),
+which tagged steps of the model explained events, and what the events show by themselves, as those of histories do.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from fencepost.proofs.testing.coverage import Coverage
+from fencepost.properties.agreement import Agreeing
+from fencepost.properties.driving import Run, read
+from fencepost.properties.history.properties_of import SIGNS
+from fencepost.properties.history.protocols import VOCABULARIES
+from fencepost.properties.history.signs import counted
+
+
+class Exercised:
+    """Feed it every run when it is over."""
+
+    def __init__(self, agreeing: Agreeing) -> None:
+        self.agreeing = agreeing
+        self.done: Counter[str] = Counter()
+        self.vocabulary = VOCABULARIES.get(agreeing.protocol)
+        self.rows: list[tuple[int, ...]] = []
+        self.runs = 0
+
+    def over(self, run: Run) -> None:
+        """Take note of a run's calls and events."""
+        self.runs += 1
+        for made in run.made:
+            if made.result is not False:  # else it did nothing
+                self.done.update(self.agreeing.dangers(made.call))
+        if self.vocabulary is None:
+            return
+        shown = (event for made in run.made for event in made.events)
+        for step, event in enumerate(e for e in shown if read(e, "kind") in self.vocabulary.codes):
+            kind = int(self.vocabulary.codes[read(event, "kind")])
+            row = (read(event, column.name, column.absent) for column in self.vocabulary.columns)
+            self.rows.append((self.runs, step, kind, *map(int, row)))
+
+    def counts(self, coverage: Coverage) -> Mapping[str, int]:
+        """By danger, how often it was met in all runs."""
+        shown: Mapping[str, int] = {}
+        if self.vocabulary is not None and self.rows:
+            names = ("history", "step", "kind", *(column.name for column in self.vocabulary.columns))
+            table = np.array(self.rows, np.int64)
+            columns = {name: table[:, number] for number, name in enumerate(names)}
+            shown = counted(SIGNS[self.agreeing.protocol], columns)
+        names_met = {*self.done, *coverage.dangers, *shown}
+        return {n: most for n in names_met if (most := max(self.done[n], coverage.dangers[n], shown.get(n, 0)))}

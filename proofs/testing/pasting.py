@@ -1,0 +1,75 @@
+"""A failing program as Python that can be pasted and run, without the model: it ends with the assertion that fails."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fencepost.proofs.testing.failures import Evidence
+from fencepost.properties.agreement import FalseConjunct
+from fencepost.properties.driving import Made, columns_of, read
+
+
+def paste(
+    factory: str,
+    config: Mapping[str, Any],
+    made: Sequence[Made],
+    evidence: Evidence,
+    conjuncts: Sequence[FalseConjunct],
+) -> str:
+    """The program.  ``factory`` is ``module:name``, or empty: then ``factory`` must be defined where the program
+    runs."""
+    lines = []
+    if factory:
+        module, name = factory.split(":")
+        lines.append(f"from {module} import {name} as factory")
+    for helper in dict.fromkeys(m.needs for m in made if m.needs):
+        lines.append("from {} import {}".format(*helper.split(":")))
+    lines.append(f"system = factory({dict(config)!r})")
+    lines += [m.text for m in made[:-1]]
+    if made[-1].error is not None:
+        return "\n".join([*lines, f"{made[-1].text}  # raises {made[-1].error!r}", ""])
+    lines += ["system.drain_events()", *last_call(made[-1], evidence, because(evidence, conjuncts))]
+    return "\n".join([*lines, ""])
+
+
+def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
+    """Why the assertion should hold."""
+    return "; ".join(map(str, conjuncts)) or f"the model has {' or '.join(evidence.expected)} here"
+
+
+def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
+    call, _, remark = made.text.partition("  # ")
+    if evidence.event is None and evidence.check:
+        return [f"result = {call}", f"assert {evidence.check}, {reason!r}"]
+    if evidence.event is None and evidence.unseen:
+        plain = tuple(made.result) if isinstance(made.result, tuple) else made.result  # a named one has to be imported
+        return [f"result = {call}", f"assert result != {plain!r}, {reason!r}"]
+    if evidence.event is None:
+        return _something_missing(call, evidence, reason)
+    if not any(e is evidence.event for e in made.events):  # known from the result of the call only
+        return [f"result = {call}", f"assert tuple(result) != {tuple(made.result)!r}, {reason!r}"]
+    as_mapping = isinstance(evidence.event, Mapping)
+    applying = columns_of(evidence.event, made.call.columns)
+    names = ["kind", *applying, *(name for name in made.call.always_compared if name not in applying)]
+    values = tuple(read(evidence.event, name) for name in names)
+    columns = ", ".join(f"e[{n!r}]" if as_mapping else f"e.{n}" for n in names)
+    if as_mapping:
+        columns = ", ".join(f"e.get({n!r})" for n in names)
+    return [
+        f"{call}{'  # ' + remark if remark else ''}",
+        f"seen = [({columns}) for e in system.drain_events()]",
+        f"assert {values!r} not in seen, {reason!r}",
+    ]
+
+
+def _something_missing(call: str, evidence: Evidence, reason: str) -> list[str]:
+    kind = "e['kind']" if any(isinstance(e, Mapping) for e in evidence.made.events) else "e.kind"
+    return [
+        call,
+        f"kinds = {{{kind} for e in system.drain_events()}}",
+        f"assert kinds & {set_text(evidence.expected)}, {reason!r}",
+    ]
+
+
+def set_text(names: Sequence[str]) -> str:
+    """A set literal in the order given."""
+    return f"{{{', '.join(map(repr, names))}}}"

@@ -1,0 +1,115 @@
+"""A variant of the model, ready to be followed through a system of given size."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from fencepost.model.language.observations import TracedObservation, trace_observations
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.terms import Term, conjuncts, subterms
+from fencepost.model.language.tree.types import Bounds
+from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.results import State
+from fencepost.properties.agreement import Followed
+
+
+class Driven(Plain):
+    """Nothing is out of range here: sizes are needed for quantifiers only."""
+
+    def __init__(self, spec: Spec, constants: Mapping[str, int], bounds: Bounds) -> None:
+        super().__init__(spec, dict(constants), bounds, ghosts=False)
+        self._values: dict[tuple[Term, tuple[str, ...]], Callable[..., Any]] = {}
+
+    def within(self, state: State) -> bool:
+        return True
+
+    def value(self, node: Term, state: State, **row: Any) -> Any:
+        """The value of any term; one function for a term and the names it is given."""
+        key = node, tuple(row)
+        if key not in self._values:
+            names = "".join(f", {n}_" for n in row)
+            self._values[key] = eval(f"lambda S{names}: {self.text(node)}", self._namespace)
+        return self._values[key](state, *row.values())
+
+
+@dataclass(frozen=True)
+class Conjunct:
+    """One condition over a state and the columns of an event."""
+
+    term: Term
+    columns: tuple[str, ...]
+
+    def holds(self, plain: Driven, state: State, row: Mapping[str, Any]) -> bool:
+        return bool(plain.value(self.term, state, **{c: row[c] for c in self.columns}))
+
+
+@dataclass(frozen=True)
+class Step:
+    action: str
+    names: tuple[str, ...]  # of the action's parameters
+    columns: tuple[str, ...]
+    when: tuple[Conjunct, ...]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """An observation taken apart into conjuncts, so that each can be left out or be named."""
+
+    kind: str
+    steps: tuple[Step, ...]
+    before: tuple[Conjunct, ...]
+    after: tuple[Conjunct, ...]
+    rule: str
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Of its steps, in order."""
+        return tuple(step.action for step in self.steps)
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        conditions = [*self.before, *self.after, *(w for s in self.steps for w in s.when)]
+        return frozenset(c for k in conditions for c in k.columns) | {c for s in self.steps for c in s.columns}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A variant with its observations by kind, and its checks by name."""
+
+    followed: Followed
+    plain: Driven
+    observations: Mapping[str, Observed]
+    checks: Mapping[str, Observed]
+
+
+def conjuncts_of(term: Term, columns: Iterable[str]) -> tuple[Conjunct, ...]:
+    known = frozenset(columns)
+    kept = [part for part in conjuncts(term) if not (part.op == "const" and part.data is True)]
+    return tuple(
+        Conjunct(part, tuple(sorted({n.data for n in subterms(part) if n.op == "local" and n.data in known})))
+        for part in kept
+    )
+
+
+def _apart(traced: TracedObservation, followed: Followed) -> Observed:
+    columns, actions = followed.columns, followed.spec.actions
+    steps = tuple(
+        Step(s.action, tuple(n for n, _ in actions[s.action].parameters), s.columns, conjuncts_of(s.when, columns))
+        for s in traced.steps
+    )
+    before, after = conjuncts_of(traced.before, columns), conjuncts_of(traced.after, columns)
+    return Observed(traced.kind, steps, before, after, traced.rule or "")
+
+
+@lru_cache(maxsize=256)
+def read_followed(followed: Followed) -> Reading:
+    """The reading of a variant for systems of one size."""
+    traced = trace_observations(followed.spec, followed.columns, followed.observations)
+    checks = trace_observations(followed.spec, followed.columns, followed.afterwards)
+    return Reading(
+        followed,
+        Driven(followed.spec, followed.constants, followed.bounds),
+        {kind: _apart(o, followed) for kind, o in traced.items()},
+        {kind: _apart(o, followed) for kind, o in checks.items()},
+    )

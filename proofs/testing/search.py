@@ -1,0 +1,250 @@
+"""One search: every example is a system that is driven and held against the model, until one disagrees or the examples
+are used up."""
+
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.proofs.testing.choices import by_seed_alone
+from fencepost.proofs.testing.coverage import Coverage
+from fencepost.proofs.testing.exercised import Exercised
+from fencepost.proofs.testing.failures import Disagreed, Evidence
+from fencepost.proofs.testing.readings import read_followed
+from fencepost.proofs.testing.tracker import Tracker
+from fencepost.properties.agreement import Agreeing, Broken, FalseConjunct
+from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, read
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.database import ExampleDatabase
+from hypothesis.errors import Flaky
+from hypothesis.stateful import run_state_machine_as_test
+
+FAILURES, FURTHER = 6, 15
+"""After the first failing example, so many failures or further examples end the search."""
+
+
+class Watch:
+    """The tracker, if there is a model to follow, and the monitor of one run.
+
+    ``wanted``: the predicted violation of this promise ends the run as a failure does, and nothing else is looked for;
+    ``only``: nothing but these promises is looked at, if given.
+    """
+
+    def __init__(
+        self, agreeing: Agreeing, config: Mapping[str, Any], expecting: frozenset[str], observed: frozenset[str],
+        coverage: Coverage, wanted: str = "", only: frozenset[str] | None = None,
+    ) -> None:  # fmt: skip
+        self.tracker: Tracker | None = None
+        if agreeing.follow is not None and not wanted:
+            reading = read_followed(agreeing.follow(config["mode"], config))
+            self.tracker = Tracker(reading, observed, coverage, agreeing.ending)
+            coverage.spec = reading.plain.spec
+        self.monitor = agreeing.monitor(config, expecting)
+        self.monitor.only = only
+        self.coverage, self.wanted = coverage, wanted
+
+    def watch(self, made: Made, messages: Sequence[Message]) -> None:
+        if made.error is not None:
+            if is_wire_error(made.error):
+                raise Unreachable(made.error)
+            raise Disagreed(Evidence(made, None, ()), (FalseConjunct("plug", "", f"the call raised {made.error!r}"),))
+        self.monitor.watch(made, messages)
+        if self.tracker is not None:
+            self.tracker.watch(made, messages)
+        else:
+            self.coverage.watched(made)
+        for broken in self.monitor.predicted if self.wanted else ():
+            if broken.rule == self.wanted:
+                raise _broke(made, broken)
+        if self.monitor.found is not None and not self.wanted:
+            raise _broke(made, self.monitor.found)
+
+
+def _broke(made: Made, broken: Broken) -> Disagreed:
+    unseen = broken.event is None and not broken.check
+    evidence = Evidence(made, broken.event, (), unseen, broken.check)
+    return Disagreed(evidence, (FalseConjunct("promise", broken.rule, broken.text),))
+
+
+@dataclass
+class Failure:
+    """A program that disagrees, with its calls as they were made."""
+
+    program: Program
+    made: tuple[Made, ...]
+    watch: Watch
+    disagreed: Disagreed
+
+
+def _failed(run: Run, disagreed: Disagreed) -> Failure:
+    assert isinstance(run.watcher, Watch)
+    return Failure(Program(run.config, tuple(run.tried)), tuple(run.made), run.watcher, disagreed)
+
+
+class Unreachable(BaseException):
+    """What is driven is out of reach: nothing is found out about it any more.  No Exception, for the same reason."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def is_wire_error(error: BaseException) -> bool:
+    """Did no answer come from a broker?  (Where nobody imported what speaks to brokers, it was not that.)"""
+    connection = sys.modules.get("fencepost.reference_impl.live.tcp.connection")
+    return connection is not None and isinstance(error, connection.WireError)
+
+
+class Enough(BaseException):
+    """The search is over: enough has been found.  No Exception, so that Hypothesis does not take it for a failure of
+    the example."""
+
+
+class Search:
+    """Runs examples on one implementation, and a few more after the first that fails: the next may have a shorter
+    program in it.
+
+    Shrinking is done afterwards and without Hypothesis, call by call.
+    """
+
+    def __init__(
+        self, agreeing: Agreeing, factory: Factory, variant: str, config: Mapping[str, Any],
+        expecting: frozenset[str], observed: frozenset[str] | None, prefixes: Sequence[Sequence[Call]],
+        only: frozenset[str] | None = None,
+    ) -> None:  # fmt: skip
+        self.only = only
+        self.agreeing, self.factory, self.variant = agreeing, factory, variant
+        self.config, self.expecting = {**config, "mode": variant}, expecting
+        self.prefixes = [tuple(p) for p in prefixes]
+        self.coverage = Coverage()
+        self.exercised = Exercised(agreeing)
+        self.under_way: Run | None = None
+        self.examples = 0
+        self.examples_to_failure = 0
+        self.failures: list[Failure] = []
+        self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
+        self.at_once = False
+        probed = observed is None and agreeing.probed
+        self.observed = self._probe() if probed else (observed or frozenset()) | agreeing.black_box
+
+    def search(self, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None) -> None:
+        """Drive examples.  Leaves the failures, the numbers of examples and the coverage in this object.
+
+        With a database the first failure ends the search, and is tried first the next time.
+        """
+        self.at_once = database is not None
+        machine = type(f"{self.variant.title()}Machine", (self.agreeing.machines[self.variant],), {"session": self})
+        with warnings.catch_warnings(), suppress(Enough, Disagreed):
+            warnings.simplefilter("ignore")
+            try:
+                while self.examples < max_examples:
+                    if self._run(machine, seed_number, max_examples - self.examples, steps, database):
+                        return
+                    seed_number += 1
+            except Unreachable as gone:
+                raise gone.error from None
+            finally:
+                self._account()
+
+    def _account(self) -> None:
+        """Take note of the run that is over."""
+        if self.under_way is not None:
+            self.exercised.over(self.under_way)
+            self.under_way = None
+
+    def _run(
+        self, machine: Any, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None
+    ) -> bool:
+        """Drive examples; False where chance has led the same choices elsewhere, so that Hypothesis is at a loss.
+        Raises Flaky where there should be no chance."""
+        chosen = settings(
+            max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database,
+            verbosity=Verbosity.quiet,
+            suppress_health_check=list(HealthCheck), phases=(Phase.reuse, Phase.generate), report_multiple_bugs=False,
+            print_blob=False, derandomize=False,
+        )  # fmt: skip
+        try:
+            with by_seed_alone():
+                run_state_machine_as_test(seed(seed_number)(machine), settings=chosen)
+        except Flaky:
+            if self._is_enough():  # Hypothesis only says that an example was cut short, as it was
+                return True
+            if self.agreeing.tries == 1:
+                raise
+            return False
+        return True
+
+    def _is_enough(self) -> bool:
+        return len(self.failures) >= FAILURES or (
+            bool(self.failures) and self.examples >= self.examples_to_failure + FURTHER
+        )
+
+    def start(self, config: Mapping[str, Any]) -> Run:
+        """A watched system for the next example; the examples take turns with the prefixes, if there are any."""
+        if self._is_enough():
+            raise Enough
+        self.examples += 1
+        self._account()
+        try:
+            run = self.under_way = Run(self.factory, config, self._watch(config, self.coverage))
+        except Exception as error:
+            if is_wire_error(error):
+                raise Unreachable(error) from error
+            raise
+        if self.prefixes:
+            choices = [(), *self.prefixes]
+            for call in choices[self.examples % len(choices)]:
+                self.call(run, call)
+        return run
+
+    def _watch(self, config: Mapping[str, Any], coverage: Coverage, wanted: str = "") -> Watch:
+        return Watch(self.agreeing, config, self.expecting, self.observed, coverage, wanted, self.only)
+
+    def call(self, run: Run, call: Call) -> Made | None:
+        """Make a call; nothing happens any more in a run that has failed."""
+        if run.over:
+            return None
+        assert isinstance(run.watcher, Watch)
+        before = len(run.watcher.monitor.predicted)
+        try:
+            return run.call(call)
+        except Disagreed as disagreed:
+            run.over = True
+            self.examples_to_failure = self.examples_to_failure or self.examples
+            self.failures.append(_failed(run, disagreed))
+            if self.at_once:
+                raise
+            return None
+        finally:
+            for broken in run.watcher.monitor.predicted[before:]:
+                shortest = self.predicted.get(broken.rule)
+                if shortest is None or len(run.tried) < len(shortest.program.calls):
+                    self.predicted[broken.rule] = _failed(run, _broke(run.made[-1], broken))
+
+    def replay(self, program: Program, wanted: str = "") -> Failure | None:
+        """The program once more from the start; None if it does not fail.  ``wanted``: see `Watch`."""
+        run = Run(self.factory, program.config, self._watch(program.config, Coverage.none(), wanted))
+        for call in program.calls:
+            try:
+                run.call(call)
+            except Disagreed as disagreed:
+                return _failed(run, disagreed)
+            except Unreachable as gone:
+                raise gone.error from None
+        return None
+
+    def _probe(self) -> frozenset[str]:
+        """Which event kinds the implementation shows: those that appear when it is led through everything once."""
+        run = Run(self.factory, {**self.agreeing.small, **self.config}, _Nobody())
+        for call in self.agreeing.tour(self.variant):
+            made = run.call(call)
+            if made is not None and made.error is not None:
+                break
+        return self.agreeing.black_box | {read(e, "kind") for made in run.made for e in made.events}
+
+
+class _Nobody:
+    def watch(self, made: Made, messages: Sequence[Message]) -> None:
+        """Nothing is held against anything yet."""

@@ -1,0 +1,131 @@
+"""One candidate state, one event: which states come after it, and if none, what was in the way."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fencepost.model.language.protocol import Action
+from fencepost.proofs.results import Event, State
+from fencepost.proofs.testing.readings import Conjunct, Observed, Reading
+from fencepost.proofs.testing.words import false_parts, with_values
+from fencepost.properties.agreement import UNKNOWN, FalseConjunct, Interpreter, Row
+from fencepost.properties.driving import Made
+
+REASONS = 3  # conditions told of further candidates, beside those of the first
+
+
+class Candidate(NamedTuple):
+    """A state that the model may be in.  ``memory``: what the interpreter keeps with it."""
+
+    state: State
+    memory: Any
+    done: bool  # the one thing that this call must do has happened
+
+
+class Applied(NamedTuple):
+    """A candidate after an event, and the model's steps that led to it."""
+
+    candidate: Candidate
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """How far a step came: the more parts it got through, the nearer it is."""
+
+    passed: int
+    conjuncts: tuple[FalseConjunct, ...]
+
+
+class Stepper:
+    """Applies events to candidates."""
+
+    def __init__(self, reading: Reading, interpreter: Interpreter) -> None:
+        self.reading, self.plain, self.interpreter = reading, reading.plain, interpreter
+
+    def apply(self, candidate: Candidate, kind: str, row: Row) -> Iterator[Applied]:
+        """Every state to which the event may lead."""
+        seen = self.reading.observations[kind]
+        for full in self.interpreter.choices(candidate.state, seen, row):
+            result = self._walk(candidate, seen, full, telling=False)
+            if isinstance(result, Applied):
+                yield result
+
+    def why_not(self, candidates: Sequence[Candidate], asked: Sequence[tuple[str, Row]]) -> tuple[FalseConjunct, ...]:
+        """The false conditions of the attempt that came furthest; of each candidate, where there are several."""
+        nearest = [
+            max(found, key=lambda a: (a.passed, -len(a.conjuncts)))
+            for c in candidates
+            if (found := self._tried(c, asked))
+        ]
+        conjuncts = dict.fromkeys(c for attempt in nearest for c in attempt.conjuncts)
+        return tuple(conjuncts)[: len(nearest[0].conjuncts) + REASONS] if conjuncts else ()
+
+    def _tried(self, candidate: Candidate, asked: Sequence[tuple[str, Row]]) -> list[Obstacle]:
+        results = [
+            self._walk(candidate, self.reading.observations[kind], full, telling=True)
+            for kind, row in asked
+            for full in self.interpreter.choices(candidate.state, self.reading.observations[kind], row)
+        ]
+        return [r for r in results if isinstance(r, Obstacle)]
+
+    def _walk(self, candidate: Candidate, seen: Observed, row: Row, telling: bool) -> Applied | Obstacle:
+        """``telling``: say what is in the way, in words, which takes most of the time."""
+        state, passed = candidate.state, 0
+        if not telling and not self._hold(seen.before, state, row):
+            return Obstacle(passed, ())
+        false = self._false(seen, seen.before, state, row) if telling else ()
+        false += self.interpreter.barred(candidate.memory, seen.kind, row)
+        if false:
+            return Obstacle(passed, false)
+        actions = []
+        for step in seen.steps:
+            passed += 1
+            if not all(w.holds(self.plain, state, row) for w in step.when if self._known(w, row)):
+                continue
+            action = self.plain.spec.actions[step.action]
+            event = Event(step.action, {n: row[c] for n, c in zip(step.names, step.columns, strict=True)})
+            if not self.plain.enabled(state, event):
+                return Obstacle(passed, self._barred(action, state, event) if telling else ())
+            if false := self.interpreter.uncalled_for(step.action, row):
+                return Obstacle(passed, false)
+            after = self.plain.step(state, event)
+            assert after is not None
+            state = after
+            actions.append(action)
+        if not self._hold(seen.after, state, row):
+            return Obstacle(passed + 1, self._false(seen, seen.after, state, row) if telling else ())
+        memory = self.interpreter.remember(candidate.memory, seen.kind, row, candidate.state, state)
+        return Applied(Candidate(state, memory, candidate.done), tuple(actions))
+
+    @staticmethod
+    def _known(condition: Conjunct, row: Row) -> bool:
+        return all(row[c] is not UNKNOWN for c in condition.columns)
+
+    def _hold(self, conditions: Sequence[Conjunct], state: State, row: Row) -> bool:
+        return all(c.holds(self.plain, state, row) for c in conditions if self._known(c, row))
+
+    def _false(
+        self, seen: Observed, conditions: Sequence[Conjunct], state: State, row: Row
+    ) -> tuple[FalseConjunct, ...]:
+        return tuple(
+            FalseConjunct(seen.kind, seen.rule, with_values(part, self.plain, state, row))
+            for c in conditions
+            if self._known(c, row) and not c.holds(self.plain, state, row)
+            for part in false_parts(c.term, self.plain, state, row)
+        )
+
+    def _barred(self, action: Action, state: State, event: Event) -> tuple[FalseConjunct, ...]:
+        return tuple(
+            FalseConjunct(action.name, g.rule or "", with_values(g.condition, self.plain, state, event.parameters))
+            for g in action.guards
+            if not self.plain.value(g.condition, state, **event.parameters)
+        )
+
+    def check(self, made: Made, candidate: Candidate, row: Row) -> tuple[FalseConjunct, ...]:
+        """What should be so when the call returns, and is not."""
+        name = self.interpreter.asked(made)
+        seen = self.reading.checks.get(name)
+        if seen is None or not self._false(seen, seen.before, candidate.state, row):
+            return self.interpreter.overdue(made, candidate.memory)
+        return (FalseConjunct(name, seen.rule, self.reading.followed.says[name]),)

@@ -1,0 +1,181 @@
+"""The tracker: in which states may the model be, given what was called and what was seen?
+
+Each call and each event narrows the set of candidate states through the correspondence that the protocol declares; what
+the implementation does not show is guessed, within what the protocol's table of calls lets happen in that call.  No
+candidate left: implementation and model disagree.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fencepost.proofs import results
+from fencepost.proofs.results import State
+from fencepost.proofs.testing.coverage import Coverage
+from fencepost.proofs.testing.failures import Disagreed, Evidence
+from fencepost.proofs.testing.readings import Reading
+from fencepost.proofs.testing.stepping import Applied, Candidate, Stepper
+from fencepost.properties.agreement import Allowed, Beyond, Contradiction, FalseConjunct, Row
+from fencepost.properties.driving import Event, Made, Message, read
+
+MOST_CANDIDATES = 2_000
+MOST_KEYS = 50_000
+
+
+class Tracker:
+    """Follows one system.  ``observed``: the event kinds that this implementation shows whenever they happen.
+
+    ``beyond``: why the model cannot follow it any more, if so; nothing is held against it from there on.  ``ending``:
+    calls that end a program, and do too much for a model to follow."""
+
+    def __init__(
+        self, reading: Reading, observed: frozenset[str], coverage: Coverage, ending: frozenset[str] = frozenset()
+    ) -> None:
+        self.observed, self.coverage, self.ending = observed, coverage, ending
+        self.reading, self.followed, self.interpreter = reading, reading.followed, reading.followed.interpreter()
+        self.stepper = Stepper(reading, self.interpreter)
+        self.candidates = [Candidate(reading.plain.initial(), (), False)]
+        self.beyond, self.called, self.followed_to_the_end = "", False, True
+        self._frozen: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+
+    def watch(self, made: Made, messages: Sequence[Message]) -> None:
+        """Hold one call against the model.  Raises `Disagreed`.  ``messages``: what is in flight after the call."""
+        if not self.called:
+            self.called = True
+            self.coverage.systems += 1
+        if self.beyond:
+            self.coverage.called(made.call.table_name)
+            self._leave(made)
+            return
+        try:
+            self._follow(made, messages)
+        except Beyond as reason:
+            self.beyond = str(reason)
+            self.coverage.left(self.beyond)
+            self._leave(made)
+
+    def _leave(self, made: Made) -> None:
+        """A call that is not followed."""
+        if self.followed_to_the_end and made.call.name not in self.ending:
+            self.followed_to_the_end = False
+            self.coverage.unfollowed += 1
+
+    def _follow(self, made: Made, messages: Sequence[Message]) -> None:
+        self.interpreter.called(made, messages)
+        self.candidates = [c._replace(done=False) for c in self.candidates]
+        allowed = Allowed() if made.result is False else self.followed.calls[made.call.table_name]
+        base = self.interpreter.row_of_call(made)
+        for shown, event in self._said(made):
+            if read(event, "kind") not in self.followed.ignored:
+                self._take(event, Evidence(made, shown, (read(event, "kind"),)), allowed, base)
+        self._close(allowed, base)
+        self._finish(made, allowed, base)
+        self._clear_up(made, messages)
+        self.coverage.called(made.call.table_name)
+        self.coverage.sample(self.stepper, self.candidates[0].state)
+
+    def _said(self, made: Made) -> Iterator[tuple[Event, Event]]:
+        try:
+            yield from self.interpreter.said(made, self.observed)
+        except Contradiction as impossible:
+            raise Disagreed(Evidence(made, None, (impossible.kind,), True), (impossible.conjunct,)) from None
+
+    def _take(self, event: Any, evidence: Evidence, allowed: Allowed, base: Row) -> None:
+        kind = read(event, "kind")
+        if kind not in self.reading.observations:
+            words = f"the model of {self.followed.variant} has no step for it"
+            raise Disagreed(evidence, (FalseConjunct(kind, "", words),))
+        self._close(allowed, base)
+        try:
+            row = self.interpreter.row_of_event(event, [c.state for c in self.candidates])
+        except Contradiction as impossible:
+            raise Disagreed(evidence, (impossible.conjunct,)) from None
+        once = kind in allowed.once
+        before = [c for c in self.candidates if not (once and c.done)] or self.candidates
+        applied = [a for c in before for a in self.stepper.apply(c, kind, row)]
+        if not applied:
+            raise Disagreed(evidence, self.stepper.why_not(before, [(kind, row)]))
+        self.coverage.seen(kind, row["error"], applied[0].actions)
+        self.candidates = self._distinct(a.candidate._replace(done=a.candidate.done or once) for a in applied)
+
+    def _close(self, allowed: Allowed, base: Row) -> None:
+        """Add every state that unseen events may have led to."""
+        hidden = [k for k in (*allowed.once, *allowed.often) if self._is_hidden(k)]
+        work = [(c, list(self._unseen(c, hidden, allowed, base))) for c in self.candidates] if hidden else []
+        if not any(steps for _, steps in work):
+            return
+        found = {self._key(c): c for c in self.candidates}
+        while work:
+            candidate, steps = work.pop(0)
+            for applied, once in steps:
+                reached = applied.candidate._replace(done=candidate.done or once)
+                if (key := self._key(reached)) not in found:
+                    found[key] = reached
+                    work.append((reached, list(self._unseen(reached, hidden, allowed, base))))
+                    self.coverage.guessed(applied.actions)
+            if len(found) > MOST_CANDIDATES and self.followed.tired:
+                raise Beyond("too many states fit what was seen")
+            if len(found) > MOST_CANDIDATES:
+                raise RuntimeError(
+                    f"more than {MOST_CANDIDATES} states fit what was seen: the implementation shows too little; "
+                    f"emit more of the event kinds {', '.join(hidden)}"
+                )
+        self.candidates = list(found.values())
+
+    def _is_hidden(self, kind: str) -> bool:
+        guessed = kind not in self.followed.unguessed
+        return kind in self.reading.observations and kind not in self.observed and guessed
+
+    def _unseen(
+        self, candidate: Candidate, hidden: Sequence[str], allowed: Allowed, base: Row
+    ) -> Iterator[tuple[Applied, bool]]:
+        for kind in hidden:
+            once = kind in allowed.once
+            if not (once and candidate.done):
+                for applied in self.stepper.apply(candidate, kind, base):
+                    yield applied, once
+
+    def _finish(self, made: Made, allowed: Allowed, base: Row) -> None:
+        """What must be so when the call returns."""
+        if allowed.must:
+            expected = tuple(k for k in allowed.once if k in self.reading.observations)
+            done = [c for c in self.candidates if c.done]
+            if not done:
+                reasons = self.stepper.why_not(self.candidates, [(k, base) for k in expected])
+                raise Disagreed(Evidence(made, None, expected, not any(k in self.observed for k in expected)), reasons)
+            self.candidates = done
+        left = [(c, self.stepper.check(made, c, base)) for c in self.candidates]
+        kept = [c for c, reasons in left if not reasons]
+        if not kept:
+            raise Disagreed(Evidence(made, None, self.followed.expected.get(made.call.name, ())), left[0][1])
+        self.candidates = kept
+
+    def _clear_up(self, made: Made, messages: Sequence[Message]) -> None:
+        """What left the network, and what nobody will speak of any more."""
+        states = [c.state for c in self.candidates]
+        states, taken = self.interpreter.clear_up(made, states, messages, self._step)
+        self.coverage.guessed(self.reading.plain.spec.actions[name] for name in taken)
+        self.candidates = self._distinct(c._replace(state=s) for c, s in zip(self.candidates, states, strict=True))
+
+    def _step(self, state: State, action: str, parameters: Mapping[str, Any]) -> State | None:
+        names = [name for name, _ in self.reading.plain.spec.actions[action].parameters]
+        event = results.Event(action, {name: parameters[name] for name in names})
+        return self.reading.plain.step(state, event) if self.reading.plain.enabled(state, event) else None
+
+    def _distinct(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Each once, in order."""
+        given = list(candidates)
+        return list({self._key(c): c for c in given}.values()) if len(given) > 1 else given
+
+    def _key(self, candidate: Candidate) -> tuple[Any, ...]:
+        """Equal for equal candidates.  Most values of a state are the very ones of the state before."""
+        return tuple(map(self._freeze, candidate.state.values())), candidate.memory, candidate.done
+
+    def _freeze(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        kept = self._frozen.get(id(value))
+        if kept is None or kept[0] is not value:
+            if len(self._frozen) > MOST_KEYS:
+                self._frozen.clear()
+            kept = self._frozen[id(value)] = value, tuple(sorted(value.items()))
+        return kept[1]

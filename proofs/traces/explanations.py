@@ -1,0 +1,97 @@
+"""Why a history stops to fit the model, in words: the event, what is false and whose rule it is, and what was allowed
+instead."""
+
+from collections.abc import Mapping, Sequence
+
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import scalar
+from fencepost.model.rules import RULES
+from fencepost.proofs.readings.words import first_sentence, say_state
+from fencepost.proofs.results import Event, State
+from fencepost.proofs.traces.observed import Check
+from fencepost.proofs.traces.plainly import Stop
+from fencepost.properties.conforming import Conforming
+from fencepost.properties.history import Vocabulary
+
+NEAREST = 5
+
+
+def told_event(vocabulary: Vocabulary, event: Mapping[str, int]) -> str:
+    """``id_handed_out at step 7 (broker 1, producer_id 12)``."""
+    if event["kind"] not in set(vocabulary.kinds):
+        return f"kind {event['kind']} at step {event['step']}"
+    name = vocabulary.kinds(event["kind"]).name
+    said = ", ".join(f"{column} {event[column]}" for column in vocabulary.used_by[name])
+    return f"{name} at step {event['step']} ({said})"
+
+
+def told_check(check: Check) -> str:
+    """``allocate needs registered[broker] = asker_epoch[slot] (730.18)``."""
+    rule = f" ({check.rule})" if check.rule else ""
+    match check.role:
+        case "guard" | "member":
+            return f"{check.action} needs {check.says}{rule}"
+        case "after":
+            return f"afterwards must hold: {check.says}{rule}"
+        case "kind":
+            return "the protocol has no such event"
+    return f"must hold: {check.says}{rule}"
+
+
+def explanation(
+    conforming: Conforming,
+    spec: Spec,
+    event: Mapping[str, int],
+    stop: Stop,
+    values: Mapping[str, int],
+    allowed: Sequence[Event],
+    told: str,
+) -> str:
+    """Several lines: the first event that does not fit, what is false, the model's state, the nearest allowed steps.
+    ``told``: what the model's numbers stand for, if they are not those of the history."""
+    lines = [
+        f"history {event['history']} does not fit the model {spec.name}",
+        f"  first misfit: {told_event(conforming.vocabulary, event)}",
+    ]
+    lines.append(f"  {told_check(stop.check)}")
+    if stop.check.rule in RULES:
+        lines.append(f"  rule {stop.check.rule}: {RULES[stop.check.rule].says}")
+    if told:
+        lines.append(f"  {told}")
+    lines.append("  the model's state before it, where it is not as at the start:")
+    lines += [f"    {line}" for line in say_state(spec, _changed(stop.state, stop.initial))]
+    nearest = _nearest(conforming, spec, stop.check, values, allowed)
+    lines.append(
+        f"  allowed instead ({len(nearest)} nearest of {len(allowed)} steps):" if allowed else "  no step was allowed"
+    )
+    lines += [f"    {step}: {first_sentence(spec.actions[step.action].doc)}".rstrip(": ") for step in nearest]
+    return "\n".join(lines)
+
+
+def _changed(state: State, initial: State) -> State:
+    """The state without what is as it was at the start."""
+    changed: State = {}
+    for name, value in state.items():
+        was = initial[name]
+        if isinstance(value, dict):
+            changed[name] = {key: entry for key, entry in value.items() if was.get(key) != entry}
+        else:
+            changed[name] = type(value)() if value == was else value
+    return changed
+
+
+def _nearest(
+    conforming: Conforming, spec: Spec, check: Check, values: Mapping[str, int], allowed: Sequence[Event]
+) -> list[Event]:
+    """Steps of the same action first, then those that share the event's parameters, faults last."""
+    named: dict[str, set[int]] = {}  # members of each sort that the event names
+    for column, declared in conforming.columns.items():
+        named.setdefault(str(scalar(declared)), set()).add(values[column])
+
+    def distance(numbered: tuple[int, Event]) -> tuple[bool, int, bool, int]:
+        place, step = numbered
+        action = spec.actions[step.action]
+        differing = sum(step.parameters[name] not in named.get(str(kind), ()) for name, kind in action.parameters)
+        return step.action != check.action, differing, action.budget is not None, place
+
+    return [step for _, step in sorted(enumerate(allowed), key=distance)[:NEAREST]]

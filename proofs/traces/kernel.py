@@ -1,0 +1,190 @@
+"""Conformance: does every event of a history fit the formal model, in the state that the events before it have led to?
+
+    kernel = conformance_of(manifest)                     # a kernel, or why it cannot be decided
+    replay(directory, further={"conformance": kernel})    # millions of events, every core
+    print(kernel.explain(columns_of_one_history))         # why it does not fit, and what would have
+
+Only the first event of a history that does not fit is told, since after it the model's state is unknown.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from fencepost.model.language.derived.mutations import settle
+from fencepost.model.language.protocol import Spec
+from fencepost.proofs.readings.columns import Columns
+from fencepost.proofs.readings.columns.magnitudes import NOTHING, Growth, growth_of_step, stays_small
+from fencepost.proofs.scale.replay import Judged, Undecided
+from fencepost.proofs.traces.batches import Batch, batch_of
+from fencepost.proofs.traces.explanations import explanation, told_check, told_event
+from fencepost.proofs.traces.lockstep import Misfit, misfits
+from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
+from fencepost.proofs.traces.plainly import PlainReplay
+from fencepost.properties.conforming import Settings
+from fencepost.properties.conforming_of import PROTOCOLS, conforming_of
+from fencepost.properties.history import HistoryError, Manifest
+from fencepost.properties.history.checking import Violation
+
+NO_SUCH_KIND = Check("kind", "the protocol has such an event")
+Constants = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class ConformanceKernel:
+    """Holds pieces of histories against one variant, with the settings of the run. Picklable: a worker makes the
+    rest."""
+
+    protocol: str
+    variant: str
+    settings: Settings
+
+    def __call__(self, columns: Mapping[str, np.ndarray]) -> Judged:
+        """One violation for each history of the piece that does not fit; `columns` are whole and sorted.
+
+        A history that does not fit is violated, however little of it could be decided.
+        """
+        batches, undecided = self._laid_out(columns)
+        found = self._first([m for batch in batches for m in self._misfits(batch)], columns)
+        violations = [
+            Violation(
+                int(columns["history"][m.row]), int(columns["step"][m.row]), "conformance", self._told(columns, m)
+            )
+            for m in found
+        ]
+        violated = {violation.history for violation in violations}
+        reasons: dict[str, int] = {}
+        for history, reason in undecided.items():
+            if history not in violated:
+                reasons[reason] = reasons.get(reason, 0) + 1
+        return Judged(violations, reasons)
+
+    def misfits(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
+        """Row and failed check of the first event of each history that does not fit, in order of history."""
+        batches, _ = self._laid_out(columns)
+        return self._first([m for batch in batches for m in self._misfits(batch)], columns)
+
+    def misfits_plainly(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
+        """The same by the plain reading: slow, and exact where a number leaves int64."""
+        batches, _ = self._laid_out(columns)
+        return self._first([m for batch in batches for m in self._misfits_plainly(batch)], columns)
+
+    def explain(self, columns: Mapping[str, np.ndarray]) -> str:
+        """Why one history (its rows, all columns) does not fit: the event, what is false, and the steps allowed
+        instead."""
+        if len(np.unique(columns["history"])) != 1:
+            raise HistoryError("explain takes the rows of one history; select them by their history number")
+        spec, phases = model(self.protocol, self.variant)
+        batches, undecided = self._laid_out(columns)
+        stops = []
+        for batch in batches:
+            replay = PlainReplay(spec, batch.constants, batch.sizes)
+            for begin, end in batch.lanes():
+                stop = replay.stop(batch.events(begin, end, phases), NO_SUCH_KIND)
+                if stop is not None:
+                    stops.append((int(batch.rows[begin + stop.index]), begin, stop, batch, replay))
+        history = columns["history"][0]
+        if not stops and undecided:
+            return (
+                f"history {history} fits the model {self.variant} as far as that can be decided: {undecided[history]}"
+            )
+        if not stops:
+            return f"history {history} fits the model {self.variant}: all {len(columns['kind'])} events"
+        row, begin, stop, batch, replay = min(stops, key=lambda found: found[0])
+        event = {name: int(column[row]) for name, column in columns.items()}
+        values = {name: int(column[begin + stop.index]) for name, column in batch.values.items()}
+        told = batch.told(int(batch.history[begin]))
+        allowed = list(replay.allowed(stop.state))
+        return explanation(conforming_of(self.protocol), spec, event, stop, values, allowed, told)
+
+    def _laid_out(self, columns: Mapping[str, np.ndarray]) -> tuple[list[Batch], Mapping[int, str]]:
+        conforming = conforming_of(self.protocol)
+        _, phases = model(self.protocol, self.variant)
+        laid = conforming.lay_out(columns, self.variant, self.settings)
+        return [batch_of(part, conforming.columns, phases) for part in laid.parts], laid.undecided
+
+    def _misfits(self, batch: Batch) -> list[Misfit]:
+        spec, phases = model(self.protocol, self.variant)
+        computed, stored = _growth(self.protocol, self.variant, tuple(batch.constants.items()))
+        steps = batch.longest * max(map(len, phases.values()))
+        checked = not stays_small(batch.largest, steps, computed, stored)
+        try:
+            found = misfits(Columns(spec, batch.constants), phases, batch, checked=checked, strange=NO_SUCH_KIND)
+        except OverflowError:
+            return self._misfits_plainly(batch)
+        return [Misfit(int(batch.rows[m.row]), m.check) for m in found]
+
+    def _misfits_plainly(self, batch: Batch) -> list[Misfit]:
+        spec, phases = model(self.protocol, self.variant)
+        replay = PlainReplay(spec, batch.constants, batch.sizes)
+        found = []
+        for begin, end in batch.lanes():
+            stop = replay.stop(batch.events(begin, end, phases), NO_SUCH_KIND)
+            if stop is not None:
+                found.append(Misfit(int(batch.rows[begin + stop.index]), stop.check))
+        return found
+
+    def _first(self, found: Iterable[Misfit], columns: Mapping[str, np.ndarray]) -> list[Misfit]:
+        """The first of each history: its lanes are judged one by one."""
+        firsts: dict[int, Misfit] = {}
+        for misfit in sorted(found, key=lambda m: m.row):
+            firsts.setdefault(int(columns["history"][misfit.row]), misfit)
+        return list(firsts.values())
+
+    def _told(self, columns: Mapping[str, np.ndarray], misfit: Misfit) -> str:
+        event = {name: int(column[misfit.row]) for name, column in columns.items()}
+        return f"{told_event(conforming_of(self.protocol).vocabulary, event)}: {told_check(misfit.check)}"
+
+
+def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str = "id-blocks") -> ConformanceKernel:
+    """The kernel for histories of that variant, run with `config`.
+
+    Raises `HistoryError` if there is no such model, or the configuration does not say enough.
+    """
+    conforming = conforming_of(protocol)
+    if variant not in conforming.models:
+        known = ", ".join(conforming.models)
+        raise HistoryError(f"no variant {variant!r} of {protocol} to hold histories against; known: {known}")
+    return ConformanceKernel(protocol, variant, conforming.settings_of(variant, config))
+
+
+def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
+    """The kernel for the histories of a directory, or why the model cannot be held against them."""
+    if manifest.protocol not in PROTOCOLS:
+        return Undecided(f"the model of {manifest.protocol} does not say what the events of a history mean to it")
+    conforming = conforming_of(manifest.protocol)
+    try:
+        variant = conforming.variant_of(manifest)
+        _, phases = model(manifest.protocol, variant)
+        kinds = conforming.vocabulary.kinds
+        events = {kind.value: kind.name for kind in kinds}
+        needed = {events[c] for c, of_kind in phases.items() if c in events and any(p.action for p in of_kind)}
+        if missing := sorted(needed - set(manifest.observable)):
+            return Undecided(f"the histories do not show {', '.join(missing)}")
+        if not manifest.ordered:
+            return Undecided("the order of steps across nodes is not known")
+        return conformance_kernel(variant, manifest.config, manifest.protocol)
+    except HistoryError as error:
+        return Undecided(str(error))
+
+
+@lru_cache
+def model(protocol: str, variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, ...]]]:
+    """The settled protocol, and what each kind of event that it has means, by code: no phases for an event that is no
+    step."""
+    conforming = conforming_of(protocol)
+    spec = settle(conforming.models[variant].spec)  # type: ignore[attr-defined]
+    by_name = phases_by_kind(spec, conforming.columns, conforming.observations[variant])
+    codes = {**conforming.vocabulary.codes, **conforming.between}
+    return spec, {int(codes[name]): of_kind for name, of_kind in by_name.items()}
+
+
+@lru_cache
+def _growth(protocol: str, variant: str, constants: Constants) -> tuple[Growth, Growth]:
+    computed = stored = NOTHING
+    for phase in (p for of_kind in model(protocol, variant)[1].values() for p in of_kind):
+        grown = growth_of_step((phase.when, *phase.conditions), phase.updates, dict(constants))
+        computed, stored = computed | grown[0], stored | grown[1]
+    return computed, stored

@@ -1,0 +1,96 @@
+"""One history against the model, event by event: slow, exact for numbers of any size, and able to say what was
+allowed instead."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import AtomsType, MapType, NumberType, OptionType, SeqType, Type
+from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.results import Event, State
+from fencepost.proofs.traces.observed import Check, Phase
+
+UNLIMITED = 1 << 70  # beyond every int64 and every sum of two
+
+Values = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where a history stops to fit: the index of the event, the check that fails, the state before it, and the first
+    one."""
+
+    index: int
+    check: Check
+    state: State
+    initial: State
+
+
+class PlainReplay:
+    """Replays histories with the plain reading. ``sizes``: how many members each sort has, by the name of its bound."""
+
+    def __init__(self, spec: Spec, constants: Mapping[str, int], sizes: Mapping[str, int]) -> None:
+        self.spec, self.sizes = spec, sizes
+        self.plain = Plain(spec, dict(constants), _bounds(spec, sizes), ghosts=False)
+
+    def stop(self, events: Sequence[tuple[tuple[Phase, ...] | None, Values]], strange: Check) -> Stop | None:
+        """The first event that does not fit, or None.  An event is its phases (None: no such kind) and its columns."""
+        state = initial = self.plain.initial()
+        for index, (phases, values) in enumerate(events):
+            if phases is None:
+                return Stop(index, strange, state, initial)
+            after: State = state
+            for phase in phases:
+                found = self._phase(phase, after, values)
+                if isinstance(found, Check):
+                    return Stop(index, found, state, initial)
+                after = found
+            state = after
+        return None
+
+    def allowed(self, state: State) -> Iterator[Event]:
+        """Every step that the model could take in this state."""
+        for event, _ in self.plain.successors(state):
+            yield event
+
+    def _phase(self, phase: Phase, state: State, values: Values) -> State | Check:
+        if not self.plain.holds(phase.when, state, None, **values):
+            return state
+        for column, sort, check in phase.members:
+            if values[column] >= self.sizes[sort.bound]:
+                return check
+        for condition, check in zip(phase.conditions, phase.checks, strict=True):
+            if not self.plain.holds(condition, state, None, **values):
+                return check
+        if phase.action is None:
+            return state
+        parameters: dict[str, Any] = {name: values[column] for name, column in phase.parameters}
+        after = self.plain.step(state, Event(phase.action, parameters))
+        assert after is not None, f"{phase.action} left its bounds, though numbers have none here"
+        return after
+
+
+def _bounds(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sorts as large as given, numbers as large as any can get."""
+    bounds = dict(sizes)
+    for kind in spec.types.values():
+        for part in _parts(kind):
+            if isinstance(part, NumberType) and part.upto is not None:
+                for word in part.upto.replace("+", " ").replace("-", " ").replace("*", " ").split():
+                    if word.isidentifier():
+                        bounds.setdefault(word, UNLIMITED)
+    return bounds
+
+
+def _parts(kind: Type) -> Iterator[Type]:
+    match kind:
+        case MapType(keys, value):
+            for part in (*keys, value):
+                yield from _parts(part)
+        case OptionType(of):
+            yield from _parts(of)
+        case SeqType(entry, _):
+            yield from _parts(entry)
+        case AtomsType() | NumberType():
+            yield kind

@@ -1,9 +1,0 @@
-"""How a violated property of task counts is told."""
-
-from fencepost.properties.history.task_count_events import SUPPORT, TASK_COUNTS
-from fencepost.properties.history.words import Words
-
-_NAMES = {"support": {number: name for name, number in SUPPORT.items()}}
-_WORDS = Words(TASK_COUNTS, hidden=("member", "request"), names=_NAMES)
-
-saying = _WORDS.saying

@@ -1,0 +1,79 @@
+"""What producer id blocks bring to agreement: the plug, the machines, the monitor, and three variants of the model."""
+
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from fencepost.model.id_blocks.bridge import Bridge
+from fencepost.model.id_blocks.kraft import Kraft
+from fencepost.model.id_blocks.zookeeper import Zookeeper
+from fencepost.model.language.derived.mutations import settle
+from fencepost.properties.agreement import Agreeing, Followed
+from fencepost.properties.id_blocks.driving.interface import BLACK_BOX, missing
+from fencepost.properties.id_blocks.driving.machine import MACHINES
+from fencepost.properties.id_blocks.driving.programs import call_of, dangers_of, simpler, smaller
+from fencepost.properties.id_blocks.driving.tours import SMALL, WAYS, tour
+from fencepost.properties.id_blocks.monitoring.monitor import Monitor
+from fencepost.properties.id_blocks.observations.calls import AFTERWARDS, AFTERWARDS_BY_VARIANT, CALLS
+from fencepost.properties.id_blocks.observations.events import BY_VARIANT, COLUMNS
+from fencepost.properties.id_blocks.online.interpreter import SLOTS, BlocksInterpreter
+
+MODELS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
+ENOUGH = 1 << 20  # more restarts, elections and writes than any program has
+EXPECTED = {
+    "init_producer_id": ("request_sent",),
+    "commit": ("block_committed", "answer_sent"), "snapshot": ("snapshot_taken",),
+    "advance": ("request_timed_out",),
+}  # fmt: skip
+
+
+def follow(variant: str, config: Mapping[str, Any]) -> Followed:
+    """The model of a cluster."""
+    return _followed(variant, config["brokers"], config["block_size"], config["max_id"])
+
+
+@lru_cache(maxsize=256)
+def _followed(variant: str, brokers: int, size: int, max_id: int) -> Followed:
+    """ZooKeeper mode compares the last id of the present block with the end of the ids, and KRaft the first id of the
+    next one, so that ZooKeeper may give away the id ``max_id`` as well (ZkProducerIdManager.scala)."""
+    return Followed(
+        variant=variant,
+        spec=settle(MODELS[variant].spec),
+        constants={"size": size, "ids": max_id + 1 if variant == "zookeeper" else max_id},
+        bounds={
+            "brokers": brokers, "requests": SLOTS, "controllers": ENOUGH, "ids": max_id + size, "restarts": ENOUGH,
+        },
+        columns=COLUMNS,
+        observations=BY_VARIANT[variant],
+        afterwards=AFTERWARDS_BY_VARIANT[variant],
+        says=AFTERWARDS,
+        calls=CALLS,
+        interpreter=partial(BlocksInterpreter, brokers),
+        expected=EXPECTED,
+        ignored=frozenset({"broker_stopped"}),  # a restart is one step of the model
+        unguessed=frozenset({"request_refused"}),  # its error answer shows it
+    )  # fmt: skip
+
+
+def _monitor(config: Mapping[str, Any], _: frozenset[str]) -> Monitor:
+    return Monitor(config["max_id"] + (config["mode"] != "kraft"))  # ZooKeeper may give the id max_id away
+
+
+ID_BLOCKS = Agreeing(
+    protocol="id-blocks",
+    says="producer id blocks",
+    machines=MACHINES,
+    implementations=dict.fromkeys(MODELS, "fencepost.reference_impl.id_blocks:reference"),
+    plug="fencepost.properties.id_blocks.driving.interface",
+    missing=missing,
+    black_box=BLACK_BOX,
+    small=SMALL,
+    tour=tour,
+    monitor=_monitor,
+    smaller=smaller,
+    simpler=simpler,
+    ways=WAYS,
+    follow=follow,
+    dangers=dangers_of,
+    call_of=call_of,
+)

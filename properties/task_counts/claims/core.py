@@ -1,0 +1,206 @@
+"""Why the cores keep the promises: the lemmas, with any number of workers, instances, tasks and sets.
+
+The idea: between a set and its count nobody of it polls, so that a round, as long as its set is the newest, sees the
+number of those who can commit only fall.
+"""
+
+from fencepost.model.language import forall, implies, lemma
+from fencepost.model.task_counts.abstract.core import Generation, Instance, Round, Stage, Worker
+from fencepost.model.task_counts.abstract.cores import (
+    ABehindCore,
+    ACore,
+    BCore,
+    LateCommits,
+    MCore,
+    ShippedCore,
+)
+from fencepost.properties.task_counts.claims.promises import Promises
+from fencepost.properties.task_counts.claims.serving import Serving
+
+
+class CoreLemmas(Promises, Serving):
+    """Lemmas that hold of every core."""
+
+    @lemma
+    def counts_follow_sets(s):
+        """The latest count record stands after some set, or there is none."""
+        return s.counted <= s.generation
+
+    @lemma
+    def started_from_a_set(s):
+        """An instance was started from a set that there is."""
+        return forall(Instance, lambda k: (s.of[k] <= s.generation) & implies(s.stage[k] != Stage.NONE, 0 < s.of[k]))
+
+    @lemma
+    def checked_is_counted(s):
+        """An instance that was let through is of a set that is counted, or is not the newest."""
+        return forall(
+            Instance,
+            lambda k: implies(
+                (s.stage[k] != Stage.NONE) & (s.stage[k] != Stage.ASSIGNED) & (s.of[k] == s.generation),
+                s.generation <= s.counted,
+            ),
+        )
+
+    @lemma
+    def id_of_the_set(s):
+        """An instance of the newest set has an id below its size, which is the count once there is one."""
+        return forall(
+            Instance,
+            lambda k: implies((s.stage[k] != Stage.NONE) & (s.of[k] == s.generation), s.task[k] < s.size),
+        )
+
+    @lemma
+    def count_covers_the_set(s):
+        """A count after the newest set says at least as many tasks as it has."""
+        return implies((s.counted == s.generation) & (0 < s.counted), s.size <= s.count)
+
+    @lemma
+    def first_count_first(s):
+        """Before the first count record nobody polls."""
+        return implies(s.counted == 0, forall(Instance, lambda k: s.stage[k] != Stage.RUNNING))
+
+    @lemma
+    def polled_is_past(s):
+        """Nothing polls before its set is there and counted."""
+        return s.polled <= s.counted
+
+    @lemma
+    def round_is_for_a_set(s):
+        """A round is for a set that there is; if it is the newest, it knows its size."""
+        return forall(
+            Worker,
+            lambda w: implies(
+                s.round[w] != Round.NONE,
+                (s.fencing[w] <= s.generation) & implies(s.fencing[w] == s.generation, s.new[w] == s.size),
+            ),
+        )
+
+    @lemma
+    def left_or_fenced(s):
+        """While a round for the newest set goes on, whoever of an earlier set can commit is still to be fenced, or is
+        the only one and its id is that of the only new task."""
+        return forall(
+            Worker,
+            Instance,
+            lambda w, k: implies(
+                (s.round[w] == Round.FENCING)
+                & (s.fencing[w] == s.generation)
+                & s.can_commit(k)
+                & (s.of[k] < s.generation),
+                s.left[w, s.task[k]] | s.is_the_only_one(k),
+            ),
+        )
+
+    @lemma
+    def checked_is_fenced(s):
+        """When the round is over, that is all."""
+        return forall(
+            Worker,
+            Instance,
+            lambda w, k: implies(
+                (s.round[w] == Round.CHECKED)
+                & (s.fencing[w] == s.generation)
+                & s.can_commit(k)
+                & (s.of[k] < s.generation),
+                s.is_the_only_one(k),
+            ),
+        )
+
+    @lemma
+    def counted_is_fenced(s):
+        """And so when the count is written."""
+        return forall(
+            Instance,
+            lambda k: implies(
+                (s.counted == s.generation) & s.can_commit(k) & (s.of[k] < s.generation), s.is_the_only_one(k)
+            ),
+        )
+
+    def is_the_only_one(s, k):
+        return (s.size == 1) & (s.task[k] == 0)
+
+    @lemma
+    def successor_has_the_id(s):
+        """Whoever can commit is not of an earlier set than anybody who has opened a producer of its id."""
+        return forall(
+            Instance,
+            Instance,
+            lambda j, k: implies(s.can_commit(j) & s.has_opened(k) & (s.task[j] == s.task[k]), s.of[k] <= s.of[j]),
+        )
+
+    def has_opened(s, k):
+        return (s.stage[k] == Stage.PRODUCER) | (s.stage[k] == Stage.RUNNING)
+
+    @lemma
+    def one_newest_epoch(s):
+        """A producer that nobody has fenced was opened, and is the only one of its id."""
+        return forall(Instance, lambda k: implies(s.live[k], s.has_opened(k))) & forall(
+            Instance, Instance, lambda j, k: implies(s.live[j] & s.live[k] & (s.task[j] == s.task[k]), j == k)
+        )
+
+    @lemma
+    def writer_is_up_to_date(s):
+        """Whoever may write its count has a round for the newest set."""
+        return forall(
+            Worker,
+            lambda w: implies((s.round[w] == Round.CHECKED) & (s.owner == w), s.fencing[w] == s.generation),
+        )
+
+    @lemma
+    def rounds_of_leaders(s):
+        """Who has a round under way believes to be the leader."""
+        return forall(Worker, lambda w: implies(s.round[w] != Round.NONE, s.leads[w]))
+
+
+class ALemmas(CoreLemmas, of=ACore):
+    """One thread, and views of long ago."""
+
+    @lemma
+    def covered_is_counted(s):
+        """What was counted when it was the newest is counted."""
+        return forall(Generation, lambda g: implies(s.covered[g], g <= s.counted))
+
+    @lemma
+    def busy_is_up_to_date(s):
+        """Whoever still holds the topic has a round for the newest set."""
+        return forall(
+            Worker,
+            lambda w: implies((s.round[w] != Round.NONE) & (s.owner == w), s.fencing[w] == s.generation),
+        )
+
+
+class ABehindPromises(Promises, of=ABehindCore):
+    """What A's wording leaves open."""
+
+
+class MLemmas(CoreLemmas, of=MCore):
+    """Rounds beside the thread, and views of long ago."""
+
+    @lemma
+    def covered_is_counted(s):
+        """What was counted when it was the newest is counted."""
+        return forall(Generation, lambda g: implies(s.covered[g], g <= s.counted))
+
+
+class BLemmas(CoreLemmas, of=BCore):
+    """A round for every start, and a look at the end of the topic."""
+
+    @lemma
+    def answered_is_counted(s):
+        """Whoever has an answer is of a set that is counted, or is not the newest."""
+        return forall(
+            Instance,
+            lambda k: implies(
+                s.answered[k],
+                (s.stage[k] == Stage.ASSIGNED) & implies(s.of[k] == s.generation, s.generation <= s.counted),
+            ),
+        )
+
+
+class ShippedLemmas(CoreLemmas, of=ShippedCore):
+    """A round for every start, and its answer."""
+
+
+class LateCommitsPromises(Promises, of=LateCommits):
+    """What is left over brokers that take a commit from a producer that was fenced."""

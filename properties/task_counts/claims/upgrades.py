@@ -1,0 +1,194 @@
+"""What a cluster on its way to exactly-once sources promises, from when on, and why it does.
+
+The idea of the proof: when the first worker asks for a round, every leader already writes with the transactional
+producer; so counts are right from the first one, and when the last plain task has gone, the guarantee holds.
+"""
+
+from fencepost.model.language import Properties, exists, forall, implies, lemma, promise, witness
+from fencepost.model.task_counts.parts.upgrades import (
+    ClaimedEarly,
+    MassUpgrade,
+    Round,
+    Strangers,
+    Support,
+    Task,
+    Upgrades,
+    Worker,
+)
+from fencepost.model.task_counts.parts.upgrading_in_steps import Start, UpgradesInSteps
+
+
+class UpgradesProperties(Properties, of=Upgrades):
+    """The promises from the moment they are given; then lemmas about who is where in the upgrade, and about counts."""
+
+    @promise(rule="618.P1")
+    def no_zombie(s):
+        """Once the guarantee has begun, a task that polls has no producer of an earlier set beside it that can
+        commit."""
+        return implies(
+            s.promised(), forall(Worker, Task, lambda w, i: implies(s.can_commit(w, i), s.polled <= s.of[w, i]))
+        )
+
+    @promise(rule="618.P3")
+    def covered(s):
+        """Who can commit is of the newest set, or can be fenced and is below the count."""
+        return implies(
+            s.promised(),
+            forall(
+                Worker, Task,
+                lambda w, i: implies(
+                    s.can_commit(w, i), (s.of[w, i] == s.generation) | (~s.plain[w, i] & (i < s.count))
+                ),
+            ),
+        )  # fmt: skip
+
+    @promise(rule="618.35")
+    def nobody_asks_in_vain(s):
+        """Who asks for a round finds a leader that knows the question."""
+        return forall(Worker, lambda w: ~s.failed[w])
+
+    @witness(of="no_zombie")
+    def old_ones_shut_out(s):
+        """The guarantee has begun, and a task polls beside one of an earlier set that can't commit."""
+        return s.promised() & exists(
+            Worker, Worker, Task, Task,
+            lambda v, w, i, j: s.can_commit(v, i) & s.running[w, j] & ~s.can_commit(w, j) & (s.of[w, j] < s.of[v, i]),
+        )  # fmt: skip
+
+    @witness(of="covered")
+    def one_is_covered(s):
+        """A task of an earlier set can commit, and its id is below the count."""
+        return s.promised() & exists(Worker, Task, lambda w, i: s.can_commit(w, i) & (s.of[w, i] < s.generation))
+
+    @witness(of="nobody_asks_in_vain")
+    def asked_before_all_are_enabled(s):
+        """A round is under way while a worker has the feature off."""
+        return exists(
+            Worker, Worker, lambda v, w: (s.round[v] == Round.FENCED) & (s.support[w] == Support.READY)
+        )  # fmt: skip
+
+    def has_begun(s):
+        return exists(Worker, lambda w: s.support[w] == Support.ENABLED)
+
+    @lemma
+    def on_only_where_all_are_ready(s):
+        """As long as a worker has the old version, no other has the feature on."""
+        return forall(
+            Worker, Worker,
+            lambda v, w: implies(s.support[v] == Support.ENABLED, s.support[w] != Support.NONE),
+        )  # fmt: skip
+
+    @lemma
+    def plain_ones_are_elsewhere(s):
+        """A worker with the feature on has no plain task."""
+        return forall(Worker, Task, lambda w, i: implies(s.plain[w, i], s.support[w] != Support.ENABLED))
+
+    @lemma
+    def nothing_before_the_first_is_on(s):
+        """Rounds, counts and transactional tasks are there only once a worker has the feature on."""
+        nothing = (s.counted == 0) & (s.count == 0)
+        nothing = nothing & forall(Worker, lambda w: s.round[w] == Round.NONE)
+        nothing = nothing & forall(Worker, Task, lambda w, i: s.plain[w, i] | ~s.running[w, i])
+        return s.has_begun() | nothing
+
+    @lemma
+    def numbers(s):
+        """What was counted and polled is no more than what was published."""
+        return (
+            (s.counted <= s.generation)
+            & (s.polled <= s.generation)
+            & forall(Worker, Task, lambda w, i: s.of[w, i] <= s.generation)
+            & implies(s.is_pending(), (s.polled < s.generation))
+            & implies(~s.promised(), s.polled == 0)
+        )
+
+    def is_fenceable(s, w, i):
+        return s.can_commit(w, i) & ~s.plain[w, i]
+
+    @lemma
+    def counts_match(s):
+        """A count after the newest set is its size."""
+        return implies(~s.is_pending() & (s.generation > 0), s.count == s.size)
+
+    @lemma
+    def fenceable_is_covered(s):
+        """Who can be fenced and is not, is below the count, and while no newer set waits for its count, of the newest
+        set."""
+        return forall(
+            Worker, Task,
+            lambda w, i: implies(
+                s.is_fenceable(w, i), (i < s.count) & (s.is_pending() | (s.of[w, i] == s.generation))
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def a_round_that_may_write_is_right(s):
+        """Who has fenced and may still write is about the newest set, and nobody is left who can be fenced."""
+        return forall(
+            Worker,
+            lambda w: implies(
+                (s.round[w] == Round.FENCED) & (s.owner == w),
+                s.is_pending()
+                & (s.round_for[w] == s.generation)
+                & (s.round_size[w] == s.size)
+                & forall(Worker, Task, lambda v, i: ~s.is_fenceable(v, i)),
+            ),
+        )  # fmt: skip
+
+
+class ClaimedEarlyProperties(UpgradesProperties, of=ClaimedEarly):
+    """The promises, claimed before the last worker has finished."""
+
+
+class MassUpgradeProperties(UpgradesProperties, of=MassUpgrade):
+    """The promises of a cluster that is upgraded at once."""
+
+
+class StrangersProperties(UpgradesProperties, of=Strangers):
+    """The promises of a cluster into which somebody gets who does not belong there."""
+
+
+class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
+    """The same where rounds and starts take several steps: an old start finds a newer set when it looks once more."""
+
+    @witness(of="covered")
+    def opened_too_late(s):
+        """A task has opened its producer, and there is a newer set."""
+        return s.promised() & exists(
+            Worker, Task,
+            lambda w, i: (s.start_of[w, i] == Start.OPENED) & (s.start_for[w, i] < s.generation) & (s.live[i] == w),
+        )  # fmt: skip
+
+    @lemma
+    def nothing_before_the_first_is_on(s):
+        """Rounds, counts and transactional tasks are there only once a worker has the feature on."""
+        nothing = (s.counted == 0) & (s.count == 0)
+        nothing = nothing & forall(Worker, lambda w: (s.round[w] == Round.NONE) & ~s.fencing[w])
+        nothing = nothing & forall(Worker, Task, lambda w, i: s.plain[w, i] | ~s.running[w, i])
+        return s.has_begun() | nothing
+
+    @lemma
+    def starts_are_of_counted_sets(s):
+        """What starts does not poll yet, and is of a set that had its count."""
+        return forall(
+            Worker, Task,
+            lambda w, i: implies(
+                s.start_of[w, i] != Start.NONE,
+                (0 < s.start_for[w, i]) & (s.start_for[w, i] <= s.counted) & (s.support[w] == Support.ENABLED)
+                & ~s.running[w, i] & implies(s.start_for[w, i] == s.generation, i < s.size),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def a_round_under_way_is_right(s):
+        """The round of who may still write is about the newest set, and who can be fenced is still to be."""
+        return forall(
+            Worker,
+            lambda w: implies(s.fencing[w], s.round[w] == Round.NONE) & implies(
+                s.fencing[w] & (s.owner == w),
+                s.is_pending()
+                & (s.round_for[w] == s.generation)
+                & (s.round_size[w] == s.size)
+                & forall(Worker, Task, lambda v, i: implies(s.is_fenceable(v, i), i < s.left[w])),
+            ),
+        )  # fmt: skip

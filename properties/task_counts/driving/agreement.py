@@ -1,0 +1,30 @@
+"""What task counts bring to agreement: the plug, the machines, the monitor, and the core of each text."""
+
+from fencepost.properties.agreement import Agreeing
+from fencepost.properties.task_counts.driving.interface import BLACK_BOX, missing
+from fencepost.properties.task_counts.driving.machine import MACHINES
+from fencepost.properties.task_counts.driving.programs import call_of, dangers_of, simpler, smaller
+from fencepost.properties.task_counts.driving.tours import SMALL, WAYS, tour
+from fencepost.properties.task_counts.monitoring.monitor import Monitor
+from fencepost.properties.task_counts.online.followed import follow
+
+TASK_COUNTS = Agreeing(
+    protocol="task-counts",
+    says="exactly-once source connectors: who may run",
+    machines=MACHINES,
+    implementations=dict.fromkeys(MACHINES, "fencepost.reference_impl.task_counts:reference"),
+    plug="fencepost.properties.task_counts.driving.interface",
+    missing=missing,
+    black_box=BLACK_BOX,
+    small=SMALL,
+    tour=tour,
+    monitor=Monitor,
+    smaller=smaller,
+    simpler=simpler,
+    ways=WAYS,
+    follow=follow,
+    dangers=dangers_of,
+    call_of=call_of,
+    composite=frozenset({"run", "work", "finish", "do"}),
+    steps=10,
+)

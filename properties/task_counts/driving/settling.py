@@ -1,0 +1,134 @@
+"""Letting a cluster run: until a thread is about to do something, until nothing is under way, or to the end of all
+faults.
+
+Used by the machines and by the programs that they write, which is why it needs nothing but the plug.  Tasks that run
+would go on for ever, so they commit a transaction only where it is said so.
+"""
+
+from typing import NamedTuple
+
+from fencepost.properties.task_counts.driving.interface import AT_WORK, System, Thread
+
+MOST = 1_500
+"""More operations than that without coming to rest, and it counts as going on for ever."""
+RETRY_MS = 300
+"""A back-off is 250 ms; a task that has to stop is given much longer."""
+WAITS_MS = (1_000, 10_000, 400_000)
+"""A back-off, a graceful shutdown, and a rebalance that is delayed until a worker may have come back."""
+TRANSACTIONS = 2
+"""So often each task that runs ends a transaction before it is said that all is well."""
+ROUNDS = 4
+FAILED = "FAILED"
+BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", "answer", "stop"})
+"""What a model of rounds and starts leaves out, or leaves to whoever comes first."""
+
+
+class Finished(NamedTuple):
+    """What became of it.  ``at_work``: (connector, task) of those that poll; ``quiet``: False if something went on and
+    on."""
+
+    quiet: bool
+    at_work: frozenset[tuple[int, int]]
+
+
+def run(
+    system: System, spared: str = "", worker: int = -1, connector: int = -1, task: int = -1, most: int = MOST
+) -> int:
+    """Let every operation happen, oldest first, and back-offs pass, until there is none left, or none but those
+    ``spared``: such an operation (by this worker, of this connector, of this task) waits.  How many happened?"""
+
+    def waits(thread: Thread) -> bool:
+        return thread[1] in AT_WORK or (
+            thread[1] == spared
+            and all(mine in (-1, its) for mine, its in zip((worker, connector, task), thread[2:], strict=True))
+        )
+
+    done, patient = 0, True
+    while done < most:
+        thread = next((t for t in system.threads() if not waits(t)), None)
+        if thread is not None:
+            system.step(thread[0])
+            done, patient = done + 1, True
+        elif patient:
+            system.advance(RETRY_MS)
+            patient = False
+        else:
+            break
+    return done
+
+
+def do(system: System, operation: str, worker: int) -> bool:
+    """That worker's next operation of this kind happens, whatever has to come before it in the group and between
+    workers; False if it does not come to that."""
+    patient = True
+    for _ in range(MOST):
+        waiting = system.threads()
+        wanted = next((t for t in waiting if t[1] == operation and t[2] == worker), None)
+        thread = wanted or next((t for t in waiting if t[1] in BETWEEN), None)
+        if thread is not None:
+            system.step(thread[0])
+            if wanted is not None:
+                return True
+            patient = True
+        elif patient:
+            system.advance(RETRY_MS)
+            patient = False
+        else:
+            break
+    return False
+
+
+def work(system: System, worker: int = -1, transactions: int = 1) -> int:
+    """Each task that runs (of this worker) ends so many transactions, and nobody else does anything; how many
+    operations?"""
+    done = 0
+    for number in sorted({t[0] for t in system.threads() if t[1] in AT_WORK and worker in (-1, t[2])}):
+        for _ in range(2 * transactions):
+            if any(t[0] == number and t[1] in AT_WORK for t in system.threads()):
+                system.step(number)
+                done += 1
+    return done
+
+
+def finish(system: System, workers: int, connectors: int, tasks: int, rebalance: bool = False) -> Finished:
+    """No faults any more: stalled workers go on, everything happens that can, and what failed is started again.  Every
+    task that runs ends some transactions.  ``tasks``: that a connector has at most; ``rebalance``: there is one more,
+    which nobody asks for."""
+    for worker in range(workers):
+        system.resume(worker)
+    quiet = _rest(system)
+    if rebalance:
+        for worker in range(workers):
+            system.expire(worker)
+        quiet = quiet and _rest(system)
+    for _ in range(ROUNDS):
+        if not quiet or not sum(_restarted(system, workers, c, tasks) for c in range(connectors)):
+            break
+        quiet = _rest(system)
+    return Finished(quiet, frozenset(t[3:] for t in system.threads() if t[1] in AT_WORK))
+
+
+def _restarted(system: System, workers: int, connector: int, tasks: int) -> bool:
+    """A user starts again what REST says has failed; was there anything?"""
+    failed = [task for task in range(-1, tasks) if system.status(connector, task)[0] == FAILED]
+    for task in failed:
+        for worker in range(workers):  # until one is up and takes it
+            if (
+                system.restart_connector(worker, connector)
+                if task < 0
+                else system.restart_task(worker, connector, task)
+            ):
+                break
+    return bool(failed)
+
+
+def _rest(system: System) -> bool:
+    """Until nothing happens but that tasks run; does that come?"""
+    quiet = run(system) < MOST
+    work(system)
+    for ms in WAITS_MS:
+        system.advance(ms)
+        quiet = quiet and run(system) < MOST
+    work(system, transactions=TRANSACTIONS)
+    quiet = quiet and run(system) < MOST
+    return quiet

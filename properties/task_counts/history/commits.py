@@ -1,0 +1,149 @@
+"""Kernels about producers of tasks: who may commit, which counts cover them, and whose transactional ids they are."""
+
+import numpy as np
+from fencepost.properties.history.checking import Rows, found
+from fencepost.properties.history.grouping import (
+    NEVER,
+    NONE,
+    Groups,
+    contained,
+    first_rows,
+    joined,
+    last_rows,
+)
+from fencepost.properties.history.timelines import LeastOf, expanded, taken
+from fencepost.properties.task_counts.history.events import Kind
+from fencepost.properties.task_counts.history.view import TaskCountView
+
+_CONNECTOR, _PRODUCER = ("connector",), ("producer_id",)
+
+
+def no_zombie_commits(view: TaskCountView) -> Rows:
+    """Transactions committed, against the newest set of the connector of which a task had polled."""
+    rows, numbers = view.applying(_CONNECTOR, Kind.transaction_committed), view.numbers_of(*_CONNECTOR)
+    polled = view.timeline(_CONNECTOR, Kind.task_running)
+    newest, reached = polled.greatest(view.columns["set"])
+    place = polled.place_before(numbers.of[rows], rows)
+    return found(rows, taken(newest, place) > view.columns["set"][rows], taken(reached, place))
+
+
+def producers_covered(view: TaskCountView) -> Rows:
+    """Transactions committed, against every count that stood since a newer set came."""
+    rows, numbers = view.applying(("connector", "task"), Kind.transaction_committed), view.numbers_of(*_CONNECTOR)
+    newer = _first_newer(view, rows)
+    rows, newer = rows[newer < rows], newer[newer < rows]
+    counts, number, task = view.counts, numbers.of[rows], view.columns["task"][rows]
+    first, last = counts.place_before(number, newer), counts.place_before(number, rows)
+    bad = first == NONE
+    least = LeastOf(view.counted(counts.rows))
+    bad[~bad] = least.of(first[~bad], last[~bad]) <= task[~bad]
+    return found(rows, bad, newer)
+
+
+def _first_newer(view: TaskCountView, rows: np.ndarray) -> np.ndarray:
+    """For rows with a connector and a set: the first row at which a newer set was written; NEVER if none was."""
+    sets, numbers = view.applying(_CONNECTOR, Kind.set_written), view.numbers_of(*_CONNECTOR)
+    if not len(sets):
+        return np.full(len(rows), NEVER)
+    order = np.lexsort((view.at("offset", sets), numbers.of[sets]))
+    sets, width = sets[order], view.size + 1
+    lifted = numbers.of[sets] * width + sets  # the least of a group's later rows is its own, whatever comes after
+    least = np.minimum.accumulate(lifted[::-1])[::-1]
+    wide = 1 + max(int(view.at("offset", sets).max()), int(view.at("set", rows).max(initial=0)), 0)
+    key = numbers.of[sets] * (wide + 1) + np.maximum(view.at("offset", sets), 0)
+    wanted = numbers.of[rows] * (wide + 1) + np.maximum(view.at("set", rows), -1)
+    place = np.searchsorted(key, wanted, side="right")
+    there = place < len(key)
+    there[there] &= numbers.of[sets][place[there]] == numbers.of[rows][there]
+    newer = np.full(len(rows), NEVER)
+    newer[there] = least[place[there]] % width
+    return newer
+
+
+def given(view: TaskCountView) -> np.ndarray:
+    """Rows at which the epoch of a producer id was raised, ascending."""
+    return view.fine(Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed)
+
+
+def fenced_never_commit(view: TaskCountView) -> Rows:
+    """Transactions committed, against the greatest epoch that anybody had been given."""
+    rows, numbers = view.applying(_PRODUCER, Kind.transaction_committed), view.numbers_of(*_PRODUCER)
+    raised = view.timeline_of(_PRODUCER, given(view))
+    greatest, reached = raised.greatest(view.columns["epoch"])
+    place = raised.place_before(numbers.of[rows], rows)
+    return found(rows, taken(greatest, place) > view.columns["epoch"][rows], taken(reached, place))
+
+
+def epochs_grow(view: TaskCountView) -> Rows:
+    """Epochs given, against the one given before of the same producer id."""
+    rows, numbers = given(view), view.numbers_of(*_PRODUCER)
+    rows = rows[numbers.of[rows] < numbers.size]
+    groups = Groups(rows, numbers.of[rows])
+    before = np.append(NONE, groups.rows[:-1])[: len(rows)]
+    bad = groups.same & (view.columns["epoch"][groups.rows] <= view.columns["epoch"][before])
+    return found(groups.rows, bad, before)
+
+
+def ids_of_their_own(view: TaskCountView) -> Rows:
+    """Producer ids given, against the first who was given them."""
+    rows, numbers = given(view), view.numbers_of(*_PRODUCER)
+    rows = rows[numbers.of[rows] < numbers.size]
+    first = first_rows(numbers.of[rows], rows, numbers.size)[numbers.of[rows]]
+    other = np.zeros(len(rows), bool)
+    for column in ("connector", "task"):
+        other |= view.columns[column][rows] != view.columns[column][first]
+    return found(rows, other, first)
+
+
+def only_running_polls(view: TaskCountView) -> Rows:
+    """What tasks send and commit, against whether they had come so far."""
+    rows = view.applying(("instance",), Kind.records_sent, Kind.transaction_committed)
+    running = view.last(rows, ("instance",), Kind.task_running)
+    return found(rows, running == NONE, np.full(len(rows), NEVER))
+
+
+def silent_when_over(view: TaskCountView) -> Rows:
+    """What tasks send, against whether they had given up, failed or stopped."""
+    rows = view.applying(("instance",), Kind.records_sent)
+    over = view.last(rows, ("instance",), Kind.task_abandoned, Kind.task_failed, Kind.task_stopped)
+    return found(rows, over != NONE, over)
+
+
+def newest_set_polls(view: TaskCountView) -> Rows:
+    """The newest set of each connector that has one at the end, and was not deleted since, against who polls there."""
+    numbers, newest = view.numbers_of(*_CONNECTOR), _last_of_group(view, Kind.set_written)
+    known = _last_of_group(view, Kind.connector_written) != NONE
+    newest = newest[known & (newest > _last_of_group(view, Kind.connector_tombstoned))]
+    polling = _polling(view)
+    one, task = expanded(np.minimum(view.at("count", newest), 1 + len(polling)))
+    rows = newest[one]
+    pairs = [
+        (view.place[rows], view.place[polling]),
+        (numbers.of[rows], numbers.of[polling]),
+        (task, view.at("task", polling)),
+        (view.at("offset", rows), view.at("set", polling)),
+    ]
+    wanted, there = np.split(joined(*(np.concatenate(pair) for pair in pairs)), [len(rows)])
+    bad = np.zeros(len(newest), bool)
+    bad[one[~contained(wanted, there)]] = True
+    return found(newest, bad, np.full(len(newest), NEVER))
+
+
+def _last_of_group(view: TaskCountView, *kinds: Kind) -> np.ndarray:
+    """By connector: its last row of these kinds; NONE if it has none."""
+    rows, numbers = view.applying(_CONNECTOR, *kinds), view.numbers_of(*_CONNECTOR)
+    return last_rows(numbers.of[rows], rows, numbers.size + 1)
+
+
+def _polling(view: TaskCountView) -> np.ndarray:
+    """Rows at which a task began to poll that went on to the end."""
+    rows = view.applying(("connector", "task"), Kind.task_running)
+    over = np.full(len(rows), NEVER)
+    for column, kinds in (
+        ("instance", (Kind.task_abandoned, Kind.task_failed, Kind.task_stopped)),
+        ("node", (Kind.worker_stopped,)),
+    ):
+        numbers = view.numbers_of(column)
+        over = np.minimum(over, view.timeline((column,), *kinds).after(numbers.of[rows], rows))
+    polling: np.ndarray = rows[over == NEVER]
+    return polling

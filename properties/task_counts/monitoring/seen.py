@@ -1,0 +1,177 @@
+"""What anybody can know of a Connect cluster from its events: what stands in the config topic, which tasks run, and
+whose producers can still commit."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.properties.driving import Event, read
+
+Key = tuple[int, int]
+"""Of a transactional id: (its producer id, -1), or (connector, task) where no producer id is shown."""
+
+
+@dataclass
+class Instance:
+    """A task's thread.  ``set``: the place of the set of task configurations that it was started from; -1: unknown."""
+
+    number: int
+    node: int
+    connector: int
+    task: int
+    set: int
+    key: Key = (-1, -1)
+    epoch: int = -1
+    running: bool = False
+    ended: bool = False
+
+    def __str__(self) -> str:
+        return f"task {self.task} of connector {self.connector} from the set at {self.set} (instance {self.number})"
+
+
+@dataclass
+class Count:
+    """A count record."""
+
+    offset: int
+    count: int
+
+
+@dataclass
+class Topic:
+    """What the config topic says of one connector.  ``written``: task configurations since the latest set; ``fenced``:
+    when (in events) an id was fenced last."""
+
+    sets: dict[int, int] = field(default_factory=dict)  # place: tasks, in order
+    counts: list[Count] = field(default_factory=list)
+    written: set[int] = field(default_factory=set)
+    fenced: dict[int, int] = field(default_factory=dict)
+    set_since: int = 0
+    deleted: bool = False
+    polled: int = -1  # the newest set of which a task has polled
+
+    @property
+    def newest(self) -> int:
+        """The place of the newest set; -1 if there is none."""
+        return next(reversed(self.sets), -1)
+
+    @property
+    def size(self) -> int:
+        """Tasks of the newest set."""
+        return self.sets.get(self.newest, 0)
+
+    @property
+    def count(self) -> int:
+        """The latest count; -1 if there is none."""
+        return self.counts[-1].count if self.counts else -1
+
+    def count_before(self, place: int) -> int:
+        """The latest count before a place in the topic; -1 if there is none."""
+        return next((c.count for c in reversed(self.counts) if c.offset < place), -1)
+
+    def counted(self, place: int) -> bool:
+        """Does the latest count stand after that place?"""
+        return bool(self.counts) and self.counts[-1].offset > place
+
+
+class Seen:
+    """Feed it events in order."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+        self.clock = 0
+        self.topics: defaultdict[int, Topic] = defaultdict(Topic)
+        self.instances: dict[int, Instance] = {}
+        self.newest: dict[Key, int] = {}  # epoch of a transactional id
+        self.down: set[int] = set()
+        self.outside = ""  # what nobody promises anything about has happened
+        support = config.get("support", "enabled")
+        self.told([support] if isinstance(support, str) else support)
+
+    def told(self, support: Iterable[Any]) -> None:
+        """Some workers have this support."""
+        if any(value not in ("enabled", 3) for value in support):
+            self.outside = self.outside or "a worker without support (618.33)"
+
+    def running(self, connector: int) -> Iterator[Instance]:
+        """Those that can commit: they poll, and hold the newest epoch of their transactional id."""
+        for instance in self.instances.values():
+            if instance.connector == connector and self.can_commit(instance):
+                yield instance
+
+    def can_commit(self, instance: Instance) -> bool:
+        """Does it poll, and is its producer the newest of its id?"""
+        return instance.running and not instance.ended and self.newest.get(instance.key, -1) == instance.epoch
+
+    def instance_of(self, event: Event) -> Instance:
+        """The thread that an event is of."""
+        number = read(event, "instance", -1)
+        found = self.instances.get(number)
+        if found is None:
+            columns = (read(event, name, -1) for name in ("node", "connector", "task", "set"))
+            found = self.instances[number] = Instance(number, *columns)
+        return found
+
+    def note(self, event: Event) -> None:
+        """Take an event in."""
+        self.clock += 1
+        kind, connector = read(event, "kind"), read(event, "connector", -1)
+        match kind:
+            case "worker_started":
+                self.down.discard(read(event, "node"))
+                self.told([read(event, "support", 3)])
+            case "worker_stopped":
+                self._gone(read(event, "node"))
+            case "producer_opened" | "task_running":
+                self._opened(self.instance_of(event), event, kind == "task_running")
+            case "task_stopped" | "task_failed" | "transaction_refused":
+                if read(event, "instance", -1) in self.instances:
+                    self.instance_of(event).ended = True
+            case "id_fenced" if not read(event, "error", 0):
+                self._bumped(_key(event), read(event, "epoch", -1))
+                self.topics[connector].fenced[read(event, "task")] = self.clock
+            case _ if connector >= 0:
+                self._stands(self.topics[connector], kind, event)
+
+    def _gone(self, node: int) -> None:
+        self.down.add(node)
+        for instance in self.instances.values():
+            instance.ended |= instance.node == node
+
+    def _opened(self, instance: Instance, event: Event, running: bool) -> None:
+        if not running:
+            instance.key, instance.epoch = _key(event), read(event, "epoch", -1)
+            self._bumped(instance.key, instance.epoch)
+        instance.set = read(event, "set", instance.set)
+        instance.running = instance.running or running
+        if running:
+            topic = self.topics[instance.connector]
+            topic.polled = max(topic.polled, instance.set)
+
+    def _bumped(self, key: Key, epoch: int) -> None:
+        self.newest[key] = max(self.newest.get(key, -1), epoch)
+
+    def _stands(self, topic: Topic, kind: str, event: Event) -> None:
+        """A record is committed in the config topic."""
+        if read(event, "node", -1) < 0 and kind.endswith(("_written", "_tombstoned")):
+            self.outside = self.outside or "a record that somebody else wrote (618.34)"
+        match kind:
+            case "connector_written":
+                topic.deleted = False
+            case "connector_tombstoned":
+                topic.deleted = True
+            case "task_config_written":
+                topic.written.add(read(event, "task"))
+            case "set_written":
+                topic.sets[read(event, "set")] = read(event, "count")
+                topic.written, topic.set_since = set(), self.clock
+            case "count_written":
+                topic.counts.append(Count(read(event, "offset"), read(event, "count")))
+            case "count_tombstoned":
+                topic.counts.clear()
+
+
+def _key(event: Event) -> Key:
+    producer_id = read(event, "producer_id", -1)
+    return (producer_id, -1) if producer_id >= 0 else (read(event, "connector"), read(event, "task"))

@@ -1,0 +1,93 @@
+"""Histories of source connectors, held against the core of their text: one lane for each connector (`lanes.py`).
+
+The full models refine the cores, and agreement follows the same: sets, counts, rounds, starts and who can commit,
+without what a worker has read and without the group, of which the history properties tell.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
+from fencepost.properties.history import HistoryError, Manifest
+from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.task_counts.history.events import TASK_COUNTS, Kind
+from fencepost.properties.task_counts.observations.events import BY_VARIANT, COLUMNS
+from fencepost.properties.task_counts.offline.lanes import FOUND_COUNTED, NAMES, Events, Lane, lanes_of
+from fencepost.properties.task_counts.online.followed import MODELS
+
+READ = (
+    "history", "kind", "node", "connector", "task", "instance", "set", "count", "producer_id", "epoch", "request",
+    "support", "status", "error",
+)  # fmt: skip
+ASKING = ("B", "shipped")
+CLASSES = (4, 8, 16, 64, 256)
+"""Lanes are held against the model together with those of the same class: threads of tasks at one time, at most."""
+TOO_MANY = f"more than {CLASSES[-1]} threads of tasks of one connector at one time"
+
+
+def variant_of(manifest: Manifest) -> str:
+    """The text that the config names.  Raises `HistoryError`."""
+    mode = str(manifest.config.get("mode", "shipped"))
+    if mode not in MODELS:
+        raise HistoryError(f"no model for mode {mode!r}")
+    return mode
+
+
+def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
+    """None are needed."""
+    return ()
+
+
+@lru_cache
+def _known(variant: str) -> frozenset[int]:
+    """Codes of the kinds that mean something to the model."""
+    observed = {observation.kind for observation in BY_VARIANT[variant]}
+    return frozenset(int(kind) for kind in Kind if kind.name in observed)
+
+
+def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
+    """The rows of a piece (whole histories, sorted), lane by lane."""
+    events: Events = {name: columns[name].tolist() for name in READ}
+    starts = starts_of(columns["history"]).tolist()
+    undecided: dict[int, str] = {}
+    by_class: dict[int, list[Lane]] = {}
+    for begin, end in pairwise([*starts, len(events["kind"])]):
+        lanes, reason = lanes_of(events, begin, end, asks=variant in ASKING, known=_known(variant))
+        for lane in lanes:
+            size = next((c for c in CLASSES if lane.places <= c), 0)
+            reason = reason or ("" if size else TOO_MANY)
+            if size and lane.rows:
+                by_class.setdefault(size, []).append(lane)
+        if reason:
+            undecided[events["history"][begin]] = reason
+    return LaidOut(tuple(_part(size, lanes) for size, lanes in sorted(by_class.items())), undecided)
+
+
+def _part(size: int, lanes: list[Lane]) -> Laid:
+    lane = np.repeat(np.arange(len(lanes)), [len(one.rows) for one in lanes])
+    flat = chain.from_iterable(chain.from_iterable(one.values for one in lanes))
+    table = np.fromiter(flat, np.int64, len(lane) * len(NAMES)).reshape(-1, len(NAMES))
+    values = {name: table[:, place] for place, name in enumerate(NAMES)}
+    rows = np.fromiter(chain.from_iterable(one.rows for one in lanes), np.int64, len(lane))
+    kinds = np.fromiter(chain.from_iterable(one.kinds for one in lanes), np.int64, len(lane))
+    most = max(int(values["task"].max(initial=0)) + 1, int(values["count"].max(initial=0)))
+    sizes = {
+        "workers": int(values["worker"].max(initial=0)) + 1,
+        "instances": size,
+        "tasks": most,
+        "generations": max(one.newest for one in lanes) + 1,
+    }
+    return Laid(rows, lane, kinds, values, sizes, {}, lambda number: _told(lanes[number]))
+
+
+def _told(lane: Lane) -> str:
+    sets = ", ".join(f"{number} is set {place}" for place, number in sorted(lane.sets.items()))
+    return f"in the model of connector {lane.connector}: {sets or 'no set yet'}"
+
+
+CONFORMING = Conforming(
+    TASK_COUNTS, MODELS, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out, {"found_counted": FOUND_COUNTED}
+)

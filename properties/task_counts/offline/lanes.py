@@ -1,0 +1,207 @@
+"""One connector of one history, laid out: each event of it as a row of the columns that the observations read.
+
+A lane is what the core is a model of: one connector, and of the workers who leads, who has claimed the config topic and
+who is gone.  `found_counted` stands between the events: whoever waits for a round may be answered from then on.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from fencepost.properties.task_counts.history.events import SUPPORT, Kind
+from fencepost.properties.task_counts.observations.events import COLUMNS, OK
+
+NAMES = tuple(COLUMNS)
+FOUND_COUNTED = max(Kind) + 1
+"""The code of what stands between events."""
+OF_ALL = frozenset({Kind.assigned, Kind.topic_claimed, Kind.leadership_lost, Kind.worker_stopped})
+"""What happens in the lane of every connector."""
+ENDS = frozenset({Kind.task_stopped, Kind.task_failed, Kind.task_abandoned})
+WRITES = frozenset(kind for kind in Kind if Kind.connector_written <= kind <= Kind.count_tombstoned)
+
+OUTSIDER = "somebody else writes to the config topic, which the model leaves out (618.34)"
+MIXED = "workers differ in support, which the model leaves out (618.33)"
+NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
+DELETED = "a start from a set that was deleted meets another round, and the model does not know deletions (618.38)"
+
+Events = Mapping[str, Sequence[int]]
+"""The columns of a piece, as lists."""
+
+
+class Instance(NamedTuple):
+    """A task's thread: its place in the model, and whose it is."""
+
+    place: int
+    node: int
+    task: int
+
+
+class Lane:
+    """``rows``, ``kinds`` and ``values`` (in the order of NAMES) grow event by event.
+
+    ``asks``: in this text the answer to a task's request is a step of the model; ``known``: kinds that mean something
+    to it; ``certain``: rows of refused transactions whose producer was fenced by somebody who is seen, if at all.
+    ``reason``: why nothing more is laid out, if it is not.
+
+    A connector that was deleted has no set, which the core does not know.  If it comes back, and a round is begun
+    before it has a set again, one of no tasks is laid out for it: that is what the round counts.
+    """
+
+    def __init__(self, connector: int, *, asks: bool, known: frozenset[int], certain: frozenset[int]) -> None:
+        self.connector = connector
+        self.rows: list[int] = []
+        self.kinds: list[int] = []
+        self.values: list[tuple[int, ...]] = []
+        self.reason = ""
+        self.places = 0  # so many have been in use at one time
+        self.sets: dict[int, int] = {}  # numbers by place in the topic
+        self.newest = 0
+        self._deleted = False
+        self._empty = False  # the newest is one of no tasks, of a connector that was deleted
+        self._owner = -1  # of the topic
+        self._asks, self._known, self._certain = asks, known, certain
+        self._free: list[int] = []
+        self._instances: dict[int, Instance] = {}
+        self._silent: set[int] = set()  # instances that have not asked yet
+        self._waiting: set[int] = set()  # that have asked, and were not answered
+        self._askers: dict[int, set[int]] = {}  # who may have asked, by request
+
+    def take(self, e: Events, row: int) -> None:
+        """One more event of the connector, or of all."""
+        kind = e["kind"][row]
+        if self.reason or (kind == Kind.set_written and self._deleted):
+            return  # nobody takes note of a set of a connector that is deleted
+        if kind == Kind.worker_stopped:
+            self._stop(row, e["node"][row])
+        elif kind == Kind.round_asked:
+            self._ask(e["node"][row], e["task"][row], e["request"][row])
+        elif kind == Kind.round_answered:
+            self._answer(e, row)
+        else:
+            self._note(e, row, kind)
+            if not self.reason:
+                self._add(e, row, kind, e["instance"][row])
+        if kind in (Kind.round_asked, Kind.count_written):
+            for instance in sorted(self._waiting):
+                self._put(row, FOUND_COUNTED, instance=self._instances[instance].place)
+
+    def _note(self, e: Events, row: int, kind: int) -> None:
+        """What numbers of sets depend on."""
+        if kind == Kind.topic_claimed:
+            self._owner = e["node"][row]
+        elif kind in (Kind.connector_written, Kind.connector_tombstoned):
+            self._deleted = kind == Kind.connector_tombstoned
+        elif kind == Kind.set_written:
+            self.newest, self._empty = self.newest + 1, False
+            self.sets[e["set"][row]] = self.newest
+        elif kind == Kind.round_started and e["set"][row] < 0 < self.newest and not self._empty:
+            if self._owner != e["node"][row]:
+                self.reason = NO_SET
+                return
+            self.newest, self._empty = self.newest + 1, True
+            self._put(row, Kind.set_written, worker=self._owner, set=self.newest)
+        elif kind == Kind.task_checked_again and self._empty and e["status"][row] == OK:
+            self.reason = DELETED
+
+    def _number(self, kind: int, place: int) -> int:
+        if self._empty and kind in (Kind.round_started, Kind.count_written):
+            return self.newest
+        return self.sets.get(place, 0)
+
+    def _add(self, e: Events, row: int, kind: int, instance: int) -> None:
+        if kind in self._known or kind not in _CODES:
+            self._put(
+                row, kind, worker=e["node"][row], task=max(0, e["task"][row]), count=max(0, e["count"][row]),
+                status=e["status"][row], error=e["error"][row], set=self._number(kind, e["set"][row]),
+                instance=self._place(e, row, instance) if instance >= 0 else -1, certain=row in self._certain,
+            )  # fmt: skip
+        if kind in ENDS and instance in self._instances:
+            self._forget(instance)
+
+    def _put(self, row: int, kind: int, **said: int) -> None:
+        values = {**_NOTHING, **said, "newest": self.newest}
+        self.rows.append(row)
+        self.kinds.append(kind)
+        self.values.append(tuple(values[name] for name in NAMES))
+
+    def _stop(self, row: int, node: int) -> None:
+        """A process is gone, with the threads of its tasks, and its round."""
+        for instance, found in [(i, f) for i, f in self._instances.items() if f.node == node]:
+            self._put(row, Kind.task_stopped, worker=node, instance=found.place, task=found.task)
+            self._forget(instance)
+        self._put(row, Kind.round_failed, worker=node)
+
+    def _ask(self, node: int, task: int, request: int) -> None:
+        """A thread of the task on that worker asks: which, is not said where several have not asked yet."""
+        mine = {i for i, found in self._instances.items() if (found.node, found.task) == (node, task)}
+        askers = mine & self._silent or mine
+        self._askers[request] = askers
+        if self._asks:
+            self._waiting |= askers
+        if len(askers) == 1:
+            self._silent -= askers
+
+    def _answer(self, e: Events, row: int) -> None:
+        """The asker takes its answer; the connector's owner may be one who is no thread of a task."""
+        askers = self._askers.pop(e["request"][row], set()) & self._instances.keys()
+        if len(askers) == 1:
+            (asker,) = askers
+            self._add(e, row, Kind.round_answered, asker)
+            self._waiting.discard(asker)
+
+    def _place(self, e: Events, row: int, instance: int) -> int:
+        if instance not in self._instances:
+            if not self._free:
+                self._free, self.places = [self.places], self.places + 1
+            self._instances[instance] = Instance(heappop(self._free), e["node"][row], e["task"][row])
+            self._silent.add(instance)
+        return self._instances[instance].place
+
+    def _forget(self, instance: int) -> None:
+        heappush(self._free, self._instances.pop(instance).place)
+        self._waiting.discard(instance)
+        self._silent.discard(instance)
+
+
+_NOTHING: Mapping[str, int] = dict.fromkeys(NAMES, 0) | {"worker": -1, "instance": -1}
+
+
+def lanes_of(e: Events, begin: int, end: int, *, asks: bool, known: frozenset[int]) -> tuple[list[Lane], str]:
+    """The lanes of the history in these rows, and why it cannot be followed to its end, or nothing."""
+    connectors = sorted({connector for connector in e["connector"][begin:end] if connector >= 0})
+    certain = frozenset(_certain(e, begin, end))
+    lanes = {c: Lane(c, asks=asks, known=known, certain=certain) for c in connectors or [0]}
+    for row in range(begin, end):
+        kind, connector = e["kind"][row], e["connector"][row]
+        if kind in WRITES and e["node"][row] < 0:
+            return list(lanes.values()), OUTSIDER
+        if kind == Kind.worker_started and e["support"][row] != SUPPORT["enabled"]:
+            return list(lanes.values()), MIXED
+        if kind in OF_ALL or kind not in _CODES:
+            for lane in lanes.values():
+                lane.take(e, row)
+        elif connector >= 0:
+            lanes[connector].take(e, row)
+    return list(lanes.values()), next((lane.reason for lane in lanes.values() if lane.reason), "")
+
+
+_CODES = frozenset(int(kind) for kind in Kind)
+_RAISES = (Kind.producer_opened, Kind.id_fenced)
+
+
+def _certain(e: Events, begin: int, end: int) -> Iterator[int]:
+    """Rows at which a producer is refused that was fenced in somebody's sight, or could have been by nobody else.
+
+    A fence whose answer is lost, and a transaction that took too long, raise an epoch that nobody is seen to have been
+    given: the next one seen then is not the next one.
+    """
+    seen: dict[int, list[tuple[int, int]]] = {}  # by producer id: rows and epochs, in order
+    for row in range(begin, end):
+        if e["kind"][row] in _RAISES and e["error"][row] == 0:
+            seen.setdefault(e["producer_id"][row], []).append((row, e["epoch"][row]))
+    for row in range(begin, end):
+        if e["kind"][row] == Kind.transaction_refused:
+            epoch = e["epoch"][row]
+            later = next((raised for raised in seen.get(e["producer_id"][row], []) if raised[1] > epoch), None)
+            if later is not None and (later[0] < row or later[1] == epoch + 1):
+                yield row

@@ -1,0 +1,181 @@
+"""How the calls and events of one cluster are read as rows of the core of its first connector.
+
+The core is of one connector, so that what happens to others passes by.  Places for threads of tasks are used again when
+a thread has ended.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fencepost.model.language.tree.types import ScalarType
+from fencepost.properties.agreement import UNKNOWN, Beyond, FalseConjunct, Row, Seen, State, Take
+from fencepost.properties.driving import Event, Made, Message, read
+from fencepost.properties.task_counts.observations.events import COLUMNS
+
+CONNECTOR = 0
+PLACES = 48
+"""For threads of tasks at one time: more than most programs need."""
+TIME_OUT_MS = 10_000
+"""A transaction is not aborted for being slow before so much time has passed (shipped: a minute)."""
+NEEDED = frozenset({
+    "topic_claimed", "set_written", "round_started", "id_fenced", "count_written", "task_starting", "producer_opened",
+    "task_running",
+})  # fmt: skip
+"""What an implementation has to show to be followed."""
+ENDS = frozenset({"task_stopped", "task_failed", "task_abandoned"})
+OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stopped"})
+OUTSIDE = {"write_foreign": "somebody else writes to the config topic", "set_support": "workers differ in support"}
+
+
+class TaskCountsInterpreter:
+    """Reads one cluster.  ``asks``: in this text the answer to a task's request is a step of the model."""
+
+    def __init__(self, asks: bool) -> None:
+        self.asks = asks
+        self.places: dict[int, int] = {}  # of instances
+        self.nodes: dict[int, int] = {}  # of instances
+        self.tasks: dict[int, int] = {}
+        self.sets: dict[int, int] = {}  # by place in the topic
+        self.waiting: set[int] = set()  # instances that have asked and were not answered
+        self.ended: list[int] = []
+        self.doubtful: set[int] = set()  # tasks whose ids may have been fenced
+        self.open: set[int] = set()  # instances with a transaction under way
+        self.late: set[int] = set()  # those of which it may have timed out
+
+    def called(self, made: Made, messages: Sequence[Message]) -> None:
+        """Take note of what a call does by itself."""
+        if made.call.name in OUTSIDE:
+            raise Beyond(OUTSIDE[made.call.name])
+        call = made.call
+        if call.name == "finish" or (call.name == "advance" and call.value >= TIME_OUT_MS):
+            self.late |= self.open
+        if call.name == "step" and call.outcome == "lost" and call.operation in ("fence", "open_producer"):
+            self.doubtful.update([call.task] if call.task >= 0 else range(PLACES))
+
+    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """What was shown, each with what it says."""
+        if absent := sorted(NEEDED - observed):
+            raise Beyond(f"it does not show {', '.join(absent)}")
+        for event in made.events:
+            kind = read(event, "kind")
+            if read(event, "connector", -1) != CONNECTOR and kind not in OF_ALL:
+                continue
+            if kind == "worker_stopped":
+                yield from ((event, stopped) for stopped in self._gone(read(event, "node")))
+                continue
+            if kind == "round_asked":
+                self._asks(event)
+            elif kind == "round_answered" and self._instance(event) < 0:
+                continue  # the connector's owner asked
+            elif kind not in IGNORED:
+                yield event, event
+            if kind in ("round_asked", "count_written"):
+                yield from ((event, found) for found in self._found())
+
+    def _gone(self, node: int) -> Iterator[Event]:
+        """A process, with the threads of its tasks, and its round."""
+        for instance in [i for i, n in self.nodes.items() if n == node and i in self.places]:
+            yield {"kind": "task_stopped", "instance": instance, "task": self.tasks[instance], "node": node}
+        yield {"kind": "round_failed", "node": node}
+
+    def _asks(self, event: Event) -> None:
+        instance = self._instance(event)
+        if self.asks and instance >= 0:
+            self.waiting.add(instance)
+
+    def _instance(self, event: Event) -> int:
+        """The newest thread of the task on that worker; -1 if there is none."""
+        mine = (read(event, "node"), read(event, "task", -1))
+        return max((i for i in self.places if (self.nodes[i], self.tasks[i]) == mine), default=-1)
+
+    def _found(self) -> Iterator[Event]:
+        """Whoever waits may be answered, if the latest set is counted."""
+        for instance in sorted(self.waiting & set(self.places)):
+            yield {"kind": "found_counted", "instance": instance}
+
+    def row_of_call(self, made: Made) -> dict[str, Any]:
+        """What is known of an event that nobody showed."""
+        return dict.fromkeys(COLUMNS, UNKNOWN)
+
+    def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
+        """What an event says."""
+        kind = read(event, "kind")
+        row: dict[str, Any] = dict.fromkeys(COLUMNS, UNKNOWN)
+        for column, name in (("worker", "node"), ("task", "task"), ("count", "count"), ("status", "status")):
+            value = read(event, name, -1)
+            row[column] = value if value >= 0 else UNKNOWN
+        row["error"] = read(event, "error", 0)
+        row["set"] = self._number(kind, read(event, "set", -1))
+        row["newest"] = len(self.sets)
+        instance = read(event, "instance", -1)
+        if kind == "round_answered":
+            instance = self._instance(event)
+            self.waiting.discard(instance)
+        if instance >= 0:
+            row["instance"] = self._place(instance, event)
+            row["certain"] = self.tasks[instance] not in self.doubtful and instance not in self.late
+            (self.open.add if kind == "records_sent" else self.open.discard)(instance)
+        if kind in ENDS and instance in self.places:
+            self.ended.append(instance)
+        if kind == "producer_opened":
+            self.doubtful.discard(self.tasks[instance])
+        return row
+
+    def _number(self, kind: str, place: int) -> Any:
+        if kind == "set_written":
+            self.sets.setdefault(place, len(self.sets) + 1)
+        return self.sets.get(place, 0 if place >= 0 else UNKNOWN)
+
+    def _place(self, instance: int, event: Event) -> int:
+        if instance not in self.places:
+            used = set(self.places.values())
+            free = next((p for p in range(PLACES) if p not in used), None)
+            if free is None:
+                raise Beyond(f"more than {PLACES} threads of tasks at one time")
+            self.places[instance] = free
+            self.nodes[instance], self.tasks[instance] = read(event, "node", -1), read(event, "task", -1)
+        return self.places[instance]
+
+    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
+        """The row as it is: nothing is a matter of choice."""
+        yield row
+
+    def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Nothing is for the driver's reasons."""
+        return ()
+
+    def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """No step needs a reason from outside."""
+        return ()
+
+    def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> tuple[()]:
+        """Nothing."""
+        return ()
+
+    def asked(self, made: Made) -> str:
+        """No checks."""
+        return ""
+
+    def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
+        """Nothing is: that all comes to a good end is for the monitor."""
+        return ()
+
+    def clear_up(
+        self, made: Made, states: list[State], messages: Sequence[Message], take: Take
+    ) -> tuple[list[State], list[str]]:
+        """Places of threads that have ended are free."""
+        for instance in self.ended:
+            self.places.pop(instance, None)
+            self.waiting.discard(instance)
+        self.ended = []
+        return states, []
+
+    def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
+        """Values worth trying for a parameter, for coverage."""
+        return range(2)
+
+
+IGNORED = frozenset({
+    "asked", "connector_written", "connector_tombstoned", "task_config_written", "task_assigned", "task_revoked",
+    "task_left_running", "count_tombstoned", "claim_failed",
+})  # fmt: skip

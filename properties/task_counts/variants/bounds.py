@@ -1,0 +1,75 @@
+"""Bounds within which the full models are explored, one feature at a time, and the reason for each."""
+
+from collections.abc import Mapping
+
+from fencepost.properties.catalogue import Profile
+
+FULL = dict(
+    workers=2, tasks=1, instances=2, log=4, generations=4, sets=2, elections=1, failures=0, stops=0, duplicates=1,
+)  # fmt: skip
+"""An old task and a new one, on two workers, of whom one leads; or one task twice."""
+FEATURES: dict[str, Mapping[str, int]] = {
+    "former leaders and crashes": dict(instances=1, elections=2, stops=1, duplicates=0),
+    "two tasks and a round that fails": dict(workers=1, tasks=2, failures=1, duplicates=0),
+}
+TWO_WORKERS: Mapping[str, int] = dict(workers=2, tasks=2, duplicates=0)
+"""Two tasks on two workers, so that a round fences what another worker runs."""
+IN_FULL: Mapping[str, dict[str, Mapping[str, int]]] = {
+    "A": {"two old tasks and a new one, on two workers": dict(TWO_WORKERS, instances=3)},
+    "B": {
+        "two tasks on two workers": TWO_WORKERS,
+        "two old tasks and a new one": dict(workers=1, tasks=2, instances=3, failures=1, duplicates=0),
+    },
+    "shipped": {"two tasks on two workers": TWO_WORKERS},
+}
+"""The race of 618.40 where rounds fence."""
+THREE_INSTANCES = dict(FULL, tasks=2, duplicates=0, instances=3)
+"""The same with three instances on two workers, for the forms that have millions of states there."""
+CI = dict(FULL, elections=3, stops=1)
+NIGHTLY = dict(FULL, tasks=2, elections=2, stops=1)
+PROGRESS = (
+    dict(FULL, workers=1, tasks=2, failures=1, duplicates=0),
+    dict(FULL, instances=1, elections=2, duplicates=0),
+)
+"""Progress is about the time after the last fault: one of each kind that leaves something to wait for."""
+
+REBALANCING = dict(
+    workers=2, tasks=2, instances=3, log=4, generations=4, sets=2, failures=0, stops=0, stalls=0, left_running=1,
+)  # fmt: skip
+"""Two sets of up to two tasks, and a task that does not stop in time: two old tasks and a new one."""
+REBALANCING_FEATURES: Mapping[str, Mapping[str, int]] = {
+    "a worker that falls out": dict(
+        tasks=1, instances=2, sets=1, log=2, generations=2, stalls=1, left_running=0,
+    ),
+    "a round that fails, and a crash": dict(workers=1, failures=1, stops=1),
+}  # fmt: skip
+REBALANCING_PROGRESS = (
+    dict(REBALANCING, **REBALANCING_FEATURES["a worker that falls out"]),
+    dict(REBALANCING, instances=2),
+)
+"""A worker that stalls keeps the places of its starts: with two tasks there would have to be four."""
+FALLING_OUT = dict(REBALANCING, tasks=1, instances=2, stalls=1, left_running=0)
+
+GRAIN = dict(workers=2, tasks=1, instances=2, log=3, generations=3, failures=0)
+GRAIN_FEATURES: Mapping[str, Mapping[str, int]] = {
+    "two tasks and a round that fails": dict(workers=1, tasks=2, log=4, generations=4, failures=1),
+}
+YARDSTICK = dict(GRAIN, tasks=2, log=4, generations=4)
+"""Those of the yardstick, with two instances at a time for its four."""
+ONE_LEADER = dict(GRAIN, workers=1, tasks=2, log=6, generations=6)
+"""A wrong count shows one set later than it is written: sets of 2, 1, 2 and 1 tasks, the second one's count late."""
+PLAIN_LEADER = dict(GRAIN, tasks=2, log=5, generations=5)
+
+STALLED = dict(FULL, duplicates=0)
+"""What a start that wakes up late does, and no other fault."""
+
+NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
+
+REASONS = {
+    "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more",
+    "sets": "the one that runs and the one that takes its place; a third, with one worker, meets two old ones",
+    "stops": "a crash leaves a place for another start; a second one leaves another",
+    "stalls": "a worker falls out of the group, and may come back; a second one leaves nobody",
+    "left_running": "one task that does not stop in time",
+    "duplicates": "one task that two workers have",
+}

@@ -1,0 +1,180 @@
+"""KIP-618 in the catalogue: who may run, in the four forms that documents and Kafka have had.
+
+The cores are proved and judge most mechanisms; the full models refine them.  What a rule misread leads to, where it is
+known or instructive, is a variant of its own.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.properties.catalogue import Claim, Profile, ProtocolEntry, Variant
+from fencepost.properties.task_counts.claims.core import (
+    ABehindPromises,
+    ALemmas,
+    BLemmas,
+    LateCommitsPromises,
+    MLemmas,
+    ShippedLemmas,
+)
+from fencepost.properties.task_counts.variants.bounds import REASONS as FULL_REASONS
+from fencepost.properties.task_counts.variants.full import (
+    FULL_CLAIMS,
+    FULL_SCENARIOS,
+    FULL_SURVIVORS,
+    FULL_VARIANTS,
+)
+
+Bounds = Mapping[Profile, Mapping[str, int]]
+
+CORE = dict(workers=1, instances=2, tasks=2, generations=3, elections=1, failures=0)
+FEATURES: dict[str, Mapping[str, int]] = {
+    "leaders, and one that comes back": dict(workers=2, instances=1, elections=3),
+    "four sets": dict(instances=1, generations=4),
+    "failing rounds": dict(failures=1),
+}
+WIDE: Bounds = {
+    "smoke": CORE,
+    "ci": dict(CORE, workers=2, elections=2),
+    "nightly": dict(CORE, workers=2, elections=3),
+}
+PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
+FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
+"""For the forms that differ from what shipped in how a task starts only."""
+DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 10, "nightly": 14}
+NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
+
+REASONS = {
+    "workers": "a former leader and the one after it; a third repeats the second",
+    "instances": "one that is late and one that it meets; three are two old tasks, of which a round fences each, and a new one",
+    "tasks": "sets may shrink, grow and be empty; with one task, fencing would be skipped always",
+    "generations": "one that runs, one whose round is late, one that it meets; a fourth shows what a wrong count left out",
+    "elections": "one leader and the one after it; a third election gives the topic back to the first",
+    "failures": "a round that failed half-way is begun again",
+    "copies": "one commit that is taken late",
+}
+
+
+def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
+    settings: dict[str, Any] = dict(
+        bounds=WIDE, features=FEATURES, depth=NOT_BOUNDED, progress_bounds=PROGRESS,
+    )  # fmt: skip
+    return Variant(name, properties, says, **(settings | more))
+
+
+def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *breaks: str, **bounds: int) -> Variant:
+    """A rule read in another way, within the bounds in which that shows, asked for what it breaks."""
+    leaves = tuple(n for n in properties.properties if n not in breaks)
+    return Variant(
+        name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(breaks, "violated"),
+        {"smoke": dict(CORE, **bounds)}, leaves,
+        depth=NOT_BOUNDED,
+    )  # fmt: skip
+
+
+_BOTH = ("no_zombie", "all_covered")
+_OF_EACH = (*_BOTH, "one_of_each")
+
+CORES = (
+    _core(
+        "core-A", ALemmas, "the core of A: the leader fences in the rebalance, starts trust their worker's view",
+        judged=("618.14", "618.43"),
+    ),
+    _core(
+        "core-M", MLemmas, "the core of M: the Connector's owner asks for rounds, starts wait for the record",
+        judged=("618.44",), progress_bounds=FEWER_STEPS,
+    ),
+    _core(
+        "core-B", BLemmas, "the core of B: each start asks for a round, and reads to the end",
+        judged=("618.2", "618.15", "618.16"), progress_bounds=FEWER_STEPS,
+    ),
+    _core(
+        "core-shipped", ShippedLemmas, "the core of what shipped: the leader's answer stands for that read", depth=DEPTH,
+    ),
+    _misread(
+        "core-shortcut-as-worded", ALemmas, "A's words for the shortcut, of a connector that is given no tasks at all", "618.5",
+        "at_most_one", *_BOTH,
+    ),
+    _misread(
+        "core-new-set-is-one", ShippedLemmas, "fencing is skipped whenever the new set has one task", "618.5", "new_is_one", *_BOTH,
+    ),
+    _misread(
+        "core-count-stands-after", ShippedLemmas, "after the producer opened, any count after the newest set will do", "618.19",
+        "a_count_stands_after", *_BOTH,
+    ),
+    _misread(
+        "core-no-check-after", ShippedLemmas, "a start does not look again after its producer opened", "618.19", "unchecked", *_BOTH,
+    ),
+    _misread(
+        "core-late-round", ShippedLemmas, "the leader does not look for a newer set before it writes the count", "618.43",
+        "no_round_check", *_BOTH, "latest_leader_writes", generations=4,
+    ),
+    _misread(
+        "core-plain-leader", ShippedLemmas, "a former leader can still write", "618.24", "anyone", "all_covered", "latest_leader_writes",
+        instances=1, workers=2, elections=2,
+    ),
+    _misread(
+        "core-reclaimed", ShippedLemmas, "the leader claims the topic back between check and write", "618.43",
+        "elect: guard 1 dropped", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=3,
+    ),
+    _misread(
+        "core-A-behind", ABehindPromises, "a new leader decides whom to fence before it has read the topic to its end", "618.43",
+        "", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=2,
+    ),
+    _misread(
+        "core-late-commits", LateCommitsPromises, "over brokers that take a late commit of a producer that was fenced (no txn.P1)",
+        "618.12", "", *_OF_EACH, generations=2, copies=1,
+    ),
+)  # fmt: skip
+
+CLAIMS = (
+    Claim(
+        "618.5", "core-shipped", _BOTH, ("fenced_by_its_successor",),
+        "where one task takes the place of one, the new one's producer is all the fencing it takes",
+    ),
+    Claim(
+        "618.22", "core-shipped", _BOTH, ("an_earlier_task_left", "a_zombie_shut_out"),
+        "where tasks may stop at any time and nothing waits for it, whoever is left running is fenced in time",
+    ),
+    Claim(
+        "618.26", "core-shipped", ("latest_leader_writes", "all_covered"), ("a_former_leader_about_to_write",),
+        "a former leader that wakes up does not write a count after a newer set",
+    ),
+    Claim(
+        "618.40", "core-A", _BOTH, ("woken_up_late",),
+        "fenced in the rebalance: a start that stalls before its producer, and wakes late, never polls",
+    ),
+    Claim(
+        "618.40", "core-B", _BOTH, ("woken_up_late",),
+        "fenced by request: a start that stalls before its producer, and wakes late, never polls",
+    ),
+)  # fmt: skip
+
+TASK_COUNTS = ProtocolEntry(
+    "task-counts",
+    "Task counts of a source connector: who may run, and who is fenced before.",
+    CORES + FULL_VARIANTS,
+    FULL_REASONS | REASONS,
+    examples={"smoke": 12},
+    implementations=tuple(
+        ("fencepost.reference_impl.task_counts:reference", mode) for mode in ("A", "M", "B", "shipped")
+    ),
+    simulators=tuple(
+        (
+            mode,
+            "fencepost.reference_impl.task_counts:simulate_with_stats",
+            {"mode": mode, "events": 300, "quiet_end": True},
+        )
+        for mode in ("A", "M", "B", "shipped")
+    ),
+    histories={"smoke": 12, "ci": 500, "nightly": 20_000},
+    claims=CLAIMS + FULL_CLAIMS,
+    scenarios=FULL_SCENARIOS,
+    survivors=FULL_SURVIVORS,
+    parts=(
+        "config-topic-writes",
+        "task-count-deletion",
+        "task-count-connectors",
+        "exactly-once-upgrade",
+        "config-topic",
+    ),
+)

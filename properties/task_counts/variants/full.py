@@ -1,0 +1,172 @@
+"""The full models of task counts in the catalogue: A, M, B and what shipped, and what a stalled worker costs (H5).
+
+`catalogue.py` has the entry; the cores there are proved, and every step explored here is checked to be one of theirs.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.properties.catalogue import Claim, Profile, Scenario, Variant
+from fencepost.properties.task_counts.claims.full import (
+    APromises,
+    AttendedPromises,
+    BPromises,
+    CooperativePromises,
+    EagerPromises,
+    GrainPromises,
+    MPromises,
+    ShippedPromises,
+    UnattendedPromises,
+)
+from fencepost.properties.task_counts.variants.bounds import (
+    CI,
+    FEATURES,
+    FULL,
+    GRAIN,
+    GRAIN_FEATURES,
+    IN_FULL,
+    NIGHTLY,
+    NOT_BOUNDED,
+    PROGRESS,
+    REBALANCING,
+    REBALANCING_FEATURES,
+    REBALANCING_PROGRESS,
+    STALLED,
+    YARDSTICK,
+)
+
+Bounds = Mapping[Profile, Mapping[str, int]]
+_WIDE: Bounds = {"smoke": FULL, "ci": CI, "nightly": NIGHTLY}
+_BOTH = ("no_zombie", "all_covered")
+
+
+def _full(name: str, properties: Any, says: str, **more: Any) -> Variant:
+    settings: dict[str, Any] = dict(
+        bounds=_WIDE, features=FEATURES, proof=False, depth=NOT_BOUNDED, judged=(), progress_bounds=PROGRESS,
+    )  # fmt: skip
+    return Variant(name, properties, says, **(settings | more))
+
+
+_ALONE: dict[str, Any] = dict(
+    bounds={**_WIDE, "smoke": STALLED}, leaves_out=("one_task_twice",), progress_bounds=PROGRESS[:1],
+)  # fmt: skip
+"""One task twice is left to what shipped, and to the wider profiles: what tells the forms apart has no part in it."""
+
+_SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start", "an_earlier_task_left", "wanted",
+         "polls_in_the_end")  # fmt: skip
+
+
+def _rebalancing(name: str, properties: Any, says: str) -> Variant:
+    bounds: Bounds = {
+        "smoke": REBALANCING,
+        "ci": dict(REBALANCING, failures=1),
+        "nightly": dict(REBALANCING, stops=1),
+    }
+    return _full(
+        name, properties, says, bounds=bounds, features=REBALANCING_FEATURES, progress_bounds=REBALANCING_PROGRESS,
+        leaves_out=("woken_up_late", "one_task_twice"),
+    )  # fmt: skip
+
+
+FULL_VARIANTS = (
+    _full(
+        "grain", GrainPromises, "what all forms share, step for step the yardstick's", features=GRAIN_FEATURES,
+        progress_bounds=(),
+        bounds={"smoke": GRAIN, "ci": dict(YARDSTICK, tasks=1), "nightly": YARDSTICK},
+    ),
+    _full("shipped", ShippedPromises, "each start asks for a round, and takes the answer for the check",
+          features=FEATURES | IN_FULL["shipped"]),
+    _full("B", BPromises, "each start asks for a round, and reads to the end",
+          **_ALONE | {"features": FEATURES | IN_FULL["B"]}),
+    _full("A", APromises, "the leader fences in the rebalance, and hands out the offset that it has read to",
+          **_ALONE | {"judged": ("618.8",), "progress_bounds": PROGRESS, "features": FEATURES | IN_FULL["A"]}),
+    _full("M", MPromises, "the Connector's owner asks for rounds, and starts wait for the count",
+          **_ALONE | {"judged": ("618.21",)}),
+    _rebalancing("shipped-eager", EagerPromises, "shipped, and before a rebalance everything stops"),
+    _rebalancing(
+        "shipped-cooperative", CooperativePromises, "shipped, and a rebalance stops only what is superseded or moves"
+    ),
+    Variant(
+        "shipped-cooperative-unsteady", CooperativePromises,
+        "cooperative rebalances, and what is revoked for one worker is then given to another, again and again",
+        "618.41", ("618.41", "another_one_each_time"), {"polls_in_the_end": "violated"},
+        {"smoke": dict(REBALANCING, instances=2)},
+        (*_BOTH, "one_of_each", *_SEEN[:-1], "left_running", "fell_out", "runs_through"), REBALANCING_PROGRESS[1:],
+        depth=NOT_BOUNDED,
+    ),
+    Variant(
+        "A-shortcut-as-worded", APromises,
+        "A's words for the shortcut: a connector that is given no tasks at all, and then two", "618.5",
+        ("618.5", "at_most_one_each"), dict.fromkeys(_BOTH, "violated"),
+        {"smoke": dict(STALLED, workers=1, tasks=2, log=6, generations=6, sets=3)},
+        ("one_of_each", *_SEEN), depth=NOT_BOUNDED,
+    ),
+    Variant(
+        "shipped-two-holders", ShippedPromises,
+        "a task's producer shuts nobody out, and two workers have the same task", "618.18",
+        ("618.18", "fences_nobody"), dict.fromkeys(("no_zombie", "one_of_each"), "violated"), {"smoke": FULL},
+        _SEEN, depth=NOT_BOUNDED,
+    ),
+    Variant(
+        "shipped-unattended", UnattendedPromises,
+        "a start that wakes up late costs a healthy task, and nobody restarts it", "618.P4", None,
+        {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+    ),
+    Variant(
+        "shipped-attended", AttendedPromises, "the same, and a user restarts every task that failed", "618.P4", None,
+        {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+        asks=(*_BOTH, "one_of_each", "polls_in_the_end"),
+    ),
+)  # fmt: skip
+
+
+def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
+    return Scenario(name, says, broken, fixed, "fencepost.reference_impl.task_counts.scenarios:scenario")
+
+
+FULL_SCENARIOS = (
+    Scenario(
+        "A-1-to-0", "a connector is given no tasks, nobody is fenced, and its last task commits beside two new ones",
+        "A-shortcut-as-worded", "A",
+    ),
+    _scenario(
+        "H4", "a full second round goes by unseen, since a count stands after the newest set again",
+        "core-count-stands-after", "core-shipped",
+    ),
+    _scenario(
+        "H5", "a start that wakes up late costs a healthy task, which stays failed until somebody restarts it",
+        "shipped-unattended", "shipped-attended",
+    ),
+    _scenario("H12-check", "a late round writes its own count after a newer set", "core-late-round", "core-shipped"),
+    _scenario("H12-leader", "a former leader writes its count after a newer set", "core-plain-leader", "core-shipped"),
+    _scenario(
+        "B36", "a worker that fell out of the group still has a task that another one was given (KAFKA-9184)",
+        "shipped-two-holders", "shipped",
+    ),
+)  # fmt: skip
+
+FULL_CLAIMS = (
+    Claim(
+        "618.41", "shipped-eager", (*_BOTH, "polls_in_the_end"), ("left_running", "fell_out"),
+        "eager rebalances: nothing polls that should not, and every task of the newest set polls in the end",
+    ),
+    Claim(
+        "618.41", "shipped-cooperative", (*_BOTH, "polls_in_the_end"), ("left_running", "fell_out", "runs_through"),
+        "cooperative rebalances: the same, with tasks that run through",
+    ),
+    Claim(
+        "618.40", "A", _BOTH, ("woken_up_late",),
+        "in full: fenced in the rebalance, a start that stalls before its producer and wakes late never polls",
+    ),
+    Claim(
+        "618.40", "B", _BOTH, ("woken_up_late",),
+        "in full: fenced by request, a start that stalls before its producer and wakes late never polls",
+    ),
+)  # fmt: skip
+
+FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
+    ("618.43", "by_what_it_has_read"): "whatever this leader wrote it has read, and whoever else wrote has shut it out",
+    ("618.4", "start_round: guard 1 dropped"): "a round too many fences what runs, and writes the same count again",
+    ("618.4", "start_round: guard 1 looser"): "the same",
+}
+"""What survives in the full models, which are explored and not proved, and why that is right."""

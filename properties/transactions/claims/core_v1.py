@@ -1,0 +1,230 @@
+"""Why the core of v1 keeps its promises, on a prompt network; and what verification alone gives on any."""
+
+from fencepost.model.language import Bool, exists, forall, implies, lemma, when
+from fencepost.model.transactions.abstract.core import Epoch, Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.cores import (
+    LateMarkerCore,
+    PromptV1Core,
+    PromptVerifiedCore,
+    V1Core,
+    VerifiedCore,
+)
+from fencepost.properties.transactions.claims.core import AskingLemmas, Common, Deciding, DecidingAskingLemmas
+from fencepost.properties.transactions.claims.promises import Promises
+
+
+class V1Lemmas(Common):
+    """An epoch is an owner: it serves one transaction at a time."""
+
+    @lemma
+    def added_before_sent(s):
+        """Only what has begun adds partitions, and only to what was added anything is sent."""
+        return forall(
+            Txn, Partition, lambda t, p: implies(s.added[t, p], s.begun[t]) & implies(s.sent[t, p], s.added[t, p])
+        )
+
+    @lemma
+    def added_is_not_ahead(s):
+        """Nothing was added to a transaction later than the one that is prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(s.added[t, p] & (s.phase == Phase.PREPARED), s.number[t] <= s.ended),
+        )
+
+    @lemma
+    def follows_itself(s):
+        """The owner goes on with the same epoch."""
+        return forall(Txn, lambda t: implies(s.success[t], s.follows[t] == s.number[t]))
+
+
+class PromptLemmas(V1Lemmas, Deciding):
+    """Of v1 on a network that is prompt."""
+
+    @lemma
+    def left_behind_is_replaced(s):
+        """Where markers were left behind, the transaction is still prepared, or markers of a later coordinator have
+        come."""
+        return forall(
+            Partition,
+            Epoch,
+            Bool,
+            lambda p, e, commit: implies(
+                s.left[p, e, commit] != 0,
+                (s.left[p, e, commit] <= s.term)
+                & ((s.is_current(p, e, commit) & ~s.marked[p]) | (s.left[p, e, commit] <= s.known_term[p])),
+            ),
+        )
+
+    @lemma
+    def one_at_a_time(s):
+        """Of two transactions with the same epoch, the owner of one knows how it ended."""
+        return forall(
+            Txn,
+            Txn,
+            lambda t, u: implies(
+                s.begun[t] & s.begun[u] & (t != u) & (s.number[t] == s.number[u]), s.told[t] | s.told[u]
+            ),
+        )
+
+    @lemma
+    def open_is_not_told(s):
+        """Whoever has something open does not know how it ends, or it is prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(s.fate[t, p] == Fate.OPEN, ~s.told[t] | (s.phase == Phase.PREPARED)),
+        )
+
+    @lemma
+    def added_takes_part(s):
+        """A partition that was added takes part until it has its marker, unless the owner has decided; after an end
+        that the owner did not ask for, the partition knows of a later epoch."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.added[t, p] & (s.choice[t] == Outcome.NONE), s.takes_part(t, p) | (s.number[t] < s.known[p])
+            ),
+        )
+
+    @lemma
+    def unasked_end_bumps(s):
+        """An end that the owner did not ask for has a later epoch in its markers."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.added[t, p] & (s.choice[t] == Outcome.NONE) & (s.phase == Phase.PREPARED) & (s.number[t] == s.ended),
+                s.ended < s.marker_epoch,
+            ),
+        )
+
+    @lemma
+    def added_as_prepared(s):
+        """What takes part and has not asked for an end is undecided, or ends as prepared."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.is_under_way(t),
+                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
+            ),
+        )
+
+    @lemma
+    def added_and_undecided_is_open(s):
+        """What takes part with the present epoch and is not decided is the open transaction."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.added[t, p] & (s.number[t] == s.epoch) & (s.result[t] == Outcome.NONE),
+                s.parts[p] & (s.phase == Phase.ONGOING),
+            ),
+        )
+
+    @lemma
+    def decided_on_something(s):
+        """An owner that has decided had added a partition."""
+        return forall(Txn, lambda t: implies(s.choice[t] != Outcome.NONE, exists(Partition, lambda p: s.added[t, p])))
+
+    @lemma
+    def untold_is_the_latest(s):
+        """Whoever waits to hear of a decided transaction waits to hear of the one that ended last."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.begun[t] & (s.number[t] == s.epoch) & ~s.told[t] & (s.result[t] != Outcome.NONE),
+                s.result[t] == s.outcome,
+            ),
+        )
+
+    @lemma
+    def undecided_until_asked(s):
+        """While its epoch is the present one, a transaction ends only as its owner asks."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.begun[t] & (s.choice[t] == Outcome.NONE) & (s.number[t] == s.epoch), s.result[t] == Outcome.NONE
+            ),
+        )
+
+    @lemma
+    def ongoing_undecided(s):
+        """Nobody waits to hear of an earlier transaction while another one with the same epoch is open."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                (s.phase == Phase.ONGOING) & s.begun[t] & (s.number[t] == s.epoch) & ~s.told[t],
+                s.result[t] == Outcome.NONE,
+            ),
+        )
+
+
+class PromptV1Lemmas(PromptLemmas, of=PromptV1Core):
+    """v1 keeps every promise on a prompt network."""
+
+
+class PromptV1MutantLemmas(PromptV1Lemmas, of=PromptV1Core):
+    """Lemmas declared for mutants in which an answer or a marker is not looked at twice."""
+
+    @lemma
+    def ends_as_asked(s):
+        """While its epoch is the present one, a transaction whose end its owner waits for ends as asked."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.begun[t] & (s.number[t] == s.epoch) & ~s.told[t] & (s.result[t] != Outcome.NONE),
+                s.result[t] == s.choice[t],
+            ),
+        )
+
+    @lemma
+    def known_is_past(s):
+        """No partition knows of a later epoch than the marker that is coming, or the coordinator."""
+        return forall(
+            Partition,
+            lambda p: (
+                (s.known[p] <= s.epoch)
+                & implies(s.phase == Phase.PREPARED, (s.known[p] <= s.ended) | (s.known[p] == s.marker_epoch))
+            ),
+        )
+
+    @lemma
+    def markers_are_not_older(s):
+        """The markers of what is prepared carry its epoch, or a later one."""
+        return (s.phase != Phase.PREPARED) | ((s.ended <= s.marker_epoch) & (s.marker_epoch <= s.epoch))
+
+
+class PromptVerifiedLemmas(PromptLemmas, DecidingAskingLemmas, of=PromptVerifiedCore):
+    """So does v1 with verification."""
+
+    @lemma
+    def held_back_is_open(s):
+        """What a leader holds back of the present epoch is undecided, or a marker is coming that ends the wait."""
+        return forall(
+            Txn,
+            Partition,
+            lambda t, p: implies(
+                s.asked[t, p] & (s.number[t] == s.epoch) & (s.result[t] != Outcome.NONE),
+                (s.phase == Phase.PREPARED) & s.parts[p] & ~s.marked[p],
+            ),
+        )
+
+
+class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
+    """What verification alone gives, however late and often requests come, as long as coordinators do not overlap: a
+    deposed one that still answers breaks three of these promises (`overlapping.py`)."""
+
+    def is_disturbed(s, t):
+        """A late EndTxn of another transaction with the same epoch ends this one, again and again."""
+        return exists(Txn, lambda u: (u != t) & s.begun[u] & (s.number[u] == s.number[t]))
+
+
+class V1CorePromises(Promises, of=V1Core):
+    """v1, however late and often requests come."""
+
+
+class LateMarkerPromises(Promises, of=LateMarkerCore):
+    """v1 with verification, on a network that is prompt but for markers."""

@@ -1,0 +1,154 @@
+"""What the full model promises beside what its core does: epochs that end, producers on their own, and progress."""
+
+from fencepost.model.language import exists, forall, implies, leads_to, progress, promise, refinement, witness
+from fencepost.model.transactions.abstract.core import Client, Outcome, Txn
+from fencepost.model.transactions.abstract.cores import (
+    PromptV1Core,
+    PromptVerifiedCore,
+    V1Core,
+    V2Core,
+    VerifiedCore,
+)
+from fencepost.model.transactions.detailed.full import (
+    V2,
+    PromptV1,
+    PromptVerified,
+    V1LateEnds,
+    VerifiedLateEnds,
+)
+from fencepost.model.transactions.detailed.releases import V2Of400, V2OfTrunk
+from fencepost.properties.transactions.claims.promises import Promises
+
+
+class FullPromises(Promises):
+    """Of a coordinator with memory and log, and of producers that retry."""
+
+    @promise(rule="txn.P7")
+    def no_epoch_past_the_last(s):
+        """The epoch that is reserved for fences is given to nobody."""
+        return ~s.overflow
+
+    @promise(rule="txn.P8")
+    def alone_never_fenced(s):
+        """A producer that is alone, and ends its transactions in time, is never told to stop for repeating its own
+        requests.  It fails: see `alone_and_known_never_fenced`."""
+        return forall(Client, lambda c: implies(s.dead[c], s.crowded))
+
+    @promise(rule="txn.P8")
+    def alone_and_known_never_fenced(s):
+        """So it is under three conditions: no fail-over came while it repeated an InitProducerId that names its epoch
+        (KIP-360), no copy of one that names none came late, and the transactional id was not forgotten."""
+        return forall(Client, lambda c: implies(s.dead[c], s.crowded | s.forgetful | s.copied | s.expired))
+
+    @promise(rule="txn.P1")
+    def fenced_for_good(s):
+        """A producer that another one has fenced, and been told so, gets no epoch for naming its old one."""
+        return ~s.returned
+
+    @progress(rule="txn.P10")
+    def answered_in_the_end(s, t: Txn):
+        """Whoever asks for an end is told of one, or is fenced."""
+        return leads_to((s.choice[t] != Outcome.NONE) & ~s.told[t], s.told[t] | s.dead[s.owner[t]])
+
+    @progress(rule="txn.P10")
+    def initialized_in_the_end(s, c: Client):
+        """Whoever asks for an epoch gets one, or is fenced."""
+        return leads_to(s.asking[c], ~s.asking[c])
+
+    @witness(of="no_epoch_past_the_last")
+    def next_producer_id(s):
+        """The epochs of a producer id are used up."""
+        return s.base > 1
+
+    @witness(of="alone_never_fenced")
+    def somebody_fenced(s):
+        """A producer was told to stop."""
+        return exists(Client, lambda c: s.dead[c])
+
+    @witness(of="alone_and_known_never_fenced")
+    def answered_the_second_time(s):
+        """A producer that is alone repeats a request, and is not told to stop."""
+        return ~s.crowded & exists(Client, lambda c: s.asking[c] & s.again[c] & (s.expected(c) == s.remembers))
+
+    @witness(of="fenced_for_good")
+    def refused_to_return(s):
+        """A fenced producer has asked for an epoch by naming its old one."""
+        return exists(Client, lambda c: s.asking[c] & s.comes_back(c))
+
+    @witness(of="answered_in_the_end")
+    def waiting(s):
+        """A producer waits for the answer to its EndTxn."""
+        return exists(Txn, lambda t: (s.choice[t] != Outcome.NONE) & ~s.told[t])
+
+    @witness(of="initialized_in_the_end")
+    def waiting_for_an_epoch(s):
+        """A producer waits for its epoch."""
+        return exists(Client, lambda c: s.asking[c])
+
+
+STEPS: dict[str, tuple[str, ...]] = {
+    "mark_unheard": ("mark",),
+    **dict.fromkeys(
+        (
+            "start", "start_again", "come_late", "lose_answer", "take", "ask_for_epoch", "answer_init_again",
+            "refuse_init", "fence_first", "time_out", "ask_to_end", "refuse_end", "append_fails", "straggle",
+            "take_out_again",
+        ),
+        (),
+    ),
+}  # fmt: skip
+"""What each action is to the core; those of the core's name are that action."""
+V1_STEPS = STEPS | {"ask_to_add_partition": (), "refuse_add": ()}
+
+
+class V1Promises(FullPromises, of=V1LateEnds):
+    """v1."""
+
+    @refinement(of=V1Core, actions=V1_STEPS)
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
+
+
+class VerifiedPromises(FullPromises, of=VerifiedLateEnds):
+    """v1 with verification."""
+
+    @refinement(of=VerifiedCore, actions=V1_STEPS)
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
+
+
+class V2Promises(FullPromises, of=V2):
+    """v2."""
+
+    @refinement(of=V2Core, actions=STEPS | {"ask_to_verify": (), "answer_init_again": ("initialize_again",)})
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
+
+
+class V2OfTrunkPromises(FullPromises, of=V2OfTrunk):
+    """v2 of later than Kafka 4.4."""
+
+
+class V2Of400Promises(FullPromises, of=V2Of400):
+    """v2 of Kafka 4.0.0."""
+
+
+class PromptV1Promises(FullPromises, of=PromptV1):
+    """v1 on a prompt network."""
+
+    @refinement(of=PromptV1Core, actions=V1_STEPS)
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}
+
+
+class PromptVerifiedPromises(FullPromises, of=PromptVerified):
+    """v1 with verification on a prompt network."""
+
+    @refinement(of=PromptVerifiedCore, actions=V1_STEPS)
+    def does_as_the_core(s):
+        """What the log and the partitions say is the core's state."""
+        return {}

@@ -1,0 +1,201 @@
+"""What a transaction log promises to the coordinator that reads it, and why it is so.
+
+The idea of the proof: the last record of an id says what memory says, wherever memory has got to, but for a transition
+that is pending or was given up.
+"""
+
+from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
+from fencepost.model.transactions.parts.recovery import Id, Phase, Position, TransactionLog
+
+
+class TransactionLogProperties(Properties, of=TransactionLog):
+    """Promises about what is read again and about outcomes; then lemmas about last records, memory and outcomes."""
+
+    def says_the_same(s, o, t):
+        return (s.phase[t] == s.known_as(s.says[o])) & (s.epoch[t] == s.epoch_of(s.says[o], s.number[o]))
+
+    def is_certain(s, t):
+        """Nothing is pending, and no outcome is open."""
+        return (s.pending[t] == Phase.UNKNOWN) & ~s.doubtful[t]
+
+    @promise(rule="txn.P9")
+    def memory_is_what_the_log_says(s):
+        """A coordinator that has read the log, however much of it compaction has left, knows each id by its last
+        record, and no others: what its predecessor knew, but for what was pending there, or given up with an open
+        outcome."""
+        return forall(
+            Id, Position,
+            lambda t, o: implies(
+                s.is_loaded() & s.is_certain(t) & s.newest[o] & (s.id[o] == t), s.says_the_same(o, t)
+            ),
+        ) & forall(Id, lambda t: implies(~s.recorded[t], s.phase[t] == Phase.UNKNOWN))  # fmt: skip
+
+    @promise(rule="txn.P5")
+    def one_outcome(s):
+        """No transaction is both: committed to one, its owner or a partition, and aborted to another."""
+        return forall(Id, lambda t: ~(s.was_commit[t] & s.was_abort[t]))
+
+    @service(rule="txn.P10")
+    def ended_in_the_end(s, t: Id):
+        """Every partition with an open transaction gets its markers in the end."""
+        return leads_to(s.owed[t], ~s.owed[t])
+
+    @witness(of="memory_is_what_the_log_says")
+    def read_without_what_was_replaced(s):
+        """A coordinator has taken over and read a transaction that is prepared; an older record of it is gone."""
+        return s.is_loaded() & exists(
+            Position, Position,
+            lambda x, y: (x < y) & (s.id[x] == s.id[y]) & (y < s.end) & ~s.kept[x] & s.newest[y]
+            & s.is_prepared(s.says[y]) & s.queued[s.id[y]],
+        )  # fmt: skip
+
+    @witness(of="memory_is_what_the_log_says")
+    def in_the_log_unknown_to_memory(s):
+        """An append was given up, and its record is in the log: memory and log differ."""
+        return exists(
+            Position, lambda o: s.newest[o] & s.doubtful[s.id[o]] & (s.phase[s.id[o]] != s.known_as(s.says[o]))
+        )
+
+    @witness(of="one_outcome")
+    def both_prepared(s):
+        """A commit is in the log and was given up, and the same transaction was aborted after it."""
+        return exists(
+            Position, Position,
+            lambda x, y: (x < y) & (s.id[x] == s.id[y]) & (s.says[x] == Phase.PREPARE_COMMIT)
+            & (s.says[y] == Phase.PREPARE_ABORT) & (s.number[x] == s.number[y]) & s.was_abort[s.id[x]],
+        )  # fmt: skip
+
+    @lemma
+    def cursor_in_the_log(s):
+        """No more is read than there is."""
+        return s.cursor <= s.end
+
+    @lemma
+    def nothing_past_the_end(s):
+        """Past the end there is no record."""
+        return forall(
+            Position,
+            lambda o: (
+                implies(s.end <= o, ~s.newest[o] & ~s.kept[o])
+                & implies(o < s.end, (s.says[o] != Phase.UNKNOWN) & s.recorded[s.id[o]])
+            ),
+        )
+
+    @lemma
+    def newest_is_the_last(s):
+        """No record of an id stands after its last one."""
+        return forall(
+            Position, Position,
+            lambda x, y: implies(s.newest[x] & (y < s.end) & (s.id[x] == s.id[y]), y <= x),
+        )  # fmt: skip
+
+    @lemma
+    def newest_is_kept(s):
+        """Compaction leaves the last record of an id, but for a tombstone of which nothing older is left."""
+        return forall(Position, lambda x: implies(s.newest[x] & ~s.kept[x], s.says[x] == Phase.DEAD)) & forall(
+            Position, Position,
+            lambda x, y: implies(s.newest[x] & ~s.kept[x] & (s.id[x] == s.id[y]), ~s.kept[y]),
+        )  # fmt: skip
+
+    @lemma
+    def what_was_read_is_known(s):
+        """Where the last record of an id was read, memory has it, but for one given up or not yet acknowledged."""
+        return forall(
+            Position, Id,
+            lambda o, t: implies(
+                s.newest[o] & (s.id[o] == t) & (o < s.cursor) & ~s.doubtful[t] & ~s.appended[t], s.says_the_same(o, t)
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def removed_is_unknown(s):
+        """An id of which compaction has left nothing is unknown to whoever reads the log."""
+        return forall(
+            Position, Id,
+            lambda o, t: implies(
+                s.newest[o] & ~s.kept[o] & (s.id[o] == t) & ~s.doubtful[t] & ~s.appended[t],
+                (s.phase[t] == Phase.UNKNOWN) & (s.epoch[t] == 0),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def appended_is_pending(s):
+        """An appended transition is pending, and its record is the last of its id."""
+        return forall(Id, lambda t: implies(s.appended[t], (s.pending[t] != Phase.UNKNOWN) & s.recorded[t])) & forall(
+            Position, Id,
+            lambda o, t: implies(
+                s.appended[t] & s.newest[o] & (s.id[o] == t),
+                (s.says[o] == s.pending[t]) & (s.number[o] == s.pending_epoch[t]),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def only_the_active_one_changes(s):
+        """Nothing is pending, given up or queued to be known before the log is read."""
+        return s.is_loaded() | forall(Id, lambda t: (s.pending[t] == Phase.UNKNOWN) & ~s.doubtful[t] & ~s.appended[t])
+
+    @lemma
+    def unrecorded_is_unknown(s):
+        """What has no record is unknown, and has come to nothing."""
+        return forall(
+            Id,
+            lambda t: implies(
+                ~s.recorded[t],
+                (s.phase[t] == Phase.UNKNOWN) & (s.epoch[t] == 0) & ~s.was_commit[t] & ~s.was_abort[t],
+            ),
+        )
+
+    @lemma
+    def recorded_has_a_last_record(s):
+        """One of the records of an id is its last."""
+        return forall(Id, lambda t: implies(s.recorded[t], exists(Position, lambda o: s.newest[o] & (s.id[o] == t))))
+
+    @lemma
+    def transitions_are_the_known_ones(s):
+        """Only an open transaction is ended, only an ended one is completed, and the rest is for idle ids."""
+        return forall(
+            Id,
+            lambda t: implies(s.is_prepared(s.pending[t]), s.phase[t] == Phase.ONGOING)
+            & implies(s.pending[t] == Phase.COMPLETE, s.is_prepared(s.phase[t]))
+            & implies(
+                s.is_idle_target(s.pending[t]), s.is_idle(s.phase[t]) | (s.phase[t] == Phase.UNKNOWN)
+            ),
+        )  # fmt: skip
+
+    def is_idle_target(s, phase):
+        return (phase == Phase.EMPTY) | (phase == Phase.ONGOING) | (phase == Phase.DEAD)
+
+    @lemma
+    def queued_is_prepared(s):
+        """Markers are queued of prepared transactions, for which nothing else is pending."""
+        return forall(Id, lambda t: implies(s.queued[t], s.is_prepared(s.phase[t]) & (s.pending[t] == Phase.UNKNOWN)))
+
+    @lemma
+    def prepared_is_final(s):
+        """Of a transaction that memory has prepared the last record says the same, or that it is complete."""
+        return forall(
+            Position, Id,
+            lambda o, t: implies(
+                s.newest[o] & (s.id[o] == t) & (o < s.cursor) & s.is_prepared(s.phase[t]),
+                (s.says[o] == s.phase[t]) | (s.says[o] == Phase.COMPLETE),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def memory_keeps_to_the_outcome(s):
+        """A coordinator that has read the log has no transaction open that was ended, nor ended in another way."""
+        return implies(
+            s.is_loaded(), forall(Id, lambda t: s.fits(s.phase[t], t) & implies(s.appended[t], s.fits(s.pending[t], t)))
+        )
+
+    def fits(s, phase, t):
+        return (
+            implies(phase == Phase.ONGOING, ~s.was_commit[t] & ~s.was_abort[t])
+            & implies(phase == Phase.PREPARE_COMMIT, ~s.was_abort[t])
+            & implies(phase == Phase.PREPARE_ABORT, ~s.was_commit[t])
+        )
+
+    @lemma
+    def the_log_keeps_to_the_outcome(s):
+        """Nor does the last record of an id say so."""
+        return forall(Position, lambda o: implies(s.newest[o], s.fits(s.says[o], s.id[o])))

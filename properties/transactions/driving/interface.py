@@ -1,0 +1,99 @@
+"""The plug: what fencepost needs of an implementation of transactions to drive it and to watch it.
+
+Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster with its clients; the driver
+decides every delivery, loss, append to the transaction log, fail-over and passing of time, and reads back events.
+Config keys: ``seed``, ``mode`` ("v1": no verification; "v1-verified": KIP-890 part 1; "v2": KIP-890 part 2),
+``clients`` (producer slots, all with transactional id 0), ``partitions``, ``groups`` (their offsets partitions are
+numbered behind the data partitions), ``transaction_timeout_ms``, ``max_epoch`` (32767 in Kafka; the largest epoch ever
+handed out is one less).
+
+Of the events only what clients do and are told is needed (`BLACK_BOX`); every further kind of the history vocabulary
+that an implementation emits is held against promises and model as well, and makes the first difference show earlier.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from fencepost.properties.driving import Event
+
+Message = tuple[int, str, str, str, int]
+"""(number, kind, source, target, request).  Kinds: init, add, produce, end, marker, check, and each with ``_answer``
+appended.  Source and target: ``client-0``, ``admin-0``, ``coordinator``, ``partition-1``.  ``request`` is the number
+of the request that it belongs to; markers have numbers of their own, and a check that of the produce behind it."""
+
+COLUMNS = (
+    "node", "client", "txn_id", "producer_id", "epoch", "txn", "record", "partition", "offset", "sequence", "request",
+    "outcome", "state", "coordinator_epoch", "upto", "error",
+)  # fmt: skip
+
+BLACK_BOX = frozenset({
+    "client_started", "client_stopped", "init_sent", "init_taken", "txn_begun", "add_sent", "add_taken", "record_sent",
+    "record_acked", "record_failed", "end_sent", "end_told", "client_failed", "fence_told", "fetched", "record_read",
+    "record_seen", "offset_fetched",
+})  # fmt: skip
+"""What every implementation can show."""
+
+READERS = 1_000
+"""Readers are numbered from 0 by the driver, and from here on in the column ``client``."""
+
+
+class System(Protocol):
+    """A cluster that does nothing by itself: nothing happens between two calls."""
+
+    def messages(self) -> Sequence[Message]:
+        """What is in flight, oldest first."""
+
+    def deliver(self, number: int, keep: bool = False) -> None:
+        """Deliver one message now; with ``keep`` a copy stays in flight."""
+
+    def drop(self, number: int) -> None:
+        """Lose one message."""
+
+    def init(self, slot: int) -> bool:
+        """initTransactions().  This and the next four: False, and nothing happens, where the producer's state does not
+        allow it; else requests leave, and answers arrive when they are delivered."""
+
+    def begin(self, slot: int) -> bool:
+        """beginTransaction()."""
+
+    def send(self, slot: int, partition: int) -> bool:
+        """send() of one record; to a group's offsets partition sendOffsetsToTransaction()."""
+
+    def commit(self, slot: int) -> bool:
+        """commitTransaction()."""
+
+    def abort(self, slot: int) -> bool:
+        """abortTransaction()."""
+
+    def restart_client(self, slot: int) -> None:
+        """Crash; a new instance takes the slot, not initialised.  What the old one sent stays in flight."""
+
+    def fence(self) -> bool:
+        """Admin.fenceProducers([id 0]) by a fresh admin instance."""
+
+    def log_append(self, ok: bool = True) -> bool:
+        """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
+
+    def fail_over(self, durable: bool = True) -> None:
+        """Another node takes over the transaction log; ``durable``: unfinished appends made it into the log."""
+
+    def change_leader(self, partition: int) -> None:
+        """Another broker leads the partition: what was only in memory, as verifications are, is gone."""
+
+    def advance(self, ms: int) -> None:
+        """Virtual milliseconds pass: requests time out and are sent again, transactions time out, ids expire."""
+
+    def read(self, reader: int, partition: int, committed: bool = True) -> Sequence[tuple[int, int]]:
+        """What this reader gets next, to the end: (offset, record).  A reader is read_committed or not, for ever."""
+
+    def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
+        """OffsetFetch that requires stable offsets: (error, record of the committed offset, or -1)."""
+
+    def drain_events(self) -> Sequence[Event]:
+        """The events since the last call, in order."""
+
+
+def missing(system: Any, variant: str) -> list[str]:
+    """Methods of the plug that an implementation lacks."""
+    names = [name for name in vars(System) if not name.startswith("_")]
+    return [name for name in names if not callable(getattr(system, name, None))]

@@ -1,0 +1,187 @@
+"""Kernels about pairs of producer id and epoch: who is given which, and what an older instance may still do."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from fencepost.properties.history.checking import Rows, found
+from fencepost.properties.history.grouping import NEVER, NONE, Groups, first_rows, looked_up, numbered
+from fencepost.properties.transactions.history.events import COMMIT, Kind
+from fencepost.properties.transactions.history.view import TransactionView
+
+FENCED_ERRORS = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
+
+
+def given(view: TransactionView) -> np.ndarray:
+    """Rows at which an instance learns a pair that is its own from now on."""
+    rows = view.fine(Kind.init_taken, Kind.fence_told, Kind.end_told)
+    given: np.ndarray = rows[view.columns["producer_id"][rows] >= 0]
+    return given
+
+
+@dataclass(frozen=True)
+class Told:
+    """Pairs told, in order of (producer id, row), and the greatest epoch told of the id up to and with each."""
+
+    rows: np.ndarray
+    key: np.ndarray
+    place: np.ndarray  # of the row that told the greatest epoch
+
+    @classmethod
+    def of(cls, view: TransactionView, rows: np.ndarray) -> "Told":
+        """The pairs told at `rows`."""
+        ids = view.numbers_of("producer_id")
+        groups = Groups(rows, ids.of[rows])
+        place = groups.reached(groups.greatest(view.at("epoch", groups.rows)))
+        return cls(groups.rows, groups.number * (view.size + 1) + groups.rows, place)
+
+    def greatest_before(self, view: TransactionView, ids: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """For numbers of producer ids: the row that told the greatest epoch among rows below `before`; or NEVER."""
+        at = looked_up(ids * (view.size + 1) + before - 1, self.key)
+        there = at >= 0
+        there[there] &= self.key[at[there]] // (view.size + 1) == ids[there]
+        return np.where(there, self.rows[self.place[np.where(there, at, 0)]] if len(self.rows) else NEVER, NEVER)
+
+
+def _fenced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """For rows that carry a pair and a transactional id: the fence told before row `at` that leaves them behind.
+
+    That is one with a greater epoch of the same producer id; or, since an id with no epochs left is replaced, one with
+    another producer id that was asked for after theirs was first told. NEVER if there is none.
+    """
+    own = view.numbers_of("producer_id").of[writes]
+    higher = Told.of(view, view.fences.rows).greatest_before(view, own, at)
+    epoch = view.columns["epoch"]
+    behind = (higher != NEVER) & (epoch[np.where(higher == NEVER, 0, higher)] > epoch[writes])
+    return np.where(behind, higher, _replaced(view, writes, at))
+
+
+def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Of the fences told before, that which was asked for last, if it gave another producer id, and late enough."""
+    ids, txn_ids, fences = view.numbers_of("producer_id"), view.numbers_of("txn_id"), view.fences
+    if not len(fences.rows):
+        return np.full(len(writes), NEVER)
+    groups = Groups(fences.rows, fences.txn_id)
+    asked = fences.asked[groups.order]
+    latest = groups.greatest(asked)
+    place = groups.reached(latest)
+    own = txn_ids.of[writes]
+    fence = looked_up(own * (view.size + 1) + at - 1, groups.number * (view.size + 1) + groups.rows)
+    there = (fence >= 0) & (own < txn_ids.size)
+    safe = np.where(there, fence, 0)
+    row = groups.rows[place[safe]]
+    first_told = ids.first(given(view))[ids.of[writes]]
+    there &= (groups.number[safe] == own) & (ids.of[row] != ids.of[writes]) & (latest[safe] > first_told)
+    return np.where(there, row, NEVER)
+
+
+def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
+    """Which of these rows are of a history in which a pair that is told fenced sent anything, before or after: in the
+    others nothing can be late, and nothing is judged."""
+    sends = view.rows_of(Kind.record_sent, Kind.end_sent)
+    behind = sends[_fenced(view, sends, np.full(len(sends), view.size)) != NEVER]
+    history = view.columns["history"]
+    where: np.ndarray = np.isin(history[rows], history[behind])
+    return where
+
+
+def fenced_unread(view: TransactionView) -> Rows:
+    """Records read where a pair was fenced, by when they were first sent."""
+    reads = view.rows_of(Kind.record_read)
+    sent = view.sent_at(reads)
+    known = (sent != NEVER) & _where_fenced(view, reads)
+    reads, sent = reads[known], sent[known]
+    fence = _fenced(view, sent, sent)
+    return found(reads, fence != NEVER, fence)
+
+
+def fenced_appends_unread(view: TransactionView) -> Rows:
+    """Records read where a pair was fenced, by when they were appended."""
+    reads, records = view.rows_of(Kind.record_read), view.numbers_of("record")
+    appended, sent = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]], view.sent_at(reads)
+    known = (appended != NEVER) & (sent != NEVER) & _where_fenced(view, reads)
+    reads, appended, sent = reads[known], appended[known], sent[known]
+    fence = _fenced(view, sent, appended)
+    return found(reads, fence != NEVER, fence)
+
+
+def fenced_never_commit(view: TransactionView) -> Rows:
+    """Ends told as asked, a commit, where a pair was fenced, by when the owner first asked for a commit."""
+    told = view.fine(Kind.end_told)
+    told = told[view.columns["outcome"][told] == COMMIT]
+    asked = view.commit_asked[view.numbers_of("txn").of[told]]
+    known = (asked != NEVER) & _where_fenced(view, told)
+    told, asked = told[known], asked[known]
+    fence = _fenced(view, asked, asked)
+    return found(told, fence != NEVER, fence)
+
+
+def pairs_have_one_owner(view: TransactionView) -> Rows:
+    """Pairs told, against the instance that was told them first."""
+    rows = given(view)
+    number, size = numbered(view.place[rows], view.at("producer_id", rows), view.at("epoch", rows))
+    first = first_rows(number, rows, size)[number]
+    return found(rows, view.columns["client"][rows] != view.columns["client"][first], first)
+
+
+def epochs_never_fall(view: TransactionView) -> Rows:
+    """Pairs told to one instance, against the one before with the same producer id."""
+    rows = given(view)
+    number, _ = numbered(view.place[rows], view.at("client", rows), view.at("producer_id", rows))
+    groups = Groups(rows, number)
+    before = np.append(NONE, groups.rows[:-1])[: len(rows)]
+    falls = groups.same & (view.columns["epoch"][groups.rows] < view.columns["epoch"][before])
+    return found(groups.rows, falls, before)
+
+
+def init_bumps_epoch(view: TransactionView) -> Rows:
+    """Pairs given by InitProducerId after others of the id, against those told before it was asked for."""
+    fences = view.fences
+    rows, asked = fences.rows[fences.asked >= 0], fences.asked[fences.asked >= 0]
+    before = Told.of(view, given(view)).greatest_before(view, view.numbers_of("producer_id").of[rows], asked)
+    rows, before = rows[before != NEVER], before[before != NEVER]
+    epoch = view.columns["epoch"]
+    return found(rows, epoch[rows] <= epoch[before], before)
+
+
+def epochs_in_range(view: TransactionView) -> Rows:
+    """Epochs told; an initialisation or a fence that succeeded must tell one."""
+    rows = view.fine(Kind.init_taken, Kind.fence_told, Kind.end_told)
+    ends = view.columns["kind"][rows] == Kind.end_told
+    rows = rows[~ends | (view.columns["producer_id"][rows] >= 0)]
+    epoch = view.columns["epoch"][rows]
+    return found(rows, (epoch < 0) | (epoch >= view.max_epoch), np.full(len(rows), NEVER))
+
+
+def lone_client_never_fenced(view: TransactionView) -> Rows:
+    """Instances told that they are fenced, in histories in which nobody can have fenced them.
+
+    Another instance, an admin, a time-out or an expiry of the id may; so may a late copy of its own InitProducerId,
+    which without a pair looks like that of a successor; and so may a coordinator that takes over, since it does not
+    remember the epoch before the last bump (as shipped: lastProducerEpoch is in no record).
+    """
+    failed = view.rows_of(Kind.client_failed)
+    failed = failed[np.isin(view.columns["error"][failed], FENCED_ERRORS)]
+    if not len(failed):
+        return Rows(0, failed, failed)
+    clients, txn_ids, asked = view.numbers_of("client"), view.numbers_of("txn_id"), view.rows_of(Kind.init_sent)
+    own = clients.first(asked)[clients.of[failed]]
+    known = (own != NEVER) & (txn_ids.of[np.where(own == NEVER, 0, own)] < txn_ids.size)
+    failed, own = failed[known], own[known]
+    client, first = view.columns["client"], np.minimum(txn_ids.first(asked)[txn_ids.of[asked]], asked)
+    rivals = [asked[client[asked] != client[first]], view.rows_of(Kind.fence_told, Kind.timed_out, Kind.id_expired)]
+    excused = np.zeros(txn_ids.size + 1, bool)
+    excused[txn_ids.of[np.concatenate([*rivals, _repeated_inits(view)])]] = True
+    moved = np.zeros(len(view.place) + 1, bool)  # by history
+    moved[view.place[view.rows_of(Kind.coordinator_loaded)]] = True
+    alone = ~excused[txn_ids.of[own]] & ~moved[view.place[failed]]
+    return found(failed, alone, np.full(len(failed), NEVER))
+
+
+def _repeated_inits(view: TransactionView) -> np.ndarray:
+    """Rows at which an InitProducerId without a pair was handled after one for the same id had succeeded."""
+    handled, requests, txn_ids = view.rows_of(Kind.init_handled), view.numbers_of("request"), view.numbers_of("txn_id")
+    sent = requests.first(view.rows_of(Kind.init_sent))[requests.of[handled]]
+    plain = (sent == NEVER) | (view.columns["producer_id"][np.where(sent == NEVER, handled, sent)] < 0)
+    again = handled > txn_ids.first(view.fine(Kind.init_handled))[txn_ids.of[handled]]
+    repeated: np.ndarray = handled[plain & again]
+    return repeated

@@ -1,0 +1,146 @@
+"""What the properties of transactions look at: who sent, decided, logged and read what, ordered once and shared.
+
+A table is indexed by a record's (transaction's, producer id's …) number over all histories of the piece and holds a
+row: the first that sent it, the marker that decided it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.grouping import NEVER, NONE, Groups, numbered
+from fencepost.properties.history.pieces import Columns
+from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
+
+MAX_EPOCH = 32767  # Kafka's: reserved for fencing, so that no client ever gets it
+
+
+@dataclass(frozen=True)
+class Fences:
+    """Rows at which an InitProducerId or Admin.fenceProducers was answered without an error, and what it was about."""
+
+    rows: np.ndarray
+    asked: np.ndarray  # the row at which the request left; NONE if that is not known
+    txn_id: np.ndarray  # number of the transactional id
+
+
+class TransactionView(EventView):
+    """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories.
+
+    `config` is that of the manifest: mode (v2 if it does not say), max_epoch, quiet_end.
+    """
+
+    last_kind = max(Kind)
+
+    def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
+        super().__init__(columns)
+        self.is_v2 = config.get("mode", "v2") in ("v2", "mixed")  # what v2 may do, some client of a mixture may
+        self.max_epoch = int(config.get("max_epoch", MAX_EPOCH))
+        self.quiet_end = bool(config.get("quiet_end"))
+
+    # Records and the transactions of their owners, as clients know them.
+
+    @cached_property
+    def sent(self) -> np.ndarray:
+        """By record: the row at which it was first sent."""
+        return self.numbers_of("record").first(self.rows_of(Kind.record_sent))
+
+    @cached_property
+    def acked(self) -> np.ndarray:
+        """By record: the row at which its owner first took a success."""
+        return self.numbers_of("record").first(self.rows_of(Kind.record_acked))
+
+    def sent_at(self, rows: np.ndarray) -> np.ndarray:
+        """For rows with a record: the row at which it was first sent."""
+        sent: np.ndarray = self.sent[self.numbers_of("record").of[rows]]
+        return sent
+
+    def owner(self, rows: np.ndarray) -> np.ndarray:
+        """For rows with a record: the number of the transaction as part of which it was first sent."""
+        sent, txns = self.sent_at(rows), self.numbers_of("txn")
+        return np.where(sent == NEVER, txns.size, txns.of[np.where(sent == NEVER, 0, sent)])
+
+    def _first_of_txn(self, rows: np.ndarray, outcome: int | None = None) -> np.ndarray:
+        if outcome is not None:
+            rows = rows[self.columns["outcome"][rows] == outcome]
+        return self.numbers_of("txn").first(rows)
+
+    @cached_property
+    def end_asked(self) -> np.ndarray:
+        """By transaction: the row at which its owner first asked for an end."""
+        return self._first_of_txn(self.rows_of(Kind.end_sent))
+
+    @cached_property
+    def commit_asked(self) -> np.ndarray:
+        """By transaction: the row at which its owner first asked for a commit."""
+        return self._first_of_txn(self.rows_of(Kind.end_sent), COMMIT)
+
+    @cached_property
+    def commit_told(self) -> np.ndarray:
+        """By transaction: the row at which its owner was first told that it is committed."""
+        return self._first_of_txn(self.fine(Kind.end_told), COMMIT)
+
+    @cached_property
+    def abort_told(self) -> np.ndarray:
+        """By transaction: the row at which its owner was first told that it is aborted."""
+        return self._first_of_txn(self.fine(Kind.end_told), ABORT)
+
+    @cached_property
+    def fences(self) -> Fences:
+        """Every bump of an epoch that somebody was told of."""
+        rows = self.fine(Kind.init_taken, Kind.fence_told)
+        rows = rows[self.columns["producer_id"][rows] >= 0]
+        requests = self.numbers_of("request")
+        asked = requests.first(self.rows_of(Kind.init_sent))[requests.of[rows]]
+        known = asked != NEVER
+        about = np.where(known, asked, rows)  # an admin's answer says itself which id it is about
+        return Fences(rows, np.where(known, asked, NONE), self.numbers_of("txn_id").of[about])
+
+    # Logs: of partitions by producer id, and of the transaction coordinator.
+
+    @cached_property
+    def log(self) -> Groups:
+        """Batches and markers of each producer id on each partition, in order of offset."""
+        rows = self.rows_of(Kind.batch_appended, Kind.marker_appended)
+        number, _ = numbered(self.place[rows], self.at("partition", rows), self.at("producer_id", rows))
+        return Groups(rows, number, by=self.at("offset", rows))
+
+    @cached_property
+    def log_is_marker(self) -> np.ndarray:
+        """For each row of `log`, whether it is a marker."""
+        is_marker: np.ndarray = self.columns["kind"][self.log.rows] == Kind.marker_appended
+        return is_marker
+
+    @cached_property
+    def decided(self) -> np.ndarray:
+        """By row, for batches: the row of the marker that closed the transaction it lies in; NEVER if it is open."""
+        marker = self.log.after(self.log_is_marker)
+        decided = np.full(self.size, NEVER)
+        decided[self.log.rows] = np.where(marker == NONE, NEVER, self.log.rows[marker])
+        return decided
+
+    def outcome_at(self, markers: np.ndarray) -> np.ndarray:
+        """The outcomes of markers given by row; NONE for NEVER."""
+        there = markers != NEVER
+        return np.where(there, self.columns["outcome"][np.where(there, markers, 0)], NONE)
+
+    @cached_property
+    def logged(self) -> Groups:
+        """The transaction log, by transactional id."""
+        rows = self.rows_of(Kind.txn_logged)
+        return Groups(rows, numbered(self.place[rows], self.at("txn_id", rows))[0])
+
+    @cached_property
+    def prepares(self) -> np.ndarray:
+        """Rows at which a Prepare record became durable, ascending."""
+        rows, state = self.rows_of(Kind.txn_logged), self.columns["state"]
+        prepares: np.ndarray = rows[(state[rows] == State.PrepareCommit) | (state[rows] == State.PrepareAbort)]
+        return prepares
+
+    def outcome_of(self, prepares: np.ndarray) -> np.ndarray:
+        """The outcomes of Prepare records given by row."""
+        outcome: np.ndarray = (self.columns["state"][prepares] == State.PrepareCommit).astype(np.int64)
+        return outcome

@@ -1,0 +1,1 @@
+"""The promises of transactions, held against observable events alone, event by event."""

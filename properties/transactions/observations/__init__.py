@@ -1,0 +1,1 @@
+"""What an observed event or call of transactions says about the model's state and steps."""

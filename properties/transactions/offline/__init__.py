@@ -1,0 +1,1 @@
+"""Laying out whole histories of transactions in columns, for trace validation."""

@@ -1,0 +1,52 @@
+"""The model of one transactional id, as it is followed through a cluster under way: `agreement.py` says by whom."""
+
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from fencepost.model.language.derived.mutations import settle
+from fencepost.model.transactions.detailed.expiry import ExpiringV1, ExpiringVerified
+from fencepost.model.transactions.detailed.releases import ExpiringOf400
+from fencepost.properties.agreement import Followed
+from fencepost.properties.transactions.observations.calls import CALLS, SHOWN_AND_UNSHOWN
+from fencepost.properties.transactions.observations.events import COLUMNS
+from fencepost.properties.transactions.online.interpreter import TransactionsInterpreter
+
+MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": ExpiringOf400}
+
+ROOM = {"clients": 64, "transactions": 96, "epochs": 256, "fail_overs": 12}
+"""More than most programs need: whoever needs more is not followed to the end."""
+LAST = {"v1": 30, "v1-verified": 30, "v2": 46}
+"""No program comes to the last of Kafka's epochs, but some to another producer id: its numbers begin after fewer."""
+
+IGNORED = frozenset({
+    "client_started", "client_stopped", "client_failed", "record_failed", "leader_changed", "stable_moved", "fetched",
+})  # fmt: skip
+
+
+def follow(variant: str, config: Mapping[str, Any]) -> Followed:
+    """The model of a cluster."""
+    keys = ("partitions", "groups", "max_epoch", "transaction_timeout_ms")
+    defaults = (1, 0, 32767, 60_000)
+    return _followed(variant, *(config.get(key, default) for key, default in zip(keys, defaults, strict=True)))
+
+
+@lru_cache(maxsize=256)
+def _followed(variant: str, partitions: int, groups: int, max_epoch: int, timeout_ms: int) -> Followed:
+    last = min(max_epoch - 1, LAST[variant])
+    config = {"mode": variant, "partitions": partitions, "last": last, "cut": last < max_epoch - 1,
+              "transaction_timeout_ms": timeout_ms}  # fmt: skip
+    bounds = {**ROOM, "partitions": partitions + groups}
+    return Followed(
+        variant=variant,
+        spec=settle(MODELS[variant].spec),
+        constants={"last": last},
+        bounds=bounds,
+        columns=COLUMNS,
+        observations=SHOWN_AND_UNSHOWN[variant],
+        afterwards=(),
+        says={},
+        calls=CALLS,
+        interpreter=partial(TransactionsInterpreter, config, bounds),
+        ignored=IGNORED,
+    )

@@ -1,0 +1,273 @@
+"""How the calls and events of one cluster are read as rows of the model: which request an event answers, the numbers of
+pairs, the time, and what explains codes to be tried again."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fencepost.model.language.tree.types import AtomsType, BoolType, ScalarType
+from fencepost.properties.agreement import UNKNOWN, Beyond, FalseConjunct, Row, State, Take
+from fencepost.properties.driving import Event, Made, read
+from fencepost.properties.transactions.driving.interface import Message
+from fencepost.properties.transactions.driving.programs import EXPIRY_MS
+from fencepost.properties.transactions.observations.calls import BEGUN, HANDLED, WRITTEN
+from fencepost.properties.transactions.observations.events import COLUMNS, COMPLETE_ABORT, COMPLETE_COMMIT
+from fencepost.properties.transactions.online import guesses
+from fencepost.properties.transactions.online.choosing import Choosing
+from fencepost.properties.transactions.online.members import ABORTED, COMMITTED
+from fencepost.properties.transactions.online.memory import NOTHING_KEPT, Memory, after_step, numbers
+
+HOUR_MS, CHECKED_MS = 3_600_000, 10_000
+"""Ids expire in days.  So often the coordinator looks for transactions whose time is up (shipped: 10 s)."""
+
+LATE_RECORD = "a record comes late, and others of its transaction in the same partition came in time"
+DEAD = 6  # state of a record that says that an id is forgotten
+ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"))
+TOLD = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
+ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}
+READ = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
+FOLLOWED_BLINDLY = frozenset(
+    {"txn_logged", "append_failed", "timed_out", "batch_appended", "marker_appended", "id_expired"}
+)
+"""What must be shown for a call that does many things to be followed."""
+
+NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
+    "client": -1, "txn": -1, "partition": -1, "number": 0, "next_base": 0, "named": 0, "to": 0, "logged": -1, "term": 0,
+    "error": 0, "counts": True, "by_owner": True, "request": -1, "hidden": False,
+}  # fmt: skip
+
+
+class TransactionsInterpreter(Choosing):
+    """Reads one cluster.  ``bounds``: how much of everything the reading of the model has room for."""
+
+    # Calls
+
+    def called(self, made: Made, messages: Sequence[Message]) -> None:
+        """Take note of what a call does by itself.  Raises `Beyond`."""
+        self.made, self.calls = made, self.calls + 1
+        name, value = made.call.name, made.call.value
+        self.began_ms, self.now_ms = self.now_ms, self.now_ms + _waited_ms(made)
+        if name == "advance" and value >= HOUR_MS and "id_expired" not in self.observed:
+            raise Beyond("transactional ids may expire, and that is not shown")
+        if name == "newcomers":
+            raise Beyond("there is no room for so many newcomers")
+        self.fail_overs += name == "fail_over"
+        if self.fail_overs > self.bounds["fail_overs"]:
+            raise Beyond("there is no room for so many fail-overs")
+        self.faults += name == "fail_over" or (name == "log_append" and not value)
+        self.dying |= name == "advance" and value >= HOUR_MS
+        self.dying &= name != "fail_over"
+        self.leaders[made.call.partition] += name == "change_leader"
+        self.requests.called(made, messages)
+        for message in messages:
+            if message[1] == "marker":
+                self.marker_calls.setdefault(message[4], self.calls)
+
+    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """What was shown.  Raises `Beyond`."""
+        self.observed = observed
+        if self.is_composite() and not observed >= FOLLOWED_BLINDLY:
+            raise Beyond(f"{made.call.name} does much that is not shown")
+        for event in made.events:
+            yield event, event
+
+    def row_of_call(self, made: Made) -> dict[str, Any]:
+        """What is known of an event that nobody showed."""
+        row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "durable": False, "late": False, "by_owner": True,
+               "of_init": False, **self._circumstances()}  # fmt: skip
+        if made.call.name == "fail_over":
+            row["durable"] = bool(made.call.value)
+        if made.message is None or made.call.name != "deliver":
+            return row
+        number = made.message[4]
+        row["request"] = number
+        if made.call.kind == "marker":
+            row["partition"] = int(made.message[3].rpartition("-")[2])
+        elif number in self.requests.sent:
+            row |= self._of_request(number)
+        return row
+
+    def _circumstances(self) -> dict[str, Any]:
+        assert self.made is not None
+        delivered = self.made.call.name == "deliver"
+        busy = self.is_composite() or self.dying or self.requests.others_wait(delivered)
+        return {"away": self.faults > 0, "busy": busy}
+
+    # Events
+
+    def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
+        """What an event says.  Raises `Beyond`."""
+        kind = read(event, "kind")
+        self.requests.note(event)
+        row = {**NOT_THERE, **self._circumstances(), **self._columns(event, kind, states)}
+        if kind == "batch_appended":
+            self._require_room(event, row, states)
+        if kind == "record_read" and not self.bumps and "batch_appended" not in self.observed:
+            self._require_seen(row, states)
+        self.dying &= kind != "id_expired" and not (kind == "append_failed" and row["logged"] == DEAD)
+        if kind == "check_asked":
+            self.questions[row["txn"], row["partition"]] = self.leaders[row["partition"]]
+        for column, bound in ROOM_FOR:
+            if row[column] >= self.bounds[bound]:
+                raise Beyond(f"there is no room for so many {bound.replace('_', '-')}")
+        return row
+
+    def _columns(self, event: Event, kind: str, states: Sequence[State]) -> dict[str, Any]:
+        row: dict[str, Any] = {}
+        number, record = read(event, "request", -1), read(event, "record", -1)
+        if number in self.requests.sent:
+            row |= self._of_request(number)
+        if record in self.requests.records:
+            row["txn"], row["partition"] = self.requests.records[record]
+        for column in ("client", "txn", "partition"):
+            if (value := read(event, column, -1)) >= 0 and not (column == "client" and kind in READ):
+                row[column] = value
+        row |= {"logged": read(event, "state", -1), "error": read(event, "error", 0), "reads": record >= 0}
+        row["term"] = max(read(event, "coordinator_epoch", -1), 0)
+        if (outcome := read(event, "outcome", -1)) >= 0:
+            row["commit"] = outcome == 1
+        return row | self._pair(event, kind, row, states)
+
+    def _pair(self, event: Event, kind: str, row: Row, states: Sequence[State]) -> dict[str, Any]:
+        pair = (read(event, "producer_id", -1), read(event, "epoch", -1))
+        if kind == "append_failed" or pair[0] < 0:
+            told = kind in TOLD or kind in HANDLED.values() or kind == "init_sent"
+            return {"number": 0} if told and kind not in ("add_handled", "partition_checked", "add_taken") else {}
+        if kind in TOLD and states:
+            self.numbering.meet(pair[0], _expected(kind, row, states[0]))
+        number = self.numbering.number(*pair)
+        to = self.numbering.after_prepare(number, self.bumps)
+        return {"number": number, "next_base": self.numbering.next_base(pair[0]), "to": to}
+
+    def _require_room(self, event: Event, row: Row, states: Sequence[State]) -> None:
+        """Where the model cannot say what a late record does: it has one record for a transaction's in a partition,
+        and one memory for all producer ids there.  Raises `Beyond`."""
+        record, key = read(event, "record"), (row["txn"], row["partition"])
+        again = record in self.appended and row["partition"] < self.data
+        self.appended.add(record)
+        fenced = all(row["number"] < s["known"].get((row["partition"],), 0) < row["next_base"] for s in states)
+        if self.bumps or again or fenced:
+            return
+        if all(s["fate"].get(key, 0) in (COMMITTED, ABORTED) for s in states):
+            raise Beyond(LATE_RECORD)
+        if all(row["next_base"] <= s["known"].get((row["partition"],), 0) for s in states):
+            raise Beyond("a record of an old producer id comes late")
+
+    def _require_seen(self, row: Row, states: Sequence[State]) -> None:
+        """The same, where nobody saw it come.  Raises `Beyond`."""
+        key = (row["txn"], row["partition"])
+        several = sum(place == key for place in self.requests.records.values()) > 1
+        if several and all(s["fate"].get(key, 0) != COMMITTED for s in states):
+            raise Beyond(LATE_RECORD)
+
+    # What is not in the model
+
+    def barred(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Why an event can't be now: it is too early, or the answer is another one."""
+        memory = memory or NOTHING_KEPT
+        if kind in TOLD:
+            return self._as_answered(memory, kind, row)
+        if kind == "timed_out" and not 0 <= memory.open_ms < self.now_ms - self.timeout_ms:
+            since = f"since the transaction was opened, at {memory.open_ms} of {self.now_ms}"
+            words = f"{self.timeout_ms} ms have passed {since}"
+            return (FalseConjunct(kind, "txn.18", words),)
+        early = kind == "txn_logged" and row["logged"] in (COMPLETE_COMMIT, COMPLETE_ABORT) and memory.awaited
+        if early and "marker_acked" in self.observed:
+            words = f"every marker is acknowledged: those of partitions {', '.join(map(str, memory.awaited))} are not"
+            return (FalseConjunct("complete", "txn.10", words),)
+        if row["hidden"] and not self.is_composite() and not self._fits(memory, kind, row):
+            return (FalseConjunct(kind, "", "the messages in flight say so: they don't"),)
+        return ()
+
+    def _as_answered(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        said = [a[2:] for a in memory.answers if a[:2] == (TOLD[kind], row["request"])]
+        error, number = numbers(row)
+        if not said or any(error == e and number in (n, number if n == 0 else n) for e, n in said):
+            return ()
+        words = f"the coordinator answered so: it answered {', '.join(f'error {e} with {n}' for e, n in said)}"
+        return (FalseConjunct(kind, "txn.P5", words),)
+
+    def _fits(self, memory: Memory, kind: str, row: Row) -> bool:
+        """A guess, and what is seen to be in flight."""
+        answered, number = self.requests.answered, row["request"]
+        if kind in ASKED:
+            return (kind in HANDLED.values()) == ((ASKED[kind], number) in answered)
+        if kind in WRITTEN or kind == "check_asked":
+            return (kind != "check_asked") == (("produce", number) in answered)
+        if kind.startswith("marker_"):
+            sent = memory.round_of(self.marker_calls.get(number, self.calls))
+            return sent is None or sent[1:] == (row["number"], row["commit"], row["term"])
+        return True
+
+    def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Every step of the model has its reason in the model."""
+        return ()
+
+    def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
+        """Answers that leave, markers that leave, and how long a transaction is open."""
+        memory = after_step(memory or NOTHING_KEPT, before, state, self.calls, (self.began_ms, self.now_ms))
+        if kind == "marker_acked":
+            return memory.having_heard(row["partition"])
+        if kind in HANDLED.values():
+            return memory.with_answer((ASKED[kind], row["request"], *numbers(row)))
+        if row["hidden"] and kind in ("txn_logged", "append_failed") and (asked := self.requests.waiting()) is not None:
+            error, number = (15, 0) if kind == "append_failed" else guesses.answer(row, before, state)
+            if asked in self.requests.answered:
+                return memory.with_answer((*asked, error, number if asked[0] == "init" or self.bumps else 0))
+        if not self.is_composite() and kind not in BEGUN.values():
+            flying = {(k.removesuffix("_answer"), n) for k, n in self.requests.flying if k.endswith("_answer")}
+            return memory.without(flying) if kind in TOLD else memory
+        return memory
+
+    # When a call returns
+
+    def asked(self, made: Made) -> str:
+        """Nothing is checked by name."""
+        return ""
+
+    def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
+        """A transaction that should have been aborted by now."""
+        memory = memory or NOTHING_KEPT
+        began = max(memory.open_ms, memory.free_ms)
+        if made.call.name != "advance" or min(memory.open_ms, memory.free_ms) < 0:
+            return ()
+        if self.now_ms - began <= self.timeout_ms + 2 * CHECKED_MS:
+            return ()
+        return (
+            FalseConjunct("time_out", "txn.18", f"the transaction is aborted: it is open for {self.now_ms - began} ms"),
+        )
+
+    def clear_up(
+        self, made: Made, states: list[State], messages: Sequence[Message], take: Take
+    ) -> tuple[list[State], list[str]]:
+        """The network forgets nothing; but which leader asked is noted."""
+        if made.call.name == "deliver" and made.call.kind == "produce" and made.message is not None:
+            request = self.requests.sent.get(made.message[4])
+            if request is not None and ("produce", made.message[4]) not in self.requests.answered:
+                self.questions[request.txn, request.partition] = self.leaders[request.partition]
+        return states, []
+
+    def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
+        """Values worth trying for a parameter, for coverage."""
+        if isinstance(kind, BoolType):
+            return (False, True)
+        if isinstance(kind, AtomsType):
+            used = {"clients": "asking", "transactions": "begun"}.get(kind.bound)
+            if used is None:
+                return range(1)
+            latest = max((key[0] for key in state[used]), default=0)
+            return range(latest, latest + 1)
+        return (state["term"],) if str(kind) == "Term" else range(state["epoch"], state["epoch"] + 2)
+
+
+def _waited_ms(made: Made) -> int:
+    """How long a call took."""
+    if made.call.name == "advance":
+        return int(made.result if made.call.value >= EXPIRY_MS else made.call.value)
+    return int(getattr(made.result, "waited_ms", 0))
+
+
+def _expected(kind: str, row: Row, state: State) -> int:
+    """The number that the model has for what a client is told."""
+    if kind == "end_told":
+        return int(state["follows"].get((row["txn"],), 0))
+    return int(state["answered"].get((row["client"],), 0))

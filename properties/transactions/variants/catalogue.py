@@ -1,0 +1,329 @@
+"""Transactions in the catalogue: v1, v1 with verification, v2; each as a core that is proved and in full.
+
+What v1 keeps on a network that is prompt, and what it loses on any other, are variants of their own; so is every bug
+that is publicly known, as a rule misread.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.transactions.claims.boundaries import ExpiringPromises
+from fencepost.properties.transactions.claims.core import V2Lemmas, V2MutantLemmas
+from fencepost.properties.transactions.claims.core_overlapping import (
+    OverlappingPromptPromises,
+    OverlappingV2Lemmas,
+    OverlappingVerifiedPromises,
+)
+from fencepost.properties.transactions.claims.core_v1 import (
+    LateMarkerPromises,
+    PromptV1Lemmas,
+    PromptV1MutantLemmas,
+    PromptVerifiedLemmas,
+    V1CorePromises,
+    VerifiedLemmas,
+)
+from fencepost.properties.transactions.claims.full import (
+    PromptV1Promises,
+    PromptVerifiedPromises,
+    V1Promises,
+    V2Of400Promises,
+    V2OfTrunkPromises,
+    V2Promises,
+    VerifiedPromises,
+)
+from fencepost.properties.transactions.claims.timed_out import TimedOutV2Lemmas
+from fencepost.properties.transactions.claims.versions import OneEpochPromises, VersionsPromises
+from fencepost.properties.transactions.variants.bounds import (
+    BEFORE_KIP_1228,
+    CORE,
+    CORE_PROGRESS,
+    EXPIRING,
+    FAIL_OVER_IN_A_RETRY,
+    FEATURES,
+    FULL,
+    HANGING,
+    LAST_EPOCH,
+    LATE,
+    LATE_MARKER,
+    NOT_BOUNDED,
+    OF_V1,
+    OVERLAPPING,
+    OVERLAPPING_PROGRESS,
+    PROGRESS,
+    REASONS,
+    SHALLOW,
+    TIMED_OUT,
+    TIMED_OUT_PROGRESS,
+    TO_A_LATE_END,
+    TWO_PARTITIONS,
+    VERIFIED_PROGRESS,
+    VERSIONS,
+)
+from fencepost.properties.transactions.variants.scripts import SCRIPT
+
+REFERENCE = "fencepost.reference_impl.transactions"
+Bounds = Mapping[Profile, Mapping[str, int]]
+
+_LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
+_HANGS = ("nothing_hangs", "nothing_open_after_a_fence")
+_ESCAPES = (*_HANGS, "no_zombie_write", "nothing_committed_unasked", "as_told")
+_LONE = ("alone_never_fenced",)
+_FENCED = (*_LONE, "alone_and_known_never_fenced")
+_LIVENESS = ("ends_in_the_end", "decided_in_the_end", "answered_in_the_end", "initialized_in_the_end")
+_SERVING = ("appended_in_the_end", "told_in_the_end", "on_its_way", "asked_to_end")
+_WAITING = ("prepared", "undecided", "waiting", "waiting_for_an_epoch")
+_RARE = (
+    "next_producer_id", "refused_to_return", "two_partitions", "two_owners", "fenced_while_open", "both_ends",
+    "open_after_a_fence", "somebody_fenced", "third_epoch", "told_aborted", "told_before_the_marker",
+    "open_while_prepared", "answered_the_second_time", *_WAITING,
+)  # fmt: skip
+
+
+_TWICE_KEPT = ("one_fate", "epochs_go_up")
+"""Not asked of what is explored in full: there it takes two mistakes at once to break them.  Every step is one of the
+core's, where one mistake does."""
+
+NEVER_AT_REST = frozenset({"none_hanging"})
+"""Of simulated histories: each is cut after so many events, so that something may still be to happen."""
+HIDDEN_BY_LOGS = frozenset({
+    "appended_while_added", "completed_after_markers", "conformance", "duplicates_answered_rightly",
+    "ends_answered_as_logged", "fenced_appends_unread", "fetches_stop_at_stable", "init_answered_when_idle",
+    "lone_client_never_fenced", "markers_after_prepare", "markers_as_decided", "prepared_as_asked",
+    "stable_below_open", "stable_never_falls",
+})  # fmt: skip
+"""Of recordings: logs on disk and clients show neither what a coordinator answers and checks nor the last stable
+offset, and have no order among one another."""
+
+
+def _violated(*names: str) -> dict[str, str]:
+    return dict.fromkeys(names, "violated")
+
+
+def _bounds(smoke: Mapping[str, int], **nightly: int) -> Bounds:
+    return {"smoke": smoke, "nightly": {**smoke, **nightly}}
+
+
+def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
+    settings: dict[str, Any] = dict(
+        bounds=_bounds(CORE, epochs=4), features={"two partitions": TWO_PARTITIONS}, depth=SHALLOW,
+        progress_bounds=CORE_PROGRESS,
+    )  # fmt: skip
+    return Variant(name, properties, says, **(settings | more))
+
+
+def _full(name: str, properties: Any, says: str, *features: str, **more: Any) -> Variant:
+    known = {**FEATURES, **OF_V1}
+    chosen = {feature: known[feature] for feature in features if feature} if features else FEATURES
+    settings: dict[str, Any] = dict(
+        bounds=_bounds(FULL, epochs=5), features=chosen, proof=False, depth=NOT_BOUNDED, judged=()
+    )
+    return Variant(name, properties, says, **(settings | more))
+
+
+def _bug(
+    name: str, properties: Any, says: str, rule: str, mutation: str, breaks: str | tuple[str, ...], bounds: Mapping[str, int]
+) -> Variant:  # fmt: skip
+    """A rule misread, within the bounds in which that shows."""
+    broken = (breaks,) if isinstance(breaks, str) else breaks
+    leaves = tuple(n for n in (*_LIVENESS, *_SERVING, *_RARE) if n in properties.properties and n not in broken)
+    progress = (bounds,) if set(broken) & set(_LIVENESS) else ()
+    return Variant(
+        name, properties, says, rule, (rule, mutation), _violated(*broken), {"smoke": bounds}, leaves, progress,
+        depth=NOT_BOUNDED,
+    )  # fmt: skip
+
+
+def _misread(
+    name: str, properties: Any, says: str, rule: str, breaks: tuple[str, ...], bounds: Mapping[str, int]
+) -> Variant:  # fmt: skip
+    """A protocol that does not keep what it promises, asked for what breaks."""
+    others = tuple(n for n in properties.properties if n not in breaks)
+    return Variant(
+        name, properties, says, rule, None, _violated(*breaks), {"smoke": bounds}, others, proof=False,
+        depth=NOT_BOUNDED,
+    )  # fmt: skip
+
+
+def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
+    return Scenario(name, says, broken, fixed, SCRIPT)
+
+
+TRANSACTIONS = ProtocolEntry(
+    "transactions",
+    "Transactions of one transactional id: fenced owners, one outcome, nothing lost.",
+    (
+        _core("core-v2", V2Lemmas, "the core of v2: every transaction has an epoch of its own", full="v2",
+              for_mutants=V2MutantLemmas),
+        _core(
+            "core-v1-verified", VerifiedLemmas, "the core of v1 with verification: nothing hangs, no zombie writes",
+            expected=_violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED,
+            bounds=_bounds(dict(CORE, epochs=2, fail_overs=0)),
+        ),
+        _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt",
+              for_mutants=PromptV1MutantLemmas),
+        _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=()),
+        _core("core-v2-overlapping", OverlappingV2Lemmas, "the core of v2, where deposed coordinators still answer",
+              judged=(), features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
+              progress_bounds=OVERLAPPING_PROGRESS),
+        _core("core-v2-timed-out", TimedOutV2Lemmas,
+              "the core of v2, where appends time out whose records are in the log, for another coordinator to find",
+              judged=(), bounds=_bounds(TIMED_OUT, epochs=4),
+              features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
+              progress_bounds=TIMED_OUT_PROGRESS),
+        _core(
+            "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
+            proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),
+            features={
+                "two partitions": dict(partitions=2, epochs=2), "two owners": dict(clients=2),
+            }, progress_bounds=(VERSIONS,),
+        ),
+        _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
+              expected=_violated(*_LONE), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS,
+              leaves_out=_TWICE_KEPT),
+        _full(
+            "v2-trunk", V2OfTrunkPromises, "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
+            "", judged=("txn.25",), bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=(*_LIVENESS, *_WAITING, *_RARE,
+            "one_fate", "no_epoch_past_the_last", "fenced_for_good", "no_zombie_write", "nothing_committed_unasked",
+            "one_owner", "epochs_go_up"),
+        ),
+        _full(
+            "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "two partitions of v1", "retries",
+            "a fenced producer asks again", "fail-over", "fail-over in a retry", "the last epoch of v1",
+            expected=_violated(*_LONE), judged=("txn.18",), progress_bounds=PROGRESS[3:], leaves_out=_TWICE_KEPT,
+        ),
+        _full(
+            "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "fail-over",
+            "fail-over in a retry", expected=_violated(*_LONE), progress_bounds=VERIFIED_PROGRESS,
+            leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good", *_TWICE_KEPT),
+        ),
+        _full(
+            "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
+            "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_HANGS, "no_zombie_write", *_FENCED), bounds=_bounds(LATE), depth=TO_A_LATE_END,
+            leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return", "answered_the_second_time"),
+        ),
+        _full(
+            "v1-verified", VerifiedPromises, "verification keeps records from hanging, and lets a late EndTxn decide",
+            "two owners", "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_FENCED), bounds=_bounds(LATE),
+            asks=(*_HANGS, "no_zombie_write"), depth=TO_A_LATE_END,
+        ),
+        _misread("v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not",
+                 "txn.9", _LATE, LATE_MARKER),
+        _misread("v1-verified-overlapping", OverlappingVerifiedPromises,
+                 "a deposed coordinator says yes to a leader: a record hangs, and is committed after its owner was fenced",
+                 "txn.15", (*_HANGS, "no_zombie_write"), dict(CORE, epochs=3)),
+        _misread("v1-overlapping-prompt", OverlappingPromptPromises,
+                 "a deposed coordinator takes a partition for added, or an EndTxn for repeated: a commit is lost, and told",
+                 "txn.15", (*_LATE, "nothing_hangs"), OVERLAPPING),
+        Variant(
+            "v1-hanging", V1CorePromises, "a record that comes after its transaction is over opens another, for ever",
+            "txn.15", None, _violated("decided_in_the_end", "nothing_hangs"), {"smoke": HANGING},
+            ("two_partitions", "two_owners", "fenced_while_open", "both_ends", "open_after_a_fence", "third_epoch"),
+            (HANGING,), depth=NOT_BOUNDED,
+        ),
+        _misread("v2-fail-over-forgets", V2Promises, "a retry that names its epoch meets a coordinator that remembers none",
+                 "txn.25", _LONE, FAIL_OVER_IN_A_RETRY),
+        _misread("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
+                 "txn.2", _LONE, dict(FULL, clients=1, copies=1)),
+        _full(
+            "v2-expiring", ExpiringPromises, "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
+            expected=_violated(*_LONE), asks=("fenced_for_good",), leaves_out=("refused_to_return",),
+            bounds=_bounds(EXPIRING),
+        ),
+        _full(
+            "v2-expiring-recovered", ExpiringPromises, "the same, and who was fenced comes back (KAFKA-18019)", "",
+            rule="txn.20", reading=("txn.20", "recovers"), expected=_violated("fenced_for_good", *_LONE),
+            bounds=_bounds(EXPIRING),
+        ),
+        _bug(
+            "v1-verified-without-recheck", PromptVerifiedLemmas, "a marker comes between the answer and the append", "txn.15",
+            "append: guard 2 dropped", _ESCAPES, CORE,
+        ),
+        _bug(
+            "v1-verified-any-question", PromptVerifiedLemmas, "an answer is taken for the answer to a later question",
+            "txn.15", "any_question", _ESCAPES, CORE,
+        ),
+        _bug(
+            "v1-time-out-without-bump", PromptV1Lemmas, "a transaction that took too long is aborted, and its owner not fenced",
+            "txn.18", "take_over: guard 1 looser", (*_ESCAPES, "nothing_lost"), CORE,
+        ),
+        _bug(
+            "v1-marker-of-old-epoch", PromptV1Lemmas, "the abort markers of InitProducerId carry the epoch before the bump",
+            "txn.3", "old_epoch", tuple(n for n in _ESCAPES if n != "as_told"), CORE,
+        ),
+        _bug(
+            "v2-any-open-transaction", V2Lemmas, "what is open in the partition is taken for this transaction", "txn.16",
+            "any_epoch", "nothing_hangs", CORE,
+        ),
+        _bug(
+            "v2-before-kip-1228", V2Lemmas, "Kafka 4.0 and 4.1: a marker's epoch only has to be not older than the "
+            "partition's, so that a late copy decides the next transaction", "txn.23", "not_older", _LATE, BEFORE_KIP_1228,
+        ),
+        _bug(
+            "versions-by-feature", VersionsPromises, "a partition checks a marker by the cluster's transaction.version, and "
+            "refuses those of v1 once that is 2", "txn.24", "by_the_feature", ("ends_in_the_end", "decided_in_the_end"),
+            VERSIONS,
+        ),
+        _bug(
+            "versions-unchecked", VersionsPromises, "a partition checks every marker as one of v1", "txn.24", "by_none",
+            _LATE[:3], VERSIONS,
+        ),
+        _misread("versions-one-epoch", OneEpochPromises,
+                 "a producer goes from v1 to v2 under the epoch that it has: its next records join what is open",
+                 "txn.16", _LATE[:3], VERSIONS),
+        _bug(
+            "v2-epoch-before-pending", V2Promises, "the epoch is looked at before what is pending", "txn.5",
+            "refuse_end: guard 1 dropped", _FENCED, FULL,
+        ),
+        _bug(
+            "v2-bumps-past-the-last", V2Of400Promises, "Kafka 4.0.0: the abort bumps once more after a fence to the last epoch", "txn.4",
+            "bumps_anyway", "no_epoch_past_the_last", LAST_EPOCH,
+        ),
+        _bug(
+            "v2-no-next-id", V2Promises, "a fence to the last epoch does not go on to the next producer id", "txn.4", "stays",
+            "no_epoch_past_the_last", LAST_EPOCH,
+        ),
+        _bug(
+            "v2-marker-once-only", V2Promises, "a marker whose answer was lost is refused when it comes again", "txn.23",
+            "only_newer", "ends_in_the_end", dict(FULL, clients=1, transactions=1, epochs=6, losses=1),
+        ),
+    ),
+    REASONS,
+    parts=("idempotence", "transactional-offsets", "read-committed", "transaction-log", "transaction-partitions"),
+    examples={"smoke": 12},
+    implementations=tuple((f"{REFERENCE}:reference", mode) for mode in ("v2", "v1-verified", "v1")),
+    histories={"nightly": 50_000},
+    simulators=tuple(
+        (mode, f"{REFERENCE}:simulate_with_stats", {"mode": mode, "events": 300}) for mode in ("v2", "v1-verified", "v1")
+    ),
+    undecided={
+        **dict.fromkeys(("v2", "v1-verified"), NEVER_AT_REST),
+        **{f"transactions-kafka-{what}": HIDDEN_BY_LOGS for what in ("clean", "sigkill", "zombie")},
+    },
+    followed={"v1-verified": 0.9, "v1": 0.75},  # the model has one record of a transaction in a partition (KAFKA-14402)
+    scenarios=(
+        _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1", "v2"),
+        _scenario("KAFKA-17754-verified", "verification does not help against that", "v1-verified", "v2"),
+        _scenario("KAFKA-14402", "a late record opens a transaction that nobody will end", "v1", "v1-verified"),
+        _scenario("KAFKA-14884", "verification and append are two steps", "v1-verified-without-recheck", "core-v1-verified-prompt"),
+        _scenario("KAFKA-14884-ABA", "one question is taken for another", "v1-verified-any-question", "core-v1-verified-prompt"),
+        _scenario("KAFKA-6119", "a time-out aborts without a fence", "v1-time-out-without-bump", "core-v1-prompt"),
+        _scenario("KAFKA-5231", "InitProducerId aborts with the old epoch", "v1-marker-of-old-epoch", "core-v1-prompt"),
+        _scenario("KAFKA-18575", "the first record races the markers of the transaction before", "v2-any-open-transaction", "core-v2"),
+        _scenario("KAFKA-18464", "an empty abort right after a commit fences its own producer", "v2-epoch-before-pending", "v2"),
+        _scenario("KAFKA-19367", "two bumps in one abort go past the last epoch", "v2-bumps-past-the-last", "v2"),
+        _scenario("KAFKA-20090", "a time-out at the last epoch leaves nowhere to go", "v2-no-next-id", "v2"),
+        _scenario("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
+        _scenario("KAFKA-20357", "a retry meets a coordinator that does not know the epoch before", "v2-fail-over-forgets",
+                  "v2-trunk"),
+        _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2"),
+        _scenario("KAFKA-19446", "a partition does not know of which transaction version a marker is", "versions-by-feature",
+                  "core-versions"),
+        _scenario("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2"),
+        _scenario("deposed-coordinator", "one that was deposed answers a leader from its cache", "v1-verified-overlapping",
+                  "core-v2-overlapping"),
+        _scenario("deposed-coordinator-prompt", "one that was deposed answers an owner from its cache",
+                  "v1-overlapping-prompt", "core-v2-overlapping"),
+        _scenario("KAFKA-18019", "a fenced producer comes back when its id is forgotten", "v2-expiring-recovered", "v2-expiring"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,218 @@
+"""Partitions that fail their part of transactions, in the catalogue: what they keep, and, case by case, what they end;
+partitions that have two records of a transaction; and the tail of the transaction log.
+
+The cases of rule txn.26 are variants, each asked for what it breaks: a marker that is dropped, a producer that is
+forgotten, a tail that is lost.  What a restart from a snapshot takes is known batches, which is in `idempotence`.
+"""
+
+from collections.abc import Mapping
+
+from fencepost.model.language.properties import Properties
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.transactions.claims.away import (
+    DroppingPromptVerifiedPromises,
+    DroppingV2Promises,
+    ForgettingPromptV1Promises,
+    ForgettingPromptVerifiedPromises,
+    MortalPromptVerifiedLemmas,
+    MortalV2Lemmas,
+    MortalVerifiedLemmas,
+    UncleanV2Promises,
+)
+from fencepost.properties.transactions.claims.several import (
+    SeveralV1Promises,
+    SeveralV2Lemmas,
+    SeveralVerifiedLemmas,
+)
+from fencepost.properties.transactions.claims.uncovered import CoveredLemmas, UncoveredPromises
+from fencepost.properties.transactions.variants.bounds import NOT_BOUNDED, REASONS
+from fencepost.properties.transactions.variants.scripts import SCRIPT
+
+_QUIET = dict(transactions=2, partitions=1, fail_overs=0, fences=0, absences=0, restarts=0, tails=0, expiries=0)
+_SEVERAL = dict(transactions=2, partitions=1, fail_overs=0, fences=0)
+_TWO_PARTITIONS = dict(clients=1, transactions=1, partitions=2, fail_overs=1, restarts=0, tails=0, expiries=0)
+_TAIL = dict(clients=1, transactions=1, partitions=2, epochs=2, fail_overs=2, fences=0, tails=1)
+_EVERY_FAULT = dict(_QUIET, clients=1, epochs=2, absences=1, restarts=1, tails=1, expiries=1)
+_TWO_OWNERS = dict(_EVERY_FAULT, clients=2, transactions=2)
+_NO_FAULT = dict(absences=0, restarts=0, tails=0, expiries=0)
+_OTHER_OWNER = {"two owners": dict(_NO_FAULT, clients=2, epochs=3)}
+_TORN = {"two partitions": dict(_NO_FAULT, clients=1, partitions=2, epochs=2)}
+_LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
+_SERVING = ("appended_in_the_end", "told_in_the_end", "on_its_way", "asked_to_end")
+_RARE = ("fenced_while_open", "two_partitions")
+_OF_TWO = ("open_after_a_fence", "two_owners")
+_PROGRESS = ("ends_in_the_end", "decided_in_the_end", "prepared", "undecided")
+
+
+def _parked(
+    name: str, properties: type[Properties], says: str, *leaves_out: str,
+    features: Mapping[str, Mapping[str, int]], **more: int,
+) -> Variant:  # fmt: skip
+    bounds = dict(_EVERY_FAULT, **more)
+    return Variant(
+        name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, clients=2, fail_overs=1)},
+        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *_PROGRESS, *leaves_out), judged=(), features=features,
+    )  # fmt: skip
+
+
+def _several(
+    name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *leaves_out: str,
+    features: Mapping[str, Mapping[str, int]] | None = None,
+) -> Variant:  # fmt: skip
+    bounds = {**_SEVERAL, **bounds}
+    return Variant(
+        name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, fail_overs=1, fences=1)},
+        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *leaves_out), judged=(), features=features or {},
+    )  # fmt: skip
+
+
+def _case(
+    name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *breaks: str,
+    rule: str = "txn.26", features: Mapping[str, Mapping[str, int]] | None = None,
+) -> Variant:  # fmt: skip
+    """Where a guarantee ends, or what was mended: asked for what it breaks, and no more."""
+    others = tuple(n for n in properties.properties if n not in breaks)
+    smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": bounds}
+    return Variant(
+        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,
+        depth=NOT_BOUNDED, features=features or {},
+    )  # fmt: skip
+
+
+TRANSACTION_PARTITIONS = ProtocolEntry(
+    "transaction-partitions",
+    "Partitions that go away, start again, lose a tail and forget, or have several records of a transaction: what is "
+    "left of transactions.",
+    (
+        Variant(
+            "parked-v2",
+            MortalV2Lemmas,
+            "v2: markers are kept for a partition that is away, and leaders ask again after every loss of memory",
+            bounds={"smoke": _TWO_OWNERS, "nightly": dict(_TWO_OWNERS, epochs=3, restarts=1, fail_overs=1)},
+            depth=NOT_BOUNDED,
+            leaves_out=(*_SERVING, *_RARE, "both_ends"),
+            features={**_OTHER_OWNER, **_TORN, "two partitions and a fail-over": _TWO_PARTITIONS},
+            progress_bounds=(
+                dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, restarts=1),
+                dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, tails=1, expiries=1),
+            ),
+            judged=(),
+        ),
+        _parked(
+            "parked-v1-verified", MortalVerifiedLemmas, "v1 with verification: nothing hangs, no zombie writes",
+            *_LATE, "both_ends", "told_before_the_marker", "told_aborted", "away_at_its_marker",
+            features={"two owners": dict(_NO_FAULT, clients=2)}, absences=0, tails=0,
+        ),
+        _parked(
+            "parked-v1-verified-prompt", MortalPromptVerifiedLemmas,
+            "v1 with verification on a prompt network: partitions may forget, but not while markers are on their way",
+            features={**_OTHER_OWNER, **_TORN},
+        ),
+        _several(
+            "several-v2", SeveralV2Lemmas, "v2 with two records of a transaction in a partition",
+            dict(clients=2, epochs=2), *_PROGRESS, "both_ends", "taken_for_who_missed_an_answer",
+            features={"three epochs": dict(epochs=3), "two partitions": dict(clients=1, transactions=1, partitions=2)},
+        ),
+        _several(
+            "several-v1-verified", SeveralVerifiedLemmas,
+            "v1 with verification and two records of a transaction in a partition: a late one asks or joins",
+            dict(clients=1, epochs=1), *_LATE, *_PROGRESS, "both_ends", "told_before_the_marker", "told_aborted",
+            "third_epoch", features={"two owners": dict(clients=2, epochs=2)},
+        ),
+        _several(
+            "log-covered", CoveredLemmas,
+            "v2 where the log's tail may be lost, and markers of a Prepare wait until it is replicated",
+            _TAIL, *_PROGRESS, *_OF_TWO, "both_ends", "epochs_go_up",  # an epoch that nobody was given is taken back
+            "taken_for_who_missed_an_answer", "third_epoch",
+            features={"two owners": dict(clients=2, transactions=2, partitions=1, tails=0, fail_overs=0, epochs=3)},
+        ),
+        _case(
+            "log-uncovered", UncoveredPromises,
+            "a coordinator that takes over sends markers of a Prepare without a copy, and both are lost", _TAIL,
+            "nothing_lost", "as_told", "one_fate", rule="txn.8",
+        ),
+        _case(
+            "several-v1", SeveralV1Promises, "v1: the second record comes after the end of its transaction",
+            dict(_SEVERAL, clients=1, transactions=1, epochs=1), "nothing_hangs", rule="txn.15",
+        ),
+        _case(
+            "several-v1-verified-late", SeveralVerifiedLemmas,
+            "v1 with verification: the second record joins the next transaction, which shares its epoch",
+            dict(_SEVERAL, clients=1, epochs=2), *_LATE, rule="txn.9",
+        ),
+        _case(
+            "dropped-v2", DroppingV2Promises,
+            "v2 of Kafka 4.3: a partition without a leader is taken for a deleted one, and the next transaction joins "
+            "what stayed open there",
+            dict(_QUIET, clients=1, epochs=3, absences=1), "nothing_hangs", "nothing_lost", "as_told",
+            "nothing_committed_unasked",
+        ),
+        _case(
+            "dropped-v2-fenced", DroppingV2Promises,
+            "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
+            dict(_QUIET, clients=2, transactions=1, epochs=3, absences=1), "nothing_open_after_a_fence",
+        ),
+        _case(
+            "dropped-v1", DroppingPromptVerifiedPromises,
+            "the same in v1 with verification, where the next transaction has the same epoch",
+            dict(_QUIET, clients=1, epochs=2, absences=1), "nothing_hangs", "nothing_lost", "as_told",
+            "nothing_committed_unasked",
+        ),
+        _case(
+            "dropped-v1-torn", DroppingPromptVerifiedPromises,
+            "the same with two partitions, one of which is away: a transaction is committed in one, and the abort of "
+            "the next one decides the other",
+            dict(_QUIET, clients=1, partitions=2, epochs=1, absences=1), "one_fate",
+        ),
+        _case(
+            "expired-v1", ForgettingPromptV1Promises,
+            "v1: a partition forgets the epoch that kept a fenced producer out",
+            dict(_QUIET, clients=2, epochs=3, expiries=1), "nothing_hangs", "nothing_open_after_a_fence",
+            "no_zombie_write", "nothing_committed_unasked",
+        ),
+        _case(
+            "expired-v1-verified", ForgettingPromptVerifiedPromises,
+            "v1 with verification: a partition forgets the coordinator's epoch, and takes a marker left behind",
+            dict(_QUIET, clients=1, epochs=2, fail_overs=1, expiries=1), "nothing_committed_unasked", "as_told",
+            "nothing_lost",
+        ),
+        _case(
+            "unclean-v2", UncleanV2Promises, "a leader takes over that lacks what was acknowledged",
+            dict(_QUIET, clients=1, transactions=1, epochs=2, tails=1), "nothing_lost",
+        ),
+    ),
+    {
+        **{name: REASONS[name] for name in ("clients", "transactions", "partitions", "epochs", "fail_overs", "fences")},
+        "absences": "a partition goes away once, at any moment, and comes back",
+        "restarts": "all questions of a leader are lost at once; asking again is the same again",
+        "tails": "one lost tail, which may be all that is not acknowledged; of the transaction log, its last record",
+        "expiries": "a producer is forgotten whole; once more is the same again",
+    },
+    scenarios=(
+        Scenario(
+            "KAFKA-14402-second", "a second record comes late, and opens a transaction that nothing will end",
+            "several-v1", "several-v1-verified",
+            script=SCRIPT,
+        ),
+        Scenario(
+            "KAFKA-14402-joins", "a second record comes late, and shares the fate of the next transaction",
+            "several-v1-verified-late", "several-v2",
+            script=SCRIPT,
+        ),
+        Scenario(
+            "uncovered-Prepare", "a coordinator acts on a record that it alone has, and is lost with it",
+            "log-uncovered", "log-covered",
+            script=SCRIPT,
+        ),
+        Scenario(
+            "KAFKA-20734", "the marker of a partition without a leader counts as written, and is never sent",
+            "dropped-v2", "parked-v2",
+            script=SCRIPT,
+        ),
+        Scenario(
+            "KAFKA-20734-v1", "the marker of the next transaction of the same epoch decides what stayed open",
+            "dropped-v1", "parked-v1-verified-prompt",
+            script=SCRIPT,
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,81 @@
+"""Implementations that break one interface rule of KIP-730 each: a format, a code, a throttle, a version.
+
+No promise needs these rules, so that neither histories nor a driver need find such a defect: tests that are marked with
+the rule do.  Each is reachable as `fencepost.reference_impl.id_blocks.defects.interface:<name>`.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+from fencepost.reference_impl.id_blocks.broker import ProducerIds
+from fencepost.reference_impl.id_blocks.config import Config, protocol_version
+from fencepost.reference_impl.id_blocks.controller import Controller
+from fencepost.reference_impl.id_blocks.defects.broken import Broken
+from fencepost.reference_impl.id_blocks.errors import ErrorCode
+from fencepost.reference_impl.id_blocks.messages import (
+    AllocateProducerIdsRequest,
+    Block,
+    ProducerIdsRecord,
+    RequestBody,
+    ResponseBody,
+)
+from fencepost.reference_impl.id_blocks.system import Parts
+from fencepost.reference_impl.simulation.defects import Breaks, Registry
+
+
+class EveryErrorIsFatal(ProducerIds):
+    """Whatever the controller refuses with, the broker stops."""
+
+    def back_off(self) -> None:
+        super().back_off()
+        self.broker.crash()
+
+
+class NoErrorIsFatal(ProducerIds):
+    """CLUSTER_AUTHORIZATION_FAILED is retried, although the configuration says what the KIP says."""
+
+    def answer(self, body: ResponseBody) -> None:
+        if body.data.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            body = replace(body, data=replace(body.data, error_code=ErrorCode.UNKNOWN_SERVER_ERROR.value))
+        super().answer(body)
+
+
+class NeverThrottles(Controller):
+    """The quota is counted, and nobody is told to wait."""
+
+    def throttle(self, body: RequestBody) -> int:
+        super().throttle(body)
+        return 0
+
+
+class ThrottleIgnored(ProducerIds):
+    """The broker asks again although it was told to stay silent."""
+
+    def answer(self, body: ResponseBody) -> None:
+        super().answer(replace(body, data=replace(body.data, throttle_time_ms=0)))
+
+
+class AuditLogWithoutBroker(Controller):
+    """The records say which ids are used up, and not who got them."""
+
+    def record_for(self, request: AllocateProducerIdsRequest, block: Block) -> ProducerIdsRecord:
+        return replace(super().record_for(request, block), broker_id=-1, broker_epoch=-1)
+
+
+def from_2_8(config: Config) -> bool:
+    """The RPC is used one version too early."""
+    return config.mode == "kraft" or protocol_version(config.inter_broker_protocol) >= protocol_version("2.8-IV1")
+
+
+_BROKEN = (
+    Broken("every_error_is_fatal", "730.5", Breaks.NOTHING, Parts(ids=EveryErrorIsFatal)),
+    Broken("no_error_is_fatal", "730.5", Breaks.NOTHING, Parts(ids=NoErrorIsFatal)),
+    Broken("never_throttles", "730.6", Breaks.NOTHING, Parts(controller=NeverThrottles)),
+    Broken("throttle_ignored", "730.6", Breaks.NOTHING, Parts(ids=ThrottleIgnored)),
+    Broken("audit_log_without_broker", "730.9", Breaks.NOTHING, Parts(controller=AuditLogWithoutBroker)),
+    Broken("rpc_from_2_8", "730.21", Breaks.NOTHING, Parts(uses_rpc=from_2_8)),
+)
+
+REGISTRY = Registry(_BROKEN)
+find = REGISTRY.find
+__getattr__ = partial(REGISTRY.attribute, __name__)

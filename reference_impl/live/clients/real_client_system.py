@@ -1,0 +1,250 @@
+"""The plug with real clients: libraries that know nothing of it, brokers that know nothing of it, a proxy between.
+
+Every request and every answer stops in the proxy until the driver delivers it, so a driver has the clients' timing in
+its hands as it has with `over_tcp`. What the library does by itself it does in real time: `advance` waits for it.
+Partitions, names and readers are those of a system of `over_tcp` whose own clients stay silent.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from fencepost.reference_impl.live.clients.real_client import ClientError, RealProducer
+from fencepost.reference_impl.live.clients.real_client_fencing import fence
+from fencepost.reference_impl.live.clients.real_client_messages import KINDS, Messages, Shown
+from fencepost.reference_impl.live.clients.real_client_slots import ABORT, COMMIT, Can, Slot
+from fencepost.reference_impl.live.over_tcp import over_tcp
+from fencepost.reference_impl.live.proxy.links import Exchange
+from fencepost.reference_impl.live.proxy.proxy import Proxy
+from fencepost.reference_impl.live.proxy.sniffed_events import Where
+from fencepost.reference_impl.live.proxy.sniffing import Sniffer, errors_of, partition_of
+from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.transactions.events import Event as Row
+
+FIRST_S, NEXT_S, QUIET_S = 5.0, 0.6, 0.003
+"""How long a call may take to its first request, an instance to its next one, and one that is done to do nothing."""
+CALL_S = 120.0  # a library's own bound: longer than a driver lets it wait
+COORDINATOR_KINDS = frozenset({22, 24, 25, 26})
+FROM_COORDINATOR = frozenset({"init_taken", "fence_told", "add_taken", "end_told"})
+INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
+"""Before InitProducerId 4, AddPartitionsToTxn 2 and EndTxn 2 a coordinator says the first where it means the second, as
+it does in no other case (TransactionCoordinator, KIP-588)."""
+SHOWN_BY_READERS = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
+Make = Callable[[str, str, str, float], RealProducer]
+"""A producer of bootstrap servers, transactional id, client id and the bound of its calls in seconds."""
+
+
+class RealClientSystem:
+    """Real producers with one transactional id."""
+
+    def __init__(self, make: Make, library: str, config: Mapping[str, Any]) -> None:
+        if config["mode"] == "v2":
+            raise ValueError(
+                f"{library} does not speak transaction.version 2: use mode v1 or v1-verified, or raw requests"
+            )
+        self._make = make
+        self._side = over_tcp(dict(config) | {"clients": 1})
+        self._side.drain_events()
+        names, partitions = self._side.names, int(config["partitions"])
+        self._places = [(place.topic, place.partition) for place in names.places]
+        self._groups = [names.group_id(group) for group in range(int(config.get("groups", 0)))]
+        self._admins: dict[str, str] = {}  # by client id: their names
+        self._clients: dict[str, Slot] = {}  # by client id, gone ones too
+        places: list[Where] = [*self._places, *((group,) for group in self._groups)]
+        self._sniffer = Sniffer(places, admins=self._admins, shows_failures=False)
+        self._proxy = Proxy(str(config["bootstrap"]), self._sniffer, timeout_s=CALL_S / 4)
+        self._proxy.__enter__()
+        # Nothing that the proxy refers to may refer to the system: who drives many of them does not close any.
+        self._finalizer = weakref.finalize(self, _throw_away, self._clients, self._proxy)
+        names_of = partial(name_request, self._sniffer, self._clients, self._admins)
+        self._messages = Messages(self._proxy, names_of, errors_of, bool(config.get("collapse", False)))
+        self._partitions = partitions
+        self._instances, self._records = itertools.count(), itertools.count()
+        self._producer_ids: dict[int, int] = {}
+        self._slots = [self._new(slot) for slot in range(int(config["clients"]))]
+
+    def close(self) -> None:
+        """Throw everything away; safe to repeat. Happens by itself when nobody has the system."""
+        self._finalizer()
+        self._side.close()
+
+    # -- messages
+
+    def messages(self) -> list[Shown]:
+        return self._messages.shown()
+
+    def deliver(self, number: int, keep: bool = False) -> None:
+        """To the broker, until that has answered; or to the client, until that asks for more or is done."""
+        message = next(each for each in self.messages() if each[0] == number)
+        self._messages.deliver(number, keep)
+        if message[1].endswith("_answer"):
+            self._rest(message[3], NEXT_S)
+
+    def drop(self, number: int) -> None:
+        """Break the connection that a message is on; a copy just vanishes."""
+        message = next(each for each in self.messages() if each[0] == number)
+        self._messages.drop(number)
+        client = message[3] if message[1].endswith("_answer") else message[2]
+        self._rest(client, NEXT_S)
+
+    # -- clients
+
+    def init(self, slot: int) -> bool:
+        return self._call(slot, Can.INIT, Slot.init)
+
+    def begin(self, slot: int) -> bool:
+        of = self._slots[slot]
+        return of.can is Can.BEGIN and not of.is_busy and of.begin()
+
+    def send(self, slot: int, partition: int) -> bool:
+        of = self._slots[slot]
+        if of.can is not Can.SEND or of.is_busy:
+            return False
+        record = next(self._records)
+        if partition >= self._partitions:
+            of.send_offset(self._groups[partition - self._partitions], *self._places[0], record)
+            self._rest(of.name, FIRST_S)
+            return True
+        if not of.post(*self._places[partition], partition, record, self._side.names.record_key):
+            return False
+        self._rest(of.name, FIRST_S)
+        return True
+
+    def commit(self, slot: int) -> bool:
+        return self._call(slot, Can.SEND, lambda of: of.end(COMMIT))
+
+    def abort(self, slot: int) -> bool:
+        return self._call(slot, Can.SEND, lambda of: of.end(ABORT)) or self._call(
+            slot, Can.ABORT, lambda of: of.end(ABORT)
+        )
+
+    def restart_client(self, slot: int) -> None:
+        self._slots[slot].crash()
+        self._slots[slot] = self._new(slot)
+
+    def fence(self) -> bool:
+        name = f"admin-{len(self._admins)}"
+        client_id = f"{self._side.names.name}-{name}"
+        self._admins[client_id] = name
+        self._sniffer.start(client_id, self._txn_id)
+        fence(self._proxy.bootstrap, self._txn_id, client_id, CALL_S)
+        self._messages.wait(lambda: self._messages.has(client_id), FIRST_S)
+        return True
+
+    # -- what is the brokers' own
+
+    def log_append(self, ok: bool = True) -> bool:
+        return False
+
+    def fail_over(self, durable: bool = True) -> None:
+        """Nothing: the brokers are nobody's here."""
+
+    def change_leader(self, partition: int) -> None:
+        """Nothing."""
+
+    def advance(self, ms: int) -> None:
+        """Wait, if there is something to wait for: an instance that is about to ask again."""
+        for slot in self._slots:
+            if slot.is_waiting and not self._messages.has(slot.client_id):
+                self._rest(slot.name, min(ms / 1000, NEXT_S))
+
+    # -- readers and events
+
+    def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = self._read(lambda: self._side.read(reader, partition, committed))
+        return found
+
+    def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
+        found: tuple[int, int] = self._read(lambda: self._side.fetch_offset(reader, partition))
+        return found
+
+    def drain_events(self) -> list[dict[str, Any]]:
+        """The events since the last call; producer ids are numbered as they appear, offsets from where the system's
+        partitions begin, and coordinators' errors are those of the newest versions."""
+        return [self._numbered(event) for event in self._sniffer.drain()]
+
+    # -- in short
+
+    @property
+    def _txn_id(self) -> str:
+        return self._side.names.transactional_id(0)
+
+    def _new(self, slot: int) -> Slot:
+        client_id = f"{self._side.names.name}-{next(self._instances)}"
+        try:
+            producer = self._make(self._proxy.bootstrap, self._txn_id, client_id, CALL_S)
+        except ClientError as error:
+            raise WireError(str(error)) from error
+        self._sniffer.start(client_id, self._txn_id)
+        self._clients[client_id] = found = Slot(f"client-{slot}", client_id, producer, self._sniffer)
+        return found
+
+    def _call(self, slot: int, can: Can, call: Callable[[Slot], None]) -> bool:
+        of = self._slots[slot]
+        if of.can is not can or of.is_busy:
+            return False
+        call(of)
+        self._rest(of.name, FIRST_S)
+        return True
+
+    def _rest(self, name: str, timeout_s: float) -> None:
+        """Wait until a client has asked for something, or is done."""
+        slots = [slot for slot in self._slots if slot.name == name]
+
+        def rests() -> bool:
+            return all(self._messages.has(slot.client_id) or not slot.is_waiting for slot in slots)
+
+        self._messages.wait(rests, timeout_s)
+        time.sleep(QUIET_S)
+
+    def _read(self, read: Callable[[], Any]) -> Any:
+        self._side.line.unsettled = True  # what others have asked for may be under way
+        self._side.drain_timed_events()
+        found = read()
+        for _, row in self._side.drain_timed_events():
+            if row.kind in SHOWN_BY_READERS:
+                self._sniffer.tell(row.kind, **_columns(row))
+        return found
+
+    def _numbered(self, event: dict[str, Any]) -> dict[str, Any]:
+        producer_id = event.get("producer_id", -1)
+        if producer_id >= 0:
+            event["producer_id"] = self._producer_ids.setdefault(producer_id, len(self._producer_ids))
+        if event["kind"] in FROM_COORDINATOR and event.get("error", 0) == INVALID_PRODUCER_EPOCH:
+            event["error"] = PRODUCER_FENCED
+        if event["kind"] == "record_acked" and event.get("offset", -1) >= 0:
+            event["offset"] -= self._side.names.places[event["partition"]].start
+        return event
+
+
+def _throw_away(clients: Mapping[str, Slot], proxy: Proxy) -> None:
+    for slot in clients.values():
+        slot.close()
+    proxy.close()
+
+
+def name_request(
+    sniffer: Sniffer, clients: Mapping[str, Slot], admins: Mapping[str, str], exchange: Exchange
+) -> tuple[str, str, str, int] | None:
+    """What a request is called as a message; None if it is not one of the system's."""
+    request = exchange.request
+    slot, admin = clients.get(request.client_id), admins.get(request.client_id)
+    if (slot is None and admin is None) or exchange.number not in sniffer.numbers:
+        return None
+    target = "coordinator"
+    if request.api_key not in COORDINATOR_KINDS:
+        target = f"partition-{partition_of(sniffer, request)}"
+    name = slot.name if slot is not None else str(admin)
+    return KINDS[request.api_key], name, target, sniffer.numbers[exchange.number]
+
+
+def _columns(row: Row) -> dict[str, int]:
+    """The columns of a reader's event that apply."""
+    names = ("client", "partition", "offset", "upto", "record", "error")
+    found = {name: int(getattr(row, name)) for name in names}
+    return {name: value for name, value in found.items() if value != (0 if name == "error" else -1)}

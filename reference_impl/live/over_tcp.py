@@ -1,0 +1,171 @@
+"""The plug over TCP: the reference implementation's clients, and brokers that nobody here wrote.
+
+    system = over_tcp({"seed": 1, "mode": "v2", "clients": 2, "partitions": 2, "bootstrap": "127.0.0.1:9092"})
+
+The driver decides, as ever, when each request and each answer arrives, how often, or whether at all; what the brokers
+make of it is theirs. Log appends, markers and leaders are unseen: only what clients do and are told are events. Every
+system has a transactional id, groups and partitions of its own, and numbers everything from 0.
+"""
+
+import time
+import weakref
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from fencepost.reference_impl.live.config import SCALE, WireConfig, split, transaction_timeout
+from fencepost.reference_impl.live.remote import TRY_AGAIN, Line, Remote
+from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, connect
+from fencepost.reference_impl.live.tcp.connection import NoAnswer
+from fencepost.reference_impl.live.tcp.fetching import FetchedLog, FetchedOffsets
+from fencepost.reference_impl.live.tcp.names import Names
+from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.pool import Returned, shared_pool
+from fencepost.reference_impl.live.tcp.requests import Codec
+from fencepost.reference_impl.live.tcp.schemas import build
+from fencepost.reference_impl.live.tcp.timed_log import TimedLog
+from fencepost.reference_impl.simulation import Kernel, Network
+from fencepost.reference_impl.transactions.clients.admin import Admin
+from fencepost.reference_impl.transactions.clients.clients import ClientSide
+from fencepost.reference_impl.transactions.clients.consumer import Reader
+from fencepost.reference_impl.transactions.clients.producer import Producer
+from fencepost.reference_impl.transactions.config import Config
+from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment, partition_name
+from fencepost.reference_impl.transactions.events import Event
+
+APPEND_MS = 2_000
+SETTLED_S = 10.0  # how long the end of a transaction may take, once it is decided
+PAUSE_S = 0.002
+UNKNOWN, ONGOING = "?", "Ongoing"
+UNSETTLED = frozenset({"PrepareCommit", "PrepareAbort", UNKNOWN})
+
+
+class Control(Protocol):
+    """What the owner of the brokers can do to them; returns when they answer again."""
+
+    def fail_over(self) -> None: ...
+
+
+class WireSystem(ClientSide):
+    """Clients here, brokers elsewhere. `control` moves the brokers, if they are somebody's to move."""
+
+    def __init__(self, config: Config, wire: WireConfig, control: Control | None) -> None:
+        kernel = Kernel(config.seed)
+        super().__init__(Environment(config, kernel, Network(kernel), DrivenPace()), Producer, Admin, Reader)
+        self.log = TimedLog(kernel)
+        self.env.log, self.env.emit = self.log, self.log.emit
+        self.wire = wire
+        self.control = control
+        self.brokers = connect(wire.bootstrap, wire.answer_timeout_ms / 1000)
+        versions = self.brokers.offered.negotiate(config.mode)
+        pool = shared_pool(self.brokers)
+        self.names = Names(pool.fresh_name(), pool.take(config.partitions))
+        codec = Codec(versions, self.names, partial(transaction_timeout, config, wire), APPEND_MS)
+        self.line = Line(self.brokers, codec, wire.collapse)
+        self.logs = [FetchedLog(self.brokers, versions, self.names, number) for number in range(config.partitions)]
+        self.offsets = [
+            FetchedOffsets(self.brokers, versions, self.names, config.partitions + group, group)
+            for group in range(config.groups)
+        ]
+        for name in (COORDINATOR, *map(partition_name, range(config.all_partitions))):
+            self.env.network.nodes[name] = Remote(name, self.env.network, self.line.carry)
+        self._new_producers()
+        left = Returned(self.names.places, self.names.transactional_id(0))
+        self._finalizer = weakref.finalize(self, pool.returned.append, left)  # nothing above may refer to self
+        self._finalizer.atexit = False
+
+    def close(self) -> None:
+        """Give the partitions back; connections are shared and stay. Happens by itself when nobody has the system."""
+        self._finalizer()
+
+    def log_append(self, ok: bool = True) -> bool:
+        """Always False: the brokers append to their transaction log by themselves."""
+        return False
+
+    def fail_over(self, durable: bool = True) -> None:
+        """Have the coordinator replaced, if there is a `control`; what is durable is then the brokers' affair."""
+        if self.control is not None:
+            self.control.fail_over()
+            self.brokers.close()
+
+    def change_leader(self, partition: int) -> None:
+        """Have the leaders replaced, if there is a `control`: on one broker that is the same thing."""
+        self.fail_over()
+
+    def advance(self, ms: int) -> None:
+        """Let virtual time pass for the clients. Real time passes only for what waits for it: a little after an answer
+        that said "try again", and with `timeouts` a hundredth of `ms` while a transaction is open."""
+        if self.wire.timeouts:
+            self._wait_for_time_out(ms / SCALE / 1000)
+        if self.line.told_to_wait:
+            self.line.told_to_wait = False
+            self.settle()
+            time.sleep(PAUSE_S)
+        super().advance(ms)
+
+    def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
+        """The (offset, record) pairs that a reader gets next, once no transaction of this system is just ending."""
+        self.settle()
+        return self._reader(reader).read(self._log(partition), committed)
+
+    def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
+        """OffsetFetch with require_stable of a group's partition: (error, record), record -1 if there is none."""
+        log = self._log(partition)
+        if not isinstance(log, FetchedOffsets):
+            raise ValueError(
+                f"partition {partition} holds records, not offsets: offsets partitions are numbered from "
+                f"{self.env.config.partitions} to {self.env.config.all_partitions - 1}"
+            )
+        self.settle()
+        return self._reader(reader).fetch_offset(log)
+
+    def drain_timed_events(self) -> list[tuple[int, Event]]:
+        """(microseconds since 1970, event) since the last call of this; `drain_events` goes by a count of its own."""
+        return self.log.drain_timed()
+
+    def settle(self) -> None:
+        """Wait until the transactional id is not in a Prepare state: what is decided is then in every partition.
+
+        Brokers without DescribeTransactions are not waited for.
+        """
+        if self.line.unsettled:
+            for _ in Patience(SETTLED_S):
+                if self.transaction_state() not in UNSETTLED:
+                    break
+            self.line.unsettled = self.wire.timeouts  # then the brokers end transactions by themselves
+
+    def transaction_state(self) -> str:
+        """Kafka's name of the transactional id's state; `UNKNOWN` if the brokers do not say now, empty if never."""
+        version = self.brokers.offered.version("describe_transactions")
+        if version is None:
+            return ""
+        name = self.names.transactional_id(0)
+        request = build("describe_transactions", version, transactional_ids=(name,))
+        try:
+            answer = self.brokers.ask(self.brokers.coordinator(TRANSACTION, name), request)
+        except NoAnswer:
+            self.brokers.forget()
+            return UNKNOWN
+        (found,) = answer.transaction_states
+        if int(found.error_code) in TRY_AGAIN:
+            self.brokers.forget()
+            return UNKNOWN
+        return str(found.transaction_state)
+
+    def _wait_for_time_out(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        for _ in Patience(seconds):
+            if self.transaction_state() not in (ONGOING, UNKNOWN):
+                return
+        time.sleep(max(0.0, until - time.monotonic()))
+
+    def _log(self, partition: int) -> Any:
+        return [*self.logs, *self.offsets][partition]
+
+
+def over_tcp(config: Mapping[str, Any], control: Control | None = None) -> WireSystem:
+    """A driven system on the brokers at `config["bootstrap"]`; keys: `WireConfig` and `transactions.config.Config`.
+
+    Raises ValueError for a configuration that cannot be, WireError if no broker answers or the mode is not spoken.
+    """
+    return WireSystem(*split(config), control)

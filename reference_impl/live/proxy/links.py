@@ -1,0 +1,223 @@
+"""One client's connection through the proxy, and the connection behind it: bytes in order, until somebody says stop.
+
+Everything here runs in the proxy's event loop. A request that is held holds up what comes after it on its connection,
+as a slow network would, and so does an answer. When the client goes away, what was held can still reach the broker:
+that is what a late request is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fencepost.reference_impl.live.proxy.frames import FrameBuffer, Request, correlation_of, framed
+
+
+@dataclass(eq=False)
+class Exchange:
+    """A request on its way, and its answer. `number` counts the requests of the proxy, `link` its connections.
+
+    `answered_by` are told the broker's answer, None if its connection was lost; whether the client gets it or not.
+    """
+
+    number: int
+    link: int
+    request: Request
+    time_us: int
+    answer: bytes | None = None
+    answered_by: list[Callable[[bytes | None], None]] = field(default_factory=list)
+
+    def tell(self, answer: bytes | None) -> None:
+        """The answer has come, or never will; only the first word counts."""
+        callbacks, self.answered_by = self.answered_by, []
+        for callback in callbacks:
+            callback(answer)
+
+
+class Decisions(Protocol):
+    """Who decides what becomes of requests and answers."""
+
+    def request_came(self, link: Link, request: Request) -> Exchange:
+        """A request has arrived from a client."""
+
+    def on_request(self, link: Link, exchange: Exchange) -> bool:
+        """It is the next to go to the broker: True if it may, False if it stays until `link.go_on` is called."""
+
+    def on_answer(self, link: Link, exchange: Exchange) -> bool:
+        """Its answer is the next to go to the client: likewise."""
+
+    def rewrite(self, exchange: Exchange, frame: bytes) -> bytes:
+        """The answer as the client gets it."""
+
+    def answered(self, exchange: Exchange) -> None:
+        """The answer goes to the client."""
+
+    def closed(self, link: Link, unanswered: list[Exchange]) -> None:
+        """The client's side is gone."""
+
+
+def now_us() -> int:
+    """Wall-clock time since 1970."""
+    return time.time_ns() // 1000
+
+
+class Pipe(asyncio.Protocol):
+    """One socket of a link."""
+
+    def __init__(self, got: Callable[[bytes], None], lost: Callable[[], None]) -> None:
+        self.transport: asyncio.Transport | None = None
+        self._frames = FrameBuffer()
+        self._got, self._lost = got, lost
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for frame in self._frames.feed(data):
+                self._got(frame)
+        except ValueError:  # not Kafka's: nothing that follows can be understood
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.transport = None
+        self._lost()
+
+    def write(self, frame: bytes) -> None:
+        """Send a frame, unless the socket is gone."""
+        if self.transport is not None:
+            self.transport.write(framed(frame))
+
+    def close(self) -> None:
+        """Close the socket, after what was written."""
+        if self.transport is not None:
+            self.transport.close()
+
+
+@dataclass(eq=False)
+class Link:
+    """A client's socket and that of the broker at `address`."""
+
+    number: int
+    decisions: Decisions
+    address: tuple[str, int]
+    client: Pipe | None = None
+    broker: Pipe | None = None
+    asked: deque[Exchange] = field(default_factory=deque)  # not with the broker yet
+    told: deque[Exchange] = field(default_factory=deque)  # answered, and not with the client yet
+    waiting: dict[int, Exchange] = field(default_factory=dict)  # with the broker, by correlation id
+    is_held: bool = False
+    is_answer_held: bool = False
+    is_gone: bool = False  # the client
+    is_dead: bool = False  # the connection to the broker, once there was one
+    released: Exchange | None = None  # it was held, and is no more
+
+    def take(self, frame: bytes) -> None:
+        """A request from the client."""
+        self.asked.append(self.decisions.request_came(self, Request.read(frame)))
+        self.push()
+
+    def push(self) -> None:
+        """Send on what may be sent to the broker."""
+        while self.asked and not self.is_held and self.broker is not None:
+            exchange = self.asked[0]
+            if exchange is not self.released and not self.decisions.on_request(self, exchange):
+                self.is_held = True
+                return
+            if exchange in self.asked:  # else it was answered, or forgotten, just now
+                self.asked.remove(exchange)
+                self.waiting[exchange.request.correlation_id] = exchange
+                self.broker.write(exchange.request.frame)
+
+    def go_on(self, exchange: Exchange) -> None:
+        """What was held may go to the broker, as soon as that is reached."""
+        self.is_held, self.released = False, exchange
+        self.push()
+
+    def forget(self, exchange: Exchange) -> None:
+        """What was held never reaches the broker."""
+        self.is_held = False
+        if exchange in self.asked:
+            self.asked.remove(exchange)
+        self.push()
+        self.close_if_idle()
+
+    def give(self, frame: bytes) -> None:
+        """An answer from the broker."""
+        exchange = self.waiting.pop(correlation_of(frame), None)
+        if exchange is None:
+            raise ValueError("an answer to a request that was not made")
+        exchange.answer = frame
+        exchange.tell(frame)
+        self.told.append(exchange)
+        self.pull()
+
+    def pull(self) -> None:
+        """Send on what may be sent to the client."""
+        while self.told and not self.is_answer_held:
+            exchange = self.told[0]
+            if not self.decisions.on_answer(self, exchange):
+                self.is_answer_held = True
+                return
+            self._deliver(exchange)
+        self.close_if_idle()
+
+    def _deliver(self, exchange: Exchange) -> None:
+        self.told.remove(exchange)
+        assert exchange.answer is not None
+        if self.client is not None and not self.is_gone:
+            self.decisions.answered(exchange)
+            self.client.write(self.decisions.rewrite(exchange, exchange.answer))
+
+    def go_on_answering(self, exchange: Exchange) -> None:
+        """The answer that was held may go to the client."""
+        self.is_answer_held = False
+        if exchange in self.told:
+            self._deliver(exchange)
+        self.pull()
+
+    def ask_again(self, exchange: Exchange) -> None:
+        """The answer that is held says "later": throw it away, and send the request once more."""
+        if exchange in self.told and self.broker is not None:
+            self.told.remove(exchange)
+            self.is_answer_held = False
+            self.waiting[exchange.request.correlation_id] = exchange
+            self.broker.write(exchange.request.frame)
+            self.pull()
+
+    def client_lost(self) -> None:
+        """The client has closed its socket. What is held stays; what waits behind it was never sent."""
+        if self.is_gone:
+            return
+        self.is_gone = True
+        self.decisions.closed(self, [*self.told, *self.waiting.values(), *self.asked])
+        while len(self.asked) > self.is_held:
+            self.asked.pop()
+        self.close_if_idle()
+
+    def broker_lost(self) -> None:
+        """The broker has closed its socket: the client gets what has been answered, and then the same."""
+        self.broker, self.is_dead = None, True
+        for exchange in (*self.waiting.values(), *list(self.asked)[self.is_held :]):  # what is held can go elsewhere
+            exchange.tell(None)
+        if self.client is not None and not self.is_answer_held:
+            self.client.close()
+
+    def cut(self) -> None:
+        """Close both sides now."""
+        self.is_held = self.is_answer_held = False
+        self.asked.clear()
+        self.told.clear()
+        for pipe in (self.client, self.broker):
+            if pipe is not None and pipe.transport is not None:
+                pipe.transport.abort()
+
+    def close_if_idle(self) -> None:
+        """The client is gone: so may the broker's side be, if nothing is held."""
+        if self.is_gone and not self.is_held and not self.is_answer_held and self.broker is not None:
+            self.broker.close()

@@ -1,0 +1,227 @@
+"""What tests ask of the proxy: which request is meant, and what is to become of it.
+
+`Held`, `Copied` and `Met` are the handles that `Proxy` gives to tests; they may be used from any thread, and every wait
+has a bound. All else runs in the proxy's event loop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fencepost.reference_impl.live.proxy.frames import Request, api_key, decoded
+from fencepost.reference_impl.live.proxy.links import Exchange, Link
+from fencepost.reference_impl.live.tcp.connection import WireError
+
+Where = Callable[[Any], bool]
+"""A predicate on kio's request, of whatever version the client speaks."""
+
+
+@dataclass(frozen=True)
+class Meant:
+    """Which requests: an API by Kafka's name, and, if given, transactional id, client id and a predicate."""
+
+    api: str
+    transactional_id: str | None = None
+    client_id: str | None = None
+    where: Where | None = None
+
+    def __post_init__(self) -> None:
+        api_key(self.api)  # a name that does not exist would never match
+
+    def covers(self, request: Request) -> bool:
+        """Whether a request is meant."""
+        return (
+            request.api_key == api_key(self.api)
+            and self.client_id in (None, request.client_id)
+            and self.transactional_id in (None, request.transactional_id)
+            and (self.where is None or (request.payload is not None and self.where(request.payload)))
+        )
+
+    def __str__(self) -> str:
+        parts = (self.api, self.transactional_id, self.client_id)
+        return " ".join(part for part in parts if part is not None)
+
+
+class Loop(Protocol):
+    """What a handle needs of its proxy."""
+
+    timeout_s: float
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Have it called in the event loop."""
+
+    def send_afresh(self, address: tuple[str, int], request: Request, told: Callable[[bytes | None], None]) -> None:
+        """Send a request over a connection of its own; in the event loop."""
+
+
+class Met:
+    """One request that is to come: `wait` until it has, `request` is what it says."""
+
+    def __init__(self, proxy: Loop, meant: Meant) -> None:
+        self.meant = meant
+        self._proxy = proxy
+        self._came, self._answered = threading.Event(), threading.Event()
+        self._exchange: Exchange | None = None
+        self._link: Link | None = None
+        self._answer: bytes | None = None
+
+    def wait(self, timeout_s: float | None = None) -> Any:
+        """The request, once it has come. Raises TimeoutError."""
+        self._await(self._came, timeout_s, "came")
+        return self.request
+
+    @property
+    def has_come(self) -> bool:
+        return self._came.is_set()
+
+    @property
+    def request(self) -> Any:
+        """The request as kio reads it; None while it has not come."""
+        return self._exchange.request.payload if self._exchange is not None else None
+
+    def answer(self, timeout_s: float | None = None) -> Any:
+        """The broker's answer, once it is there. Raises TimeoutError; WireError if the connection was lost first."""
+        self._await(self._answered, timeout_s, "was answered")
+        if self._answer is None or self._exchange is None:
+            raise WireError(f"the broker closed the connection before it answered {self.meant}")
+        return decoded(self._exchange.request, self._answer)
+
+    # -- in the event loop
+
+    def meet(self, link: Link, exchange: Exchange) -> None:
+        """This is the request."""
+        self._link, self._exchange = link, exchange
+        exchange.answered_by.append(self._tell)
+        self._came.set()
+
+    def at_answer(self) -> bool:
+        """The answer is on its way to the client: True if it may go on."""
+        return True
+
+    def at_request(self) -> bool:
+        """The request is on its way to the broker: likewise."""
+        return True
+
+    def _tell(self, answer: bytes | None) -> None:
+        self._answer = answer
+        self._answered.set()
+
+    def _await(self, event: threading.Event, timeout_s: float | None, what: str) -> None:
+        bound = self._proxy.timeout_s if timeout_s is None else timeout_s
+        if not event.wait(bound):
+            raise TimeoutError(f"no {self.meant} {what} within {bound:g} s")
+
+
+class Held(Met):
+    """A request that the proxy keeps from the broker, and everything behind it on that connection."""
+
+    def release(self) -> None:
+        """Let it go to the broker, whether or not its client is still there: on its own connection, or a new one."""
+        self._await(self._came, None, "came")
+        self._proxy.soon(self._release)
+
+    def drop(self) -> None:
+        """The broker never gets it; what stands behind it goes on."""
+        self._await(self._came, None, "came")
+        self._proxy.soon(self._drop)
+
+    def at_request(self) -> bool:
+        return False
+
+    def _release(self) -> None:
+        link, exchange = self._link, self._exchange
+        if link is None or exchange is None:
+            return
+        if not link.is_dead:
+            link.go_on(exchange)
+        else:
+            self._proxy.send_afresh(link.address, exchange.request, self._tell)
+
+    def _drop(self) -> None:
+        if self._link is not None and self._exchange is not None:
+            self._link.forget(self._exchange)
+
+
+class HeldAnswer(Met):
+    """A request whose answer the proxy keeps from the client, and every answer behind it on that connection."""
+
+    def release(self) -> None:
+        """Let the answer go to the client."""
+        self._await(self._answered, None, "was answered")
+        self._proxy.soon(self._release)
+
+    def at_answer(self) -> bool:
+        return False
+
+    def _release(self) -> None:
+        if self._link is not None and self._exchange is not None:
+            self._link.go_on_answering(self._exchange)
+
+
+class Copied(Met):
+    """A request that went its way, and of which the proxy has a copy."""
+
+    def send(self, timeout_s: float | None = None) -> Any:
+        """Send the copy to the same broker over a connection of its own, after the original was answered.
+
+        Returns the broker's answer to the copy, which the client never sees. Raises TimeoutError, WireError.
+        """
+        self._await(self._answered, timeout_s, "was answered")
+        return self.send_now(timeout_s)
+
+    def send_now(self, timeout_s: float | None = None) -> Any:
+        """The same, without waiting for the original's answer."""
+        self._await(self._came, timeout_s, "came")
+        link, exchange = self._link, self._exchange
+        assert link is not None
+        assert exchange is not None
+        told: list[bytes | None] = []
+        done = threading.Event()
+
+        def tell(answer: bytes | None) -> None:
+            told.append(answer)
+            done.set()
+
+        self._proxy.soon(lambda: self._proxy.send_afresh(link.address, exchange.request, tell))
+        self._await(done, timeout_s, "was answered (the copy)")
+        if told[0] is None:
+            raise WireError(f"the broker closed the connection before it answered a copy of {self.meant}")
+        return decoded(exchange.request, told[0])
+
+
+class Delayed(Met):
+    """Requests that reach the broker later; `later` calls back in the event loop."""
+
+    def __init__(self, proxy: Loop, meant: Meant, later: Callable[[Callable[[], None]], None]) -> None:
+        super().__init__(proxy, meant)
+        self._later = later
+
+    def at_request(self) -> bool:
+        link, exchange = self._link, self._exchange
+        if link is not None and exchange is not None:
+            self._later(lambda: link.go_on(exchange))
+        return False
+
+
+class Cut(Met):
+    """A request at which the connection ends: before the broker gets it, or when the broker has answered."""
+
+    def __init__(self, proxy: Loop, meant: Meant, is_before: bool) -> None:
+        super().__init__(proxy, meant)
+        self._is_before = is_before
+
+    def at_request(self) -> bool:
+        if self._is_before:
+            self._cut()
+        return not self._is_before
+
+    def at_answer(self) -> bool:
+        self._cut()
+        return False
+
+    def _cut(self) -> None:
+        if self._link is not None:
+            self._link.cut()

@@ -1,0 +1,188 @@
+"""The brokers of one cluster, as everything in this process that speaks to it shares them: connections and caches.
+
+    brokers = connect("127.0.0.1:9092", timeout_s=5)     # the same object for the same servers
+    brokers.ask(brokers.leader("topic", 3), request)     # the answer; NoAnswer when the broker is away
+
+One thread at a time. A connection that failed is thrown away and made anew at the next request.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.reference_impl.live.tcp.connection import (
+    Broker,
+    Connection,
+    NoAnswer,
+    WireError,
+    parse_servers,
+)
+from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.schemas import build
+from fencepost.reference_impl.live.tcp.versions import Bounds, Offered, offered_by
+
+GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
+READY_S = 30.0  # how long a cluster that has just started may take to name a coordinator or a leader
+
+
+class Brokers:
+    """Connections by broker id; who leads and who coordinates, until `forget`."""
+
+    def __init__(self, bootstrap: str, timeout_s: float) -> None:
+        self.bootstrap = bootstrap
+        self.timeout_s = timeout_s
+        self.addresses: dict[int, Broker] = {}
+        self.cluster_id: str | None = None
+        self._connections: dict[int, Connection] = {}
+        self._leaders: dict[tuple[str, int], int] = {}
+        self._coordinators: dict[tuple[int, str], int] = {}
+        self._silent: set[int] = set()
+        self.refresh()
+        self.offered = self._offered()
+
+    def ask(self, broker: int, request: Any) -> Any:
+        """The answer of one broker. Raises NoAnswer, or WireError for an answer that is not Kafka's."""
+        connection = self._connections.get(broker)
+        if connection is None:
+            connection = self._connections[broker] = self._connect(broker)
+        try:
+            return connection.call(request)
+        except WireError:
+            self._connections.pop(broker, None)
+            raise
+
+    def ask_any(self, request: Any) -> Any:
+        """The answer of the first broker that gives one; those that gave none are asked last from now on."""
+        failures = []
+        for broker in sorted(self.addresses, key=self._silent.__contains__):
+            try:
+                answer = self.ask(broker, request)
+            except NoAnswer as error:
+                failures.append(str(error))
+                self._silent.add(broker)
+            else:
+                self._silent.discard(broker)
+                return answer
+        raise NoAnswer("no broker answered: " + "; ".join(failures))
+
+    def refresh(self, topic: str | None = None, create: bool = False) -> Mapping[int, int]:
+        """Ask for the brokers, and for a topic's leaders by partition, which are returned. -1: no leader."""
+        version = 8
+        topics = () if topic is None else (build("metadata", version, "MetadataRequestTopic", name=topic),)
+        request = build(
+            "metadata", version, topics=topics, allow_auto_topic_creation=create,
+            include_cluster_authorized_operations=False, include_topic_authorized_operations=False,
+        )  # fmt: skip
+        answer = self.ask_any(request) if self.addresses else self._ask_bootstrap(request)
+        self.cluster_id = answer.cluster_id
+        self.addresses = {int(b.node_id): Broker(int(b.node_id), b.host, int(b.port)) for b in answer.brokers}
+        leaders: dict[int, int] = {}
+        for found in answer.topics:
+            if not int(found.error_code):
+                leaders |= {int(each.partition_index): int(each.leader_id) for each in found.partitions}
+        if topic is not None:
+            self._leaders |= {(topic, number): leader for number, leader in leaders.items() if leader >= 0}
+        return leaders
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Who leads a partition. Raises NoAnswer if nobody does."""
+        known = self._leaders.get((topic, partition))
+        if known is None:
+            known = self.refresh(topic).get(partition, -1)
+            if known < 0:
+                raise NoAnswer(f"{self.bootstrap}: partition {topic}-{partition} has no leader")
+        return known
+
+    def coordinator(self, kind: int, key: str) -> int:
+        """Who coordinates a group or a transactional id. Raises NoAnswer if nobody does within `READY_S`."""
+        known = self._coordinators.get((kind, key))
+        if known is not None:
+            return known
+        version = self.offered.version("find_coordinator")
+        request = build("find_coordinator", version or 3, key=key, key_type=kind)
+        error = 0
+        for _ in Patience(READY_S):
+            answer = self.ask_any(request)
+            error = int(answer.error_code)
+            if not error:
+                broker = self._coordinators[kind, key] = int(answer.node_id)
+                if broker not in self.addresses:
+                    self.refresh()
+                return broker
+        raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r}: error {error}")
+
+    def is_same(self) -> bool:
+        """Whether the cluster still answers, on a connection from before, and is the one it was."""
+        known = self.cluster_id
+        try:
+            self.refresh()
+        except WireError:
+            return False
+        return self.cluster_id == known
+
+    def forget(self) -> None:
+        """Leaders and coordinators may have moved."""
+        self._leaders.clear()
+        self._coordinators.clear()
+
+    def close(self) -> None:
+        """Close all connections; the next request makes new ones."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        self.forget()
+
+    def _connect(self, broker: int) -> Connection:
+        if broker not in self.addresses:
+            self.refresh()
+        if broker not in self.addresses:
+            raise NoAnswer(f"{self.bootstrap}: broker {broker} is not in the cluster; known are {list(self.addresses)}")
+        return Connection(self.addresses[broker].host, self.addresses[broker].port, self.timeout_s)
+
+    def _ask_bootstrap(self, request: Any) -> Any:
+        failures = []
+        for host, port in parse_servers(self.bootstrap):
+            try:
+                with Connection(host, port, self.timeout_s) as connection:
+                    return connection.call(request)
+            except WireError as error:
+                failures.append(str(error))
+        raise NoAnswer("no bootstrap server answered: " + "; ".join(failures))
+
+    def _offered(self) -> Offered:
+        """What all brokers that can be reached offer together."""
+        found = []
+        for broker in self.addresses:
+            try:
+                self._connections[broker] = connection = self._connect(broker)
+                found.append(offered_by(connection, broker))
+            except NoAnswer:
+                self._connections.pop(broker, None)
+        if not found:
+            raise NoAnswer(f"{self.bootstrap}: none of the brokers {list(self.addresses.values())} can be reached")
+        first, *others = found
+        bounds = dict(first.bounds)
+        for other in others:
+            bounds = {
+                key: Bounds(max(mine.least, other.bounds[key].least), min(mine.most, other.bounds[key].most))
+                for key, mine in bounds.items()
+                if key in other.bounds
+            }
+        return Offered(first.address, bounds, first.features, first.verifies)
+
+
+_CONNECTED: dict[str, Brokers] = {}
+
+
+def connect(bootstrap: str, timeout_s: float) -> Brokers:
+    """The brokers behind these servers: as before, unless they were away meanwhile, for another cluster may be there.
+
+    Raises ValueError for a malformed list, WireError if nobody answers.
+    """
+    brokers = _CONNECTED.get(bootstrap)
+    if brokers is None or not brokers.is_same():
+        if brokers is not None:
+            brokers.close()
+            del _CONNECTED[bootstrap]
+        brokers = _CONNECTED[bootstrap] = Brokers(bootstrap, timeout_s)
+    brokers.timeout_s = timeout_s
+    return brokers

@@ -1,0 +1,182 @@
+"""Reading from brokers: Fetch and OffsetFetch as `consumer.Reader` asks for them.
+
+What the broker answers is handed on as it is, aborted transactions and control batches included: which records the
+application gets is decided by the reader, as in Kafka's client.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from fencepost.reference_impl.live.tcp.brokers import GROUP, Brokers
+from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
+from fencepost.reference_impl.live.tcp.names import Names
+from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.transactions.brokers.record_batches import CONTROL, TRANSACTIONAL
+from fencepost.reference_impl.transactions.errors import ErrorCode
+from fencepost.reference_impl.transactions.messages import AbortedTransaction, Batch, FetchResponse
+from kio.records.readers import read_batch
+from kio.serial.errors import SerialError
+from kio.serial.readers import read_signed_varint, read_signed_varlong
+
+READ_S = 10.0  # how long a leader or a group coordinator may be away
+MAX_BYTES = 2**26
+# Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, first and last time, producer id,
+# epoch, base sequence, number of records.
+HEADER = struct.Struct(">qiibIhiqqqhii")
+LENGTH_FROM = 12  # the bytes in front of what the length counts
+KEY = struct.Struct(">hh")  # of a control record: version and type
+MAGIC = 2
+NOT_NOW = frozenset({3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76})  # the leader is another, or not ready
+
+
+class FetchedLog:
+    """One data partition of a system, by its number there; offsets count from the place's start."""
+
+    def __init__(self, brokers: Brokers, versions: dict[str, int], names: Names, partition: int) -> None:
+        self.partition = partition
+        self._brokers = brokers
+        self._version = versions["fetch"]
+        self._names = names
+
+    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+        """All from `offset` to the last stable offset, or to the high watermark, at the first of the requests that it
+        takes (librdkafka's mock answers one batch at a time). Raises WireError."""
+        start = self._names.places[self.partition].start
+        position, end = start + offset, -1
+        batches: list[Batch] = []
+        aborted: dict[AbortedTransaction, None] = {}
+        while end < 0 or position < end:
+            found = self._ask(position, committed)
+            if end < 0:
+                end = int(found.last_stable_offset if committed else found.high_watermark)
+            for each in (found.aborted_transactions or ()) if committed else ():
+                producer_id = self._names.shown_producer_id(int(each.producer_id))
+                aborted[AbortedTransaction(producer_id, int(each.first_offset) - start)] = None
+            fresh = [batch for batch in parse(found.records or b"", position, self._names) if batch.base_offset < end]
+            if not fresh:
+                break
+            batches += (batch._replace(base_offset=batch.base_offset - start) for batch in fresh)
+            position = fresh[-1].base_offset + 1
+        return FetchResponse(end - start, tuple(batches), tuple(aborted))
+
+    def _ask(self, offset: int, committed: bool) -> Any:
+        place, version = self._names.places[self.partition], self._version
+        partition = build(
+            "fetch", version, "FetchPartition", partition=place.partition, fetch_offset=offset,
+            partition_max_bytes=MAX_BYTES,
+        )  # fmt: skip
+        request = build(
+            "fetch", version, max_wait=milliseconds(0), min_bytes=0, max_bytes=MAX_BYTES,
+            isolation_level=int(committed), forgotten_topics_data=(),
+            topics=(build("fetch", version, "FetchTopic", topic=place.topic, partitions=(partition,)),),
+        )  # fmt: skip
+        what = f"fetch of {place.topic}-{place.partition} from {offset}"
+        for _ in Patience(READ_S):
+            try:
+                answer = self._brokers.ask(self._brokers.leader(place.topic, place.partition), request)
+            except NoAnswer as error:
+                last: object = error
+            else:
+                (found,) = answer.responses[0].partitions
+                if not int(found.error_code):
+                    return found
+                last = f"error {int(found.error_code)}"
+                if int(found.error_code) not in NOT_NOW:
+                    break
+            self._brokers.forget()
+        raise WireError(f"{self._brokers.bootstrap}: {what}: {last}")
+
+
+class FetchedOffsets(FetchedLog):
+    """The offsets of a group; `partition` is the number of its offsets partition, behind the data partitions."""
+
+    def __init__(self, brokers: Brokers, versions: dict[str, int], names: Names, partition: int, group: int) -> None:
+        super().__init__(brokers, versions, names, partition)
+        self._group = names.group_id(group)
+        self._offsets_version = versions["offset_fetch"]
+
+    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+        """Not for applications: no consumer reads __consumer_offsets. Raises ValueError."""
+        raise ValueError(f"partition {self.partition} holds offsets, which are read by fetch_offset, not by read")
+
+    def fetch_offset(self) -> tuple[int, int]:
+        """(error, record): 88 while an offset is pending, as far as the broker knows require_stable (version 7)."""
+        place, version = self._names.places[0], self._offsets_version
+        topic = build(
+            "offset_fetch", version, "OffsetFetchRequestTopic", name=place.topic, partition_indexes=(place.partition,)
+        )
+        request = build(
+            "offset_fetch", version, since=("require_stable",), group_id=self._group, topics=(topic,),
+            require_stable=True,
+        )  # fmt: skip
+        for _ in Patience(READ_S):
+            try:
+                answer = self._brokers.ask(self._brokers.coordinator(GROUP, self._group), request)
+            except NoAnswer as error:
+                last: object = error
+            else:
+                (found,) = answer.topics[0].partitions if answer.topics else (answer,)
+                code = int(answer.error_code) or int(found.error_code)
+                if code not in NOT_NOW:
+                    return code, -1 if code == ErrorCode.UNSTABLE_OFFSET_COMMIT else int(found.committed_offset)
+                last = f"error {code}"
+            self._brokers.forget()
+        raise WireError(f"{self._brokers.bootstrap}: offset fetch of group {self._group}: {last}")
+
+
+def parse(data: bytes, start: int, names: Names) -> Iterator[Batch]:
+    """The batches from offset `start` on, one for each record, in the brokers' offsets. An unfinished last one is cut.
+
+    Raises WireError for a batch that is none, and for a record of somebody else: it would be taken for one of ours.
+    """
+    at = 0
+    while at + HEADER.size <= len(data):
+        base, length, leader_epoch, magic, _, attributes, *_ = header = HEADER.unpack_from(data, at)
+        end = at + LENGTH_FROM + length
+        if end > len(data):
+            return
+        if magic != MAGIC or length < HEADER.size - LENGTH_FROM:
+            raise WireError(f"offset {base}: no record batch of format {MAGIC}: magic {magic}, length {length}")
+        producer_id, epoch, sequence = names.shown_producer_id(header[9]), header[10], header[11]
+        batch = Batch(base, producer_id, epoch, sequence, -1, bool(attributes & TRANSACTIONAL), header[8], leader_epoch)
+        if attributes & CONTROL:
+            if base >= start:
+                yield batch._replace(marker=_marker(data, at + HEADER.size))
+        else:
+            for delta, record in enumerate(_records(data, at, base, names)):
+                if record[0] >= start:
+                    numbered = sequence + delta if sequence >= 0 else sequence
+                    yield batch._replace(base_offset=record[0], base_sequence=numbered, record=record[1])
+        at = end
+
+
+def _marker(data: bytes, at: int) -> int:
+    """The type in a control record's key: 0 abort, 1 commit.
+
+    Read by hand, as kio refuses the batch when its checksum is wrong: librdkafka's mock writes 0 there.
+    """
+    at += read_signed_varint(data, at)[1]  # the record's length
+    at += 1  # its attributes
+    at += read_signed_varlong(data, at)[1]  # its time, from the batch's
+    at += read_signed_varint(data, at)[1]  # its offset, from the batch's
+    length, size = read_signed_varint(data, at)
+    if length < KEY.size:
+        raise WireError(f"a control record with a key of {length} bytes: it must have a version and a type")
+    return int(KEY.unpack_from(data, at + size)[1])
+
+
+def _records(data: bytes, at: int, base: int, names: Names) -> Iterator[tuple[int, int]]:
+    try:
+        batch, _ = read_batch(data, at)
+    except (SerialError, ValueError) as error:
+        raise WireError(f"offset {base}: a record batch that cannot be read: {error}") from error
+    for record in batch.records:
+        value = record.value or b""
+        if record.key != names.record_key or not value.isdigit():
+            raise WireError(
+                f"offset {int(record.offset)}: a record of somebody else, with key {record.key!r} and value {value!r}: "
+                f"{names.name} must have its partitions to itself"
+            )
+        yield int(record.offset), int(value)

@@ -1,0 +1,194 @@
+"""Partitions that systems have to themselves: created in batches, used again only when nothing is open or due in them.
+
+A partition that a transaction was left open in by a system that is gone is freed by fencing that system's transactional
+id; one that stays open for all that (which happens where nothing is verified: txn.15) is never used again. A marker is
+due also where a transaction has added a partition and written nothing: the coordinator is asked about that.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from uuid import uuid4
+
+from fencepost.reference_impl.live.remote import TRY_AGAIN
+from fencepost.reference_impl.live.tcp.brokers import READY_S, TRANSACTION, Brokers
+from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
+from fencepost.reference_impl.live.tcp.names import Place
+from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.transactions.errors import ErrorCode
+
+FIRST_BATCH, LARGEST_BATCH = 8, 64  # partitions created at a time
+FENCES = 2  # tries to free a partition
+LATEST = -1
+FENCE_TIMEOUT_MS = 60_000
+NEVER_BEGUN = 105  # TRANSACTIONAL_ID_NOT_FOUND
+UNSETTLED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
+
+
+class Returned(NamedTuple):
+    """What a system leaves behind: its places, and the transactional id that may have something open in them."""
+
+    places: tuple[Place, ...]
+    transactional_id: str
+    tries: int = 0
+
+
+class Pool:
+    """All partitions of one process in one cluster. `returned` may be appended to at any time."""
+
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
+        self._prefix = f"fencepost-{uuid4().hex[:8]}"
+        self._names = 0
+        self._topics = 0
+        self._free: deque[Place] = deque()
+        self.returned: deque[Returned] = deque()
+        self._warm_up()
+
+    def fresh_name(self) -> str:
+        """A name that no system of any process has had."""
+        self._names += 1
+        return f"{self._prefix}-{self._names}"
+
+    def take(self, count: int) -> list[Place]:
+        """Partitions in which nothing is open, and whose end is known. Raises WireError if none can be made."""
+        if len(self._free) < count:
+            self._take_back()
+        while len(self._free) < count:
+            self._free.extend(self._create(min(FIRST_BATCH << self._topics, LARGEST_BATCH)))
+        return [self._free.popleft() for _ in range(count)]
+
+    def _create(self, count: int) -> list[Place]:
+        topic = f"{self._prefix}-topic-{self._topics}"
+        self._topics += 1
+        version = self._brokers.offered.version("create_topics")
+        if version is not None:
+            wanted = build(
+                "create_topics", version, "CreatableTopic", name=topic, num_partitions=count, replication_factor=-1,
+                assignments=(), configs=(),
+            )  # fmt: skip
+            request = build("create_topics", version, topics=(wanted,), timeout=milliseconds(int(READY_S * 1000)))
+            (made,) = self._brokers.ask_any(request).topics
+            if int(made.error_code):
+                raise WireError(
+                    f"{self._brokers.bootstrap}: cannot create topic {topic}: error {int(made.error_code)}, "
+                    f"{made.error_message}"
+                )
+        for _ in Patience(READY_S):  # without CreateTopics, asking for the topic makes it, as large as the broker likes
+            leaders = self._brokers.refresh(topic, create=version is None)
+            if len(leaders) >= (count if version is not None else 1) and min(leaders.values()) >= 0:
+                places = [Place(topic, partition, 0) for partition in sorted(leaders)]
+                if len(self._ends(places, committed=False)) == len(places):
+                    return places
+        raise WireError(f"{self._brokers.bootstrap}: topic {topic} has no leaders after {READY_S:.0f} s: {leaders}")
+
+    def _take_back(self) -> None:
+        """Free what was returned, where nothing is open and no marker is due; fence where something is."""
+        back = [self.returned.popleft() for _ in range(len(self.returned))]
+        settled = {each.transactional_id for each in back if self._is_settled(each.transactional_id)}
+        places = [place for each in back for place in each.places]
+        ends, stable = self._ends(places, committed=False), self._ends(places, committed=True)
+        for each in back:
+            unknown = [
+                place
+                for place in each.places
+                if each.transactional_id not in settled or place not in ends or stable.get(place) != ends[place]
+            ]
+            self._free.extend(place._replace(start=ends[place]) for place in each.places if place not in unknown)
+            if unknown and each.tries < FENCES:
+                self._fence(each.transactional_id)
+                self.returned.append(Returned(tuple(unknown), each.transactional_id, each.tries + 1))
+
+    def _is_settled(self, transactional_id: str) -> bool:
+        """Whether every marker of the id is written, or nothing was begun. Brokers without DescribeTransactions do not
+        say: there the last stable offset is all that is known."""
+        version = self._brokers.offered.version("describe_transactions")
+        if version is None:
+            return True
+        request = build("describe_transactions", version, transactional_ids=(transactional_id,))
+        try:
+            answer = self._brokers.ask(self._brokers.coordinator(TRANSACTION, transactional_id), request)
+        except NoAnswer:
+            self._brokers.forget()
+            return False
+        (found,) = answer.transaction_states
+        code = int(found.error_code)
+        return code == NEVER_BEGUN or (not code and str(found.transaction_state) not in UNSETTLED)
+
+    def _ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
+        """The last stable offset, or the end; places whose leader does not say are left out."""
+        found: dict[Place, int] = {}
+        by_leader: dict[int, list[Place]] = {}
+        for place in places:
+            try:
+                by_leader.setdefault(self._brokers.leader(place.topic, place.partition), []).append(place)
+            except NoAnswer:
+                continue
+        for leader, led in by_leader.items():
+            try:
+                found |= self._ends_at(leader, led, committed)
+            except NoAnswer:
+                self._brokers.forget()
+        return found
+
+    def _ends_at(self, leader: int, places: Iterable[Place], committed: bool) -> dict[Place, int]:
+        version = self._brokers.offered.version("list_offsets") or 2
+        by_topic: dict[str, dict[int, Place]] = {}
+        for place in places:
+            by_topic.setdefault(place.topic, {})[place.partition] = place
+        topics = tuple(
+            build(
+                "list_offsets", version, "ListOffsetsTopic", name=topic,
+                partitions=tuple(
+                    build("list_offsets", version, "ListOffsetsPartition", partition_index=number, timestamp=LATEST)
+                    for number in numbers
+                ),
+            )
+            for topic, numbers in by_topic.items()
+        )  # fmt: skip
+        answer = self._brokers.ask(
+            leader, build("list_offsets", version, replica_id=-1, isolation_level=int(committed), topics=topics)
+        )
+        return {
+            by_topic[topic.name][int(each.partition_index)]: int(each.offset)
+            for topic in answer.topics
+            for each in topic.partitions
+            if not int(each.error_code)
+        }
+
+    def _warm_up(self) -> None:
+        """Wait until the coordinator is there for everybody: a cluster that has just started is still loading."""
+        name, error = f"{self._prefix}-0", 0
+        for _ in Patience(READY_S):
+            error = self._fence(name)
+            if error not in TRY_AGAIN:
+                break
+            self._brokers.forget()
+        if error:
+            raise WireError(f"{self._brokers.bootstrap}: no producer id for transactional id {name}: error {error}")
+
+    def _fence(self, transactional_id: str) -> int:
+        """Have whatever is open aborted; that takes a while, and the next look will show. Returns the error code."""
+        version = self._brokers.offered.version("init_producer_id") or 0
+        request = build(
+            "init_producer_id", version, since=("producer_id", "producer_epoch"), transactional_id=transactional_id,
+            transaction_timeout=milliseconds(FENCE_TIMEOUT_MS), producer_id=-1, producer_epoch=-1,
+        )  # fmt: skip
+        try:
+            coordinator = self._brokers.coordinator(TRANSACTION, transactional_id)
+            return int(self._brokers.ask(coordinator, request).error_code)
+        except NoAnswer:
+            self._brokers.forget()
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+_POOLS: dict[Brokers, Pool] = {}
+
+
+def shared_pool(brokers: Brokers) -> Pool:
+    """The one pool of a cluster, which lives as long as the process."""
+    pool = _POOLS.get(brokers)
+    if pool is None:
+        pool = _POOLS[brokers] = Pool(brokers)
+    return pool

@@ -1,0 +1,98 @@
+"""Implementations with one thing wrong each: what a suite must find, and (controls) what it must not.
+
+Each is reachable as `fencepost.reference_impl.task_counts.defects.broken:<name>`, a factory like `reference`, and by
+the generator's config key `broken`. `breaks` says what its defect can show:
+
+- PROMISE: 618.P1 fails: a producer of an older set commits after a task of a newer one ran;
+- CONFORMANCE: every promise holds, but there are events that no correct implementation shows;
+- PROGRESS: some task does not run, though faults have stopped and users restart what failed (618.P4);
+- NOTHING: a control, harmless as long as everything else is right.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
+from fencepost.reference_impl.task_counts.defects import rounds, task, topic
+from fencepost.reference_impl.task_counts.parts import Parts
+from fencepost.reference_impl.task_counts.system import System, build
+
+
+@dataclass(frozen=True, slots=True)
+class Broken(Defect[Parts]):
+    """A factory of broken clusters."""
+
+    def __call__(self, config: Mapping[str, Any]) -> System:
+        return build({**dict(self.needs), **config}, self.parts)
+
+
+PROMISE, CONFORMANCE, PROGRESS, NOTHING = Breaks.PROMISE, Breaks.CONFORMANCE, Breaks.PROGRESS, Breaks.NOTHING
+B = (("mode", "B"),)
+SHIPPED = (("mode", "shipped"),)
+TWO_CONNECTORS = (("mode", "shipped"), ("connectors", 2))
+FENCED_ANYWAY = "what runs on is fenced by the round, or by its successor (C29)"
+WAITS = "a start that does not see the count record waits for the next rebalance, which nothing brings about"
+NEVER_HALF = "what is missing of a set was compacted away or overtaken: its tasks can only fail to start"
+INTERFACE = "no topic shows it; tests of the interface do"
+SETS_CLAIM = "whoever writes a newer set has opened the producer by then, and so fenced the leader before"
+
+_BROKEN = (
+    # rounds
+    Broken("no_fencing", "618.7", PROMISE, Parts(rounds=rounds.NoFencing)),
+    Broken("fence_new_count", "618.6", PROMISE, Parts(rounds=rounds.FenceNewCount)),
+    Broken("fence_one_less", "618.6", PROMISE, Parts(rounds=rounds.FenceOneLess)),
+    Broken("fence_from_one", "618.6", PROMISE, Parts(rounds=rounds.FenceFromOne)),
+    Broken("record_before_fencing", "618.7", PROMISE, Parts(rounds=rounds.RecordBeforeFencing), B),
+    Broken("answers_before_record", "618.2", PROMISE, Parts(rounds=rounds.AnswersBeforeRecord), SHIPPED),
+    Broken("partial_failure_ignored", "618.7", PROMISE, Parts(rounds=rounds.PartialFailureIgnored)),
+    Broken("shortcut_new_is_one", "618.5", PROMISE, Parts(rounds=rounds.ShortcutNewIsOne)),
+    Broken("shortcut_old_is_one", "618.5", PROMISE, Parts(rounds=rounds.ShortcutOldIsOne)),
+    Broken("shortcut_equal", "618.5", PROMISE, Parts(rounds=rounds.ShortcutEqual)),
+    Broken("record_old_count", "618.42", PROMISE, Parts(rounds=rounds.RecordOldCount)),
+    Broken("no_round_check", "618.43", PROMISE, Parts(rounds=rounds.NoRoundCheck), B),
+    Broken("reclaim_in_between", "618.43", PROMISE, Parts(rounds=rounds.ReclaimInBetween), B),
+    Broken(
+        "no_count_when_nothing_to_fence", "618.42", PROMISE, Parts(rounds=rounds.NoCountWhenNothingToFence), SHIPPED
+    ),
+    Broken("joins_any_round", "618.9", PROMISE, Parts(rounds=rounds.JoinsAnyRound), TWO_CONNECTORS),
+    Broken("fences_as_worker", "618.47", NOTHING, Parts(rounds=rounds.FencesAsWorker), why=INTERFACE),
+    # starts of tasks
+    Broken("does_not_ask", "618.15", PROMISE, Parts(task=task.DoesNotAsk), SHIPPED),
+    Broken("no_check_before", "618.16", PROMISE, Parts(task=task.NoCheckBefore), (("mode", "A"),)),
+    Broken("no_check_after", "618.19", PROMISE, Parts(task=task.NoCheckAfter)),
+    Broken("check_after_before_producer", "618.19", PROMISE, Parts(task=task.CheckAfterBeforeProducer)),
+    Broken("check_after_stale_view", "618.19", PROMISE, Parts(task=task.CheckAfterStaleView)),
+    Broken("check_after_count_only", "618.19", PROMISE, Parts(task=task.CheckAfterCountOnly)),
+    Broken("mismatch_ignored", "618.19", PROMISE, Parts(task=task.MismatchIgnored)),
+    Broken("plain_task_producer", "618.18", PROMISE, Parts(task=task.PlainTaskProducer)),
+    Broken("fenced_task_goes_on", "618.18", PROMISE, Parts(task=task.FencedTaskGoesOn)),
+    # herders
+    Broken("no_preemptive_stop", "618.22", NOTHING, Parts(herder=task.NoPreemptiveStop), why=FENCED_ANYWAY),
+    Broken(
+        "assignment_offset_ignored", "618.8", PROGRESS, Parts(herder=task.AssignmentOffsetIgnored), (("mode", "A"),),
+        WAITS,
+    ),
+    # who writes to the config topic, and how
+    Broken("plain_leader_producer", "618.24", PROMISE, Parts(privilege=topic.PlainLeaderProducer), B),
+    Broken("claims_again_at_once", "618.26", PROMISE, Parts(privilege=topic.ClaimsAgainAtOnce), B),
+    Broken("claims_late", "618.24", NOTHING, Parts(privilege=topic.ClaimsLate), why=SETS_CLAIM),
+    Broken(
+        "followers_write", "618.34", PROMISE,
+        Parts(herder=task.FollowersWrite, writes=task.AnybodyWrites, privilege=topic.PlainFollowers), B,
+    ),
+    # what its records mean
+    Broken("deletion_clears_count", "618.38", PROMISE, Parts(state=topic.DeletionClearsCount)),
+    Broken("set_without_commit", "618.3", PROMISE, Parts(state=topic.SetWithoutCommit)),
+    Broken("commit_incomplete", "618.3", CONFORMANCE, Parts(state=topic.CommitIncomplete), why=NEVER_HALF),
+    Broken("any_record_counts", "618.2", PROMISE, Parts(state=topic.AnyRecordCounts)),
+    Broken("order_inverted", "618.2", PROMISE, Parts(state=topic.OrderInverted), SHIPPED),
+    Broken("oldest_count", "618.6", PROMISE, Parts(state=topic.OldestCount)),
+    Broken("compaction_keeps_first", "618.2", PROMISE, Parts(topic=topic.CompactionKeepsFirst)),
+    Broken("unsigned_fence_requests", "618.10", NOTHING, Parts(endpoint=topic.UnsignedFenceRequests), why=INTERFACE),
+)  # fmt: skip
+
+REGISTRY = Registry(_BROKEN)
+find = REGISTRY.find
+__getattr__ = partial(REGISTRY.attribute, __name__)

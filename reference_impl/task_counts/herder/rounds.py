@@ -1,0 +1,236 @@
+"""Rounds of zombie fencing, by the leader: fence as many ids as the latest count record says, then write the next one.
+
+The decision and the write are the herder thread's, the fencing is a thread of the round's own, so that rounds of
+different connectors run side by side (618.9). Between the look at the topic's end that follows the fencing and the
+write, the herder thread does nothing else: it cannot lose and regain the write privilege there (618.43).
+(DistributedHerder.doFenceZombieSourceTasks)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fencepost.reference_impl.task_counts.events import Kind
+from fencepost.reference_impl.task_counts.herder.endpoint import CONFLICT, NOT_FOUND, SERVER_ERROR, trace
+from fencepost.reference_impl.task_counts.herder.requests import Reply, Request
+from fencepost.reference_impl.task_counts.herder.session_keys import OK
+from fencepost.reference_impl.task_counts.permissions import of_fencing, task_transactional_id
+from fencepost.reference_impl.task_counts.tasks.threads import OperationError, Script, Wait
+from fencepost.reference_impl.task_counts.topic import records
+from fencepost.reference_impl.task_counts.topic.cluster_state import ClusterConfigState
+
+if TYPE_CHECKING:
+    from fencepost.reference_impl.task_counts.herder.herder import Herder
+
+
+@dataclass(eq=False, slots=True)
+class Round:
+    """One round. `set` is the one it is for, `generation` the leader's number of it; `over` with `status`."""
+
+    connector: str
+    request: int
+    set: int
+    generation: int
+    to_fence: int
+    to_record: int
+    replies: list[Reply] = field(default_factory=list)
+    fenced: bool = False  # every id is
+    cancelled: bool = False  # a newer set has been read: it fences on, and writes nothing
+    over: bool = False
+    status: int = 0
+
+
+class Rounds:
+    """All rounds of one worker while it leads; every rule of them is a method."""
+
+    def __init__(self, herder: "Herder") -> None:
+        self.herder = herder
+        self.env = herder.env
+        self.active: dict[str, Round] = {}
+
+    # The rules
+
+    def must_fence(self, count: int, size: int) -> bool:
+        """Whether a round fences anything: not from one task to one, where the new one fences the old (618.5)."""
+        return not (count == 1 and size == 1)
+
+    def ids(self, round: Round) -> Iterable[int]:
+        """The tasks whose transactional ids are fenced: from 0, as many as the latest count record says (618.6)."""
+        return range(round.to_fence)
+
+    def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
+        """What the new record says: the size of the newest committed set (618.42)."""
+        return state.task_counts.get(connector, 0)
+
+    def is_overtaken(self, round: Round) -> bool:
+        """Whether a newer set has been committed than the round is for (618.43)."""
+        return self.herder.view.state.generation(round.connector) != round.generation
+
+    def all_fenced(self, errors: list[int]) -> bool:
+        """Whether the record may be written: only after every fencing succeeded (618.7)."""
+        return not any(errors)
+
+    # A round that was asked for (M, B, shipped)
+
+    def serve(self, connector: str, number: int, reply: Reply, request: Request) -> Script:
+        """On the herder's thread: look at the end of the topic, and decide what has to be done."""
+        herder = self.herder
+        try:
+            yield herder.operation("start_round", herder.view.read_to_end, connector)
+            round = self.prepare(connector, number)
+            if not herder.is_leader:
+                reply.settle(CONFLICT, trace(CONFLICT, connector, "not the leader any more"))
+            elif not herder.view.state.is_known(connector):
+                reply.settle(NOT_FOUND, trace(NOT_FOUND, connector))
+            elif not herder.view.state.needs_fencing(connector):
+                reply.settle(OK)  # the latest count record stands after the latest set
+            elif not self.has_producers_to_fence(connector):
+                round.replies.append(reply)
+                self.start(round)
+                yield from self.conclude(round)
+            elif connector in self.active:
+                self.active[connector].replies.append(reply)
+            else:
+                round.replies.append(reply)
+                self.start(round)
+                self.active[connector] = round
+                self.env.threads.start(herder.node, self.fence_and_hand_over(round))
+        except OperationError as error:
+            reply.settle(SERVER_ERROR, trace(SERVER_ERROR, connector, str(error)))
+        request.finish()
+
+    def has_producers_to_fence(self, connector: str) -> bool:
+        """Whether there is a count record, and more than the single-task shortcut to do about it."""
+        state = self.herder.view.state
+        count = state.count(connector)
+        return count is not None and self.must_fence(count, state.task_counts.get(connector, 0))
+
+    def prepare(self, connector: str, number: int) -> Round:
+        """A round as it would be now."""
+        state = self.herder.view.state
+        count = state.count(connector) or 0
+        size = self.count_to_record(state, connector)
+        return Round(connector, number, state.set_place(connector), state.generation(connector), count, size)
+
+    def start(self, round: Round) -> None:
+        """The round is under way."""
+        fences = self.has_producers_to_fence(round.connector)
+        self.emit(Kind.ROUND_STARTED, round, count=len(list(self.ids(round))) if fences else 0)
+
+    def fence_and_hand_over(self, round: Round) -> Script:
+        """The round's own thread: fence, then let the herder check and write."""
+        yield from self.fence(round)
+        if round.fenced:
+            self.herder.submit(partial(self.check_and_conclude, round))
+
+    def fence(self, round: Round) -> Script:
+        """Fence every id. The first failure fails the round: nothing is written."""
+        errors = []
+        for task in self.ids(round):
+            try:
+                act = partial(self.fence_one, round, task)
+                errors.append((yield self.herder.operation("fence", act, round.connector, task)))
+            except OperationError as error:
+                self.emit(Kind.ID_FENCED, round, task=task, error=error.code)
+                errors.append(error.code)
+            if not self.all_fenced(errors):
+                self.fail(round, errors[-1], f"fencing task {task} failed with error {errors[-1]}")
+                return
+        round.fenced = True
+
+    def fence_one(self, round: Round, task: int) -> int:
+        """Admin.fenceProducers for one id, as the connector's admin principal (618.12, 618.47); Kafka's code."""
+        env, group = self.env, self.env.config.group_id
+        error = env.brokers.acls.error(of_fencing(group, round.connector, task))
+        if error:
+            self.emit(Kind.ID_FENCED, round, task=task, error=error)
+            return error
+        fenced = env.brokers.fence(task_transactional_id(group, round.connector, task))
+        self.emit(
+            Kind.ID_FENCED, round, task=task, producer_id=fenced.producer_id, epoch=fenced.epoch, error=fenced.error
+        )
+        return fenced.error
+
+    def check_and_conclude(self, round: Round, request: Request) -> Script:
+        """On the herder's thread, and nothing in between: no newer set, then the record (618.43)."""
+        request.finish()
+        if round.over:
+            return
+        try:
+            yield self.herder.operation("check_round", partial(self.check, round), round.connector)
+        except OperationError as error:
+            self.fail(round, error.code, str(error))
+            return
+        if not round.over:
+            yield from self.conclude(round)
+
+    def check(self, round: Round) -> None:
+        """Read to the end; a newer set ends the round: it needs one of its own."""
+        self.herder.view.read_to_end()
+        overtaken = round.cancelled or self.is_overtaken(round)
+        self.emit(Kind.ROUND_CHECKED, round, status=CONFLICT if overtaken else OK)
+        if overtaken:
+            self.finish(round, CONFLICT, "a newer set of task configurations was committed")
+
+    def conclude(self, round: Round) -> Script:
+        """Write the record, and tell everybody who waits."""
+        record = records.count_record(self.env.config.mode, round.connector, round.to_record)
+        try:
+            yield from self.herder.write([record], round.connector, "write_count")
+        except OperationError as error:
+            self.fail(round, error.code, str(error))
+        else:
+            self.finish(round, OK)
+
+    # Ends
+
+    def overtake(self, connector: str) -> None:
+        """A new set has been read: a round under way is for an old one. Whoever asks before it has fenced all its ids
+        joins it all the same, and is answered 409 with the others."""
+        round = self.active.get(connector)
+        if round is not None:
+            round.cancelled = True
+
+    def fail(self, round: Round, error: int, cause: str) -> None:
+        """The round has failed; whoever waits for it fails too (618.11)."""
+        if not round.over:
+            self.emit(Kind.ROUND_FAILED, round, status=SERVER_ERROR, error=error)
+            self.finish(round, SERVER_ERROR, cause)
+
+    def finish(self, round: Round, status: int, cause: str = "") -> None:
+        """The same answer for everybody."""
+        round.over = True
+        round.status = status
+        if self.active.get(round.connector) is round:
+            del self.active[round.connector]
+        for reply in round.replies:
+            reply.settle(status, trace(status, round.connector, cause) if cause else "")
+
+    # Rounds within an assignment (A)
+
+    def in_assignment(self) -> Script:
+        """Fence for every connector that needs it, side by side, then write the records (618.8, 618.9)."""
+        herder = self.herder
+        state = herder.view.state
+        rounds = [self.prepare(name, self.env.next_request()) for name in state.names() if state.needs_fencing(name)]
+        for round in rounds:
+            self.start(round)
+            if self.has_producers_to_fence(round.connector):
+                self.env.threads.start(herder.node, self.fence(round))
+            else:
+                round.fenced = True
+        yield Wait(lambda: all(round.fenced or round.over for round in rounds))
+        for round in rounds:
+            if round.fenced:
+                yield from self.conclude(round)
+
+    def emit(
+        self, kind: int, round: Round, task: int = -1, count: int = -1, producer_id: int = -1, epoch: int = -1,
+        status: int = -1, error: int = 0,
+    ) -> None:  # fmt: skip
+        """An event of this round."""
+        self.env.emit(
+            kind, node=self.herder.node, connector=self.env.numbers[round.connector], task=task, set=round.set,
+            count=count, request=round.request, producer_id=producer_id, epoch=epoch, status=status, error=error,
+        )  # fmt: skip

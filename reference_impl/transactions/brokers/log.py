@@ -1,0 +1,191 @@
+"""What may be written into a partition: the checks that batches and markers pass, in Kafka's order, each a method.
+
+`append` and `append_marker` check; what is written, and what follows from it, is in `written_log.py`.
+(ProducerAppendInfo.java, UnifiedLog.scala)
+"""
+
+from typing import NamedTuple, Self
+
+from fencepost.reference_impl.transactions.brokers.producer_state import (
+    UNKNOWN,
+    ProducerEntry,
+    Verification,
+    follows,
+)
+from fencepost.reference_impl.transactions.brokers.written_log import WrittenLog
+from fencepost.reference_impl.transactions.environment import Environment
+from fencepost.reference_impl.transactions.errors import ErrorCode
+from fencepost.reference_impl.transactions.messages import Batch, ProduceRequest, WriteTxnMarkersRequest
+
+
+class Appended(NamedTuple):
+    """How an append went: an error and no offset, or the offset; `duplicate`: of the batch that is there already."""
+
+    error: int
+    offset: int = -1
+    duplicate: bool = False
+
+
+class PartitionLog(WrittenLog):
+    """One partition with a leader. The verification entries are the leader's memory only."""
+
+    __slots__ = ("_guards", "verifying")
+
+    def __init__(self, env: Environment, partition: int, leader_epoch: int = 0) -> None:
+        super().__init__(env, partition, leader_epoch)
+        self.verifying: dict[int, Verification] = {}
+        self._guards = 0
+
+    # What producers append
+
+    def append(self, request: ProduceRequest, guard: int) -> Appended:
+        """Check a batch in Kafka's order, and write it. `guard` is the one its verification was asked with."""
+        entry = self.producers.get(request.producer_id, UNKNOWN)
+        offset = self.duplicate_of(entry, request)
+        if offset >= 0:
+            return Appended(ErrorCode.NONE, offset, duplicate=True)
+        error = self.append_refused(entry, request, guard)
+        if error:
+            return Appended(error)
+        batch = Batch(
+            len(self.batches), request.producer_id, request.producer_epoch, request.base_sequence, request.record,
+            request.is_transactional, self.env.now_ms, self.leader_epoch,
+        )  # fmt: skip
+        self.write(batch)
+        return Appended(ErrorCode.NONE, batch.base_offset)
+
+    def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
+        """The error for a batch that is no duplicate; 0 for none. In 4.3 the epoch comes first (KAFKA-19690)."""
+        if self.env.config.is_recent and self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if self.needs_guard(request) and not self.guard_matches(request.producer_id, guard):
+            return ErrorCode.INVALID_TXN_STATE
+        if self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if self.checks_sequences() and not self.sequence_fits(entry, request):
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        if not request.is_transactional and request.producer_id in self.open:
+            return ErrorCode.INVALID_TXN_STATE
+        return ErrorCode.NONE
+
+    def duplicate_of(self, entry: ProducerEntry, request: ProduceRequest) -> int:
+        """The offset of the same batch among the last five of this epoch; -1 if it is not there (txn.14)."""
+        if not self.checks_sequences() or entry.epoch != request.producer_epoch:
+            return -1
+        for sequence, offset in entry.window:
+            if sequence == request.base_sequence:
+                return offset
+        return -1
+
+    def is_fenced(self, entry: ProducerEntry, epoch: int) -> bool:
+        """A lower epoch than the one known is refused (txn.12)."""
+        return epoch < entry.epoch
+
+    def is_older(self, request: ProduceRequest) -> bool:
+        """Whether a batch comes too late, or from too old a producer, to be asked for."""
+        return self.is_fenced(self.producers.get(request.producer_id, UNKNOWN), request.producer_epoch)
+
+    def checks_sequences(self) -> bool:
+        """Whether batches are numbered by their producer: offsets that a group coordinator writes are not."""
+        return True
+
+    def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
+        """Sequence numbers follow on, from 0 in a new epoch; an unknown producer may start anywhere (txn.13)."""
+        sequence = request.base_sequence
+        verification = self.verifying.get(request.producer_id)
+        if verification is not None:
+            if sequence > verification.lowest_sequence:
+                return False  # an earlier batch of the same transaction is still waiting for its verification
+            if self.env.config.is_v2 and entry is UNKNOWN and sequence != 0:
+                return False
+        if entry.epoch == -1:
+            return True
+        if request.producer_epoch != entry.epoch:
+            return sequence == 0
+        return follows(entry.last_sequence, sequence)
+
+    # What the coordinator appends
+
+    def append_marker(self, request: WriteTxnMarkersRequest) -> Appended:
+        """Check a marker, and write it; whether or not there is a transaction to end."""
+        entry = self.producers.get(request.producer_id, UNKNOWN)
+        error = self.marker_refused(entry, request)
+        if error:
+            return Appended(error)
+        batch = Batch(
+            len(self.batches), request.producer_id, request.producer_epoch, -1, -1, True, self.env.now_ms,
+            self.leader_epoch, int(request.transaction_result), request.coordinator_epoch,
+        )  # fmt: skip
+        self.write(batch)
+        return Appended(ErrorCode.NONE, batch.base_offset)
+
+    def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
+        """47 for an old producer epoch, 52 for an old coordinator (txn.11); 0 for none."""
+        if self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if request.transaction_version >= 2 and not self.marker_is_new(entry, request):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if self.is_old_coordinator(entry, request):
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        return ErrorCode.NONE
+
+    def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
+        """v2 markers carry a higher epoch than the records they end; an equal one is a retry, or late (KIP-1228).
+
+        With no transaction open it does no harm and is answered with success; with one open it belongs to the one
+        before, and must not end this one.
+        """
+        return request.producer_epoch > entry.epoch or request.producer_id not in self.open
+
+    def is_old_coordinator(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
+        """A marker of a coordinator that has been replaced since (txn.11)."""
+        return request.coordinator_epoch < entry.coordinator_epoch
+
+    # Verification (KIP-890)
+
+    def needs_guard(self, request: ProduceRequest) -> bool:
+        """Whether the batch would begin a transaction here, and must have been asked for (txn.15)."""
+        asks = self.env.config.asks_coordinator and request.is_transactional
+        return asks and not self.has_open_transaction(request.producer_id, request.producer_epoch)
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transaction of this very epoch is open here: another epoch's is another transaction."""
+        return producer_id in self.open and self.producers[producer_id].epoch == epoch
+
+    def has_older_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transaction of an older epoch is open: its marker has to come first (txn.16)."""
+        return producer_id in self.open and self.producers[producer_id].epoch < epoch
+
+    def start_verification(self, request: ProduceRequest) -> int:
+        """The guard for a question to the coordinator: shared by all batches of a producer that wait, unique else."""
+        verification = self.verifying.get(request.producer_id)
+        if verification is None or verification.epoch < request.producer_epoch:
+            self._guards += 1
+            verification = Verification(self._guards, request.producer_epoch, request.base_sequence)
+            self.verifying[request.producer_id] = verification
+        elif verification.epoch == request.producer_epoch:
+            verification.lowest_sequence = min(verification.lowest_sequence, request.base_sequence)
+        return verification.guard
+
+    def guard_matches(self, producer_id: int, guard: int) -> bool:
+        """Whether the question answered is the one now open: a marker in between ends it (txn.15)."""
+        verification = self.verifying.get(producer_id)
+        return verification is not None and guard == verification.guard
+
+    def write(self, batch: Batch) -> None:
+        """Write, and with it settle the producer's open question."""
+        super().write(batch)
+        if self.ends_verification(batch):
+            self.verifying.pop(batch.producer_id, None)
+
+    def ends_verification(self, batch: Batch) -> bool:
+        """Whether an answer still under way is void from now on: after every record or marker of a transaction.
+
+        Also after the second copy of a v2 marker, which takes the guard from the transaction that has just begun.
+        """
+        return batch.is_transactional
+
+    def rebuilt(self, leader_epoch: int) -> Self:
+        fresh = super().rebuilt(leader_epoch)
+        fresh._guards = self._guards  # a guard is unique for ever, or an old answer could meet it again
+        return fresh

@@ -1,0 +1,162 @@
+"""How a transaction is completed: its markers go to every partition, again and again, then Complete is recorded once.
+
+From a durable Prepare record on the outcome is final (txn.8); whoever coordinates, now or after a fail-over, only
+carries it out (txn.10). (TransactionMarkerChannelManager.scala)
+"""
+
+from functools import partial
+
+from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.transactions.brokers.coordinator_base import CoordinatorBase
+from fencepost.reference_impl.transactions.brokers.states import (
+    COMPLETION,
+    PREPARED,
+    TransactionMetadata,
+    TransactionState,
+    Transit,
+)
+from fencepost.reference_impl.transactions.brokers.transaction_log import TransactionLog
+from fencepost.reference_impl.transactions.environment import Environment, partition_name
+from fencepost.reference_impl.transactions.errors import ErrorCode
+from fencepost.reference_impl.transactions.events import Kind
+from fencepost.reference_impl.transactions.messages import RequestBody, WriteTxnMarkersRequest
+
+# Another coordinator, or a newer epoch, has been at the partition: this one leaves the transaction alone.
+OVERTAKEN = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+
+
+class MarkerRound:
+    """One transaction's markers: the partitions still to be heard of, and the state that follows."""
+
+    __slots__ = ("committed", "metadata", "producer_epoch", "producer_id", "target", "unwritten")
+
+    def __init__(self, metadata: TransactionMetadata, producer_epoch: int, target: Transit) -> None:
+        now = metadata.now
+        self.metadata = metadata
+        self.producer_id = now.producer_id
+        self.producer_epoch = producer_epoch
+        self.committed = now.state == TransactionState.PREPARE_COMMIT
+        self.unwritten = set(now.topic_partitions)
+        self.target = target
+
+
+class MarkerSender(CoordinatorBase):
+    """Carries out what a Prepare record decided."""
+
+    __slots__ = ("marker_requests", "rounds")
+
+    def __init__(self, env: Environment, transaction_log: TransactionLog, coordinator_epoch: int) -> None:
+        super().__init__(env, transaction_log, coordinator_epoch)
+        self.rounds: dict[int, MarkerRound] = {}  # by transactional id: at most one transaction of it is ending
+        self.marker_requests: dict[int, tuple[MarkerRound, int]] = {}  # by request number: the partition asked
+
+    def carry_on(self, metadata: TransactionMetadata) -> None:
+        """After a fail-over: markers of every Prepare, to all partitions, under the new coordinator epoch (txn.19)."""
+        super().carry_on(metadata)
+        if metadata.now.state in PREPARED:
+            self.send_markers(self.begin_completion(metadata))
+
+    def begin_completion(self, metadata: TransactionMetadata) -> MarkerRound:
+        """The Prepare record is durable: from now on only its completion can be next."""
+        target = self.completed(metadata)
+        metadata.prepare(target.state)
+        metadata.has_failed_epoch_fence = False
+        this_round = MarkerRound(metadata, self.marker_epoch(metadata), target)
+        self.rounds[metadata.transactional_id] = this_round
+        return this_round
+
+    def send_markers(self, this_round: MarkerRound) -> None:
+        """To every partition; a transaction that has none is complete at once."""
+        for partition in self.marker_partitions(this_round):
+            self.send_marker(this_round, partition)
+        if not this_round.unwritten:
+            self.write_completion(this_round)
+
+    def completed(self, metadata: TransactionMetadata) -> Transit:
+        """The Complete state; where the epochs of an id are used up, it moves on to the next id at epoch 0 (txn.4)."""
+        now = metadata.now
+        target = now._replace(
+            state=COMPLETION[now.state], topic_partitions=frozenset(), txn_last_update_timestamp=self.env.now_ms
+        )
+        if now.next_producer_id < 0:
+            return target
+        return target._replace(
+            producer_id=now.next_producer_id,
+            producer_epoch=0,
+            previous_producer_id=now.producer_id,
+            next_producer_id=-1,
+        )
+
+    def marker_epoch(self, metadata: TransactionMetadata) -> int:
+        """The epoch in the markers is the one of the Prepare record, bumped if that was: it fences partitions too."""
+        return metadata.now.producer_epoch
+
+    def marker_partitions(self, this_round: MarkerRound) -> list[int]:
+        """Every partition of the transaction (txn.10)."""
+        return sorted(this_round.unwritten)
+
+    def send_marker(self, this_round: MarkerRound, partition: int) -> None:
+        """Ask one partition for its marker, and ask again if nothing is heard."""
+        number = self.env.next_request()
+        self.marker_requests[number] = (this_round, partition)
+        request = WriteTxnMarkersRequest(
+            this_round.producer_id,
+            this_round.producer_epoch,
+            this_round.committed,
+            partition,
+            self.coordinator_epoch,
+            this_round.target.client_transaction_version,
+        )
+        self.env.network.send("marker", self.name, partition_name(partition), RequestBody(number, request))
+        self.after(self.env.config.request_timeout_ms * 1000, self.resend, (this_round, partition))
+
+    def resend(self, marker: tuple[MarkerRound, int]) -> None:
+        """No answer in time: without end, until every partition has its marker (txn.10)."""
+        this_round, partition = marker
+        if self.is_current(this_round) and partition in this_round.unwritten:
+            self.send_marker(this_round, partition)
+
+    def receive_marker_answer(self, message: Message) -> None:
+        """Take note of a marker written, ask again, or give the transaction up to whoever overtook."""
+        this_round, partition = self.marker_requests.pop(message.body.number, (None, -1))
+        if this_round is None or not self.is_current(this_round) or partition not in this_round.unwritten:
+            return
+        error = message.body.data.error_code
+        if error in OVERTAKEN:
+            self.forget_round(this_round)
+        elif error:
+            self.send_marker(this_round, partition)
+        else:
+            self.note_written(this_round, partition)
+
+    def note_written(self, this_round: MarkerRound, partition: int) -> None:
+        """One partition fewer; after the last one the transaction is complete."""
+        metadata = this_round.metadata
+        this_round.unwritten.discard(partition)
+        self.env.emit(
+            Kind.MARKER_ACKED, node=self.node_id, txn_id=metadata.transactional_id, partition=partition,
+            producer_id=this_round.producer_id, epoch=this_round.producer_epoch,
+        )  # fmt: skip
+        if not this_round.unwritten:
+            self.write_completion(this_round)
+
+    def write_completion(self, this_round: MarkerRound) -> None:
+        """Record that the transaction is over; nothing new can begin until that is durable."""
+        target = this_round.target._replace(txn_last_update_timestamp=self.env.now_ms)
+        self.write(this_round.metadata, target, partial(self.completion_written, this_round), keep_pending=True)
+
+    def completion_written(self, this_round: MarkerRound, ok: bool) -> None:
+        """A failed append of the completion is appended again: the markers cannot be taken back."""
+        if ok:
+            self.forget_round(this_round)
+        else:
+            self.write_completion(this_round)
+
+    def is_current(self, this_round: MarkerRound) -> bool:
+        """Whether this very transaction is still being completed: another one of the same id is not meant."""
+        return self.rounds.get(this_round.metadata.transactional_id) is this_round
+
+    def forget_round(self, this_round: MarkerRound) -> None:
+        """No more markers for this transaction, and no answer to one counts any more."""
+        del self.rounds[this_round.metadata.transactional_id]
+        self.marker_requests = {n: sent for n, sent in self.marker_requests.items() if sent[0] is not this_round}

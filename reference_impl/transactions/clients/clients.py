@@ -1,0 +1,94 @@
+"""The clients' half of the plug: producers, admins and readers on one network, whatever it is that answers them.
+
+`System` adds the reference implementation's own coordinator and partitions; `reference_impl.wire` real brokers.
+"""
+
+from fencepost.reference_impl.transactions.clients.roles import (
+    AdminFactory,
+    ProducerFactory,
+    ProducerRole,
+    ReaderFactory,
+    ReaderRole,
+)
+from fencepost.reference_impl.transactions.environment import Environment, client_name
+from fencepost.reference_impl.transactions.events import Event, readable
+
+
+class ClientSide:
+    """What a driver does with clients and with what is in flight. Slots are numbered from 0."""
+
+    def __init__(self, env: Environment, producer: ProducerFactory, admin: AdminFactory, reader: ReaderFactory) -> None:
+        self.env = env
+        self._producer_factory = producer
+        self._admin_factory = admin
+        self._reader_factory = reader
+        self.producers: list[ProducerRole] = []
+        self.readers: dict[int, ReaderRole] = {}
+        self.admins = 0
+
+    def messages(self) -> list[tuple[int, str, str, str, int]]:
+        """What is in flight: (number, kind, source, target, request), oldest first."""
+        flying = self.env.network.in_flight.values()
+        return [(m.number, m.kind, m.source, m.target, m.body.number) for m in flying]
+
+    def deliver(self, number: int, keep: bool = False) -> None:
+        """Deliver a message now; `keep` leaves a copy in flight. Raises KeyError if there is no such message."""
+        self.env.network.deliver(number, keep)
+
+    def drop(self, number: int) -> None:
+        """Lose a message. Raises KeyError if there is no such message."""
+        self.env.network.drop(number)
+
+    def init(self, slot: int) -> bool:
+        """initTransactions()."""
+        return self.producers[slot].init()
+
+    def begin(self, slot: int) -> bool:
+        """beginTransaction()."""
+        return self.producers[slot].begin()
+
+    def send(self, slot: int, partition: int) -> bool:
+        """send() of one record; for an offsets partition sendOffsetsToTransaction()."""
+        return self.producers[slot].send(partition)
+
+    def commit(self, slot: int) -> bool:
+        """commitTransaction()."""
+        return self.producers[slot].commit()
+
+    def abort(self, slot: int) -> bool:
+        """abortTransaction()."""
+        return self.producers[slot].abort()
+
+    def restart_client(self, slot: int) -> None:
+        """Crash; a new instance, not initialised, takes the slot. What the old one sent stays in flight."""
+        self.producers[slot].crash()
+        self.producers[slot] = self._new_producer(slot)
+
+    def fence(self) -> bool:
+        """Admin.fenceProducers([id 0]) by a fresh admin instance (txn.22)."""
+        admin = self._admin_factory(self.env, self.admins)
+        self.env.network.nodes[admin.name] = admin
+        self.admins += 1
+        return admin.fence(0)
+
+    def advance(self, ms: int) -> None:
+        """Let virtual milliseconds pass: requests and transactions time out, markers are sent again, ids expire."""
+        self.env.kernel.advance(ms * 1000)
+
+    def drain_events(self) -> list[Event]:
+        """The events since the last call, in order."""
+        return [readable(row) for row in self.env.log.drain_rows()]
+
+    def _new_producers(self) -> None:
+        """One producer for every slot; each emits client_started."""
+        self.producers = [self._new_producer(slot) for slot in range(self.env.config.clients)]
+
+    def _new_producer(self, slot: int) -> ProducerRole:
+        producer = self._producer_factory(self.env, slot)
+        self.env.network.nodes[client_name(slot)] = producer
+        return producer
+
+    def _reader(self, reader: int) -> ReaderRole:
+        if reader not in self.readers:
+            self.readers[reader] = self._reader_factory(self.env, reader)
+        return self.readers[reader]

@@ -1,0 +1,63 @@
+"""Implementations that break one rule of the admin's interface each: what fencing an id answers, and what it leaves.
+
+No promise needs these rules, so that neither histories nor a driver need find such a defect: tests that are marked with
+the rule do.  Each is reachable as `fencepost.reference_impl.transactions.defects.interface:<name>`.
+"""
+
+from functools import partial
+
+from fencepost.reference_impl.simulation.defects import Breaks, Registry
+from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
+from fencepost.reference_impl.transactions.clients.admin import Admin, Fenced, FenceProducersResult
+from fencepost.reference_impl.transactions.clients.coordinator_call import CoordinatorCall, Question
+from fencepost.reference_impl.transactions.defects.broken import Broken
+from fencepost.reference_impl.transactions.errors import ErrorCode
+from fencepost.reference_impl.transactions.messages import InitProducerIdRequest
+from fencepost.reference_impl.transactions.system import Parts
+
+
+class AllByTheLast(FenceProducersResult):
+    """The whole is what the last answer was."""
+
+    def all(self) -> int | None:
+        results = list(self.fenced_producers().values())
+        return None if results[-1] is None else results[-1].error
+
+
+class WholeByTheLast(Admin):
+    """`all` says what became of the last id."""
+
+    result = AllByTheLast
+
+
+class PairsForgotten(Admin):
+    """An id's result is an error code and no more."""
+
+    def question(self, transactional_id: int, call: CoordinatorCall, result: FenceProducersResult) -> Question:
+        settle = result.settle
+
+        def without_pair(transactional_id: int, fenced: Fenced) -> None:
+            settle(transactional_id, Fenced(fenced.error, -1, -1))
+
+        result.settle = without_pair  # type: ignore[method-assign]
+        return super().question(transactional_id, call, result)
+
+
+class UnknownIdsRefused(Coordinator):
+    """An id that nobody ever had is not created."""
+
+    def init_refused(self, request: InitProducerIdRequest) -> int:
+        known = request.transactional_id in self.transactions
+        return super().init_refused(request) or (0 if known else ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+
+NOTHING = Breaks.NOTHING
+_BROKEN = (
+    Broken("whole_by_the_last", "618.13", NOTHING, Parts(admin=WholeByTheLast)),
+    Broken("pairs_forgotten", "618.13", NOTHING, Parts(admin=PairsForgotten)),
+    Broken("unknown_ids_refused", "txn.22", NOTHING, Parts(coordinator=UnknownIdsRefused)),
+)
+
+REGISTRY = Registry(_BROKEN)
+find = REGISTRY.find
+__getattr__ = partial(REGISTRY.attribute, __name__)

@@ -1,0 +1,73 @@
+"""Calls as data: how they are made on a cluster, and what becomes of messages that are not there."""
+
+from fencepost.properties.driving import Program, Run, columns_of, event_text, read
+from fencepost.properties.id_blocks.driving.interface import COLUMNS
+from fencepost.properties.id_blocks.driving.programs import Call, position
+from fencepost.reference_impl.id_blocks import reference
+
+CONFIG = {"seed": 0, "brokers": 2, "block_size": 2, "max_id": 10, "mode": "kraft", "prefetch": 0.0}
+
+
+class Notes:
+    """Watches and remembers."""
+
+    def __init__(self):
+        self.seen = []
+
+    def watch(self, made, messages):
+        self.seen.append((made.text, len(messages)))
+
+
+def test_calls_are_made_and_written_down():
+    """A message is found by kind and broker, and the text has its number, so that it can be pasted."""
+    notes = Notes()
+    run = Run(reference, CONFIG, notes)
+    run.call(Call("init_producer_id", 1))
+    run.call(Call("deliver", 1, "request", keep=True))
+    assert notes.seen == [
+        ("system.init_producer_id(1)", 1), ("system.deliver(0, keep=True)  # request of broker 1", 1)
+    ]  # fmt: skip
+
+
+def test_message_that_is_not_in_flight():
+    """A call that speaks of no message is not made, and not part of the program."""
+    run = Run(reference, CONFIG, Notes())
+    assert run.call(Call("deliver", 0, "response")) is None
+    assert run.call(Call("drop", 1, "request", nth=3)) is None
+    assert run.tried == [] and run.made == []
+
+
+def test_messages_of_one_kind_are_counted_from_the_oldest():
+    """The position of a message counts those of its kind and broker only."""
+    run = Run(reference, CONFIG, Notes())
+    run.call(Call("init_producer_id", 0))
+    run.call(Call("init_producer_id", 1))
+    run.call(Call("restart_broker", 1))
+    run.call(Call("init_producer_id", 1))
+    messages = run.system.messages()
+    assert [position(m, messages) for m in messages] == [0, 0, 1]
+    assert Call("drop", 1, "request", nth=1).find(messages) == messages[2]
+
+
+def test_error_of_the_implementation_is_kept():
+    """A call that raises is made: the error is what came of it."""
+    run = Run(reference, CONFIG, Notes())
+    made = run.call(Call("init_producer_id", 7))
+    assert isinstance(made.error, IndexError)
+
+
+def test_events_are_read_either_way():
+    """Mappings and objects are events alike, and columns that do not apply are left out."""
+    event = {"kind": "answer_sent", "broker": 1, "first": -1, "error": 0}
+    assert read(event, "broker") == 1 and columns_of(event, COLUMNS) == {"broker": 1}
+    run = Run(reference, CONFIG, Notes())
+    made = run.call(Call("init_producer_id", 0))
+    assert [event_text(e, COLUMNS) for e in made.events] == [
+        "request_sent(broker=0, broker_epoch=0, request=0)", "id_refused(broker=0, error=14)"
+    ]  # fmt: skip
+
+
+def test_program_without_some_calls():
+    """Calls can be taken out of a program anywhere."""
+    program = Program(CONFIG, (Call("commit"), Call("snapshot"), Call("fail_over")))
+    assert [c.name for c in program.without(1, 2).calls] == ["commit", "fail_over"]

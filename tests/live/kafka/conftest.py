@@ -1,0 +1,141 @@
+"""Live clusters for tests, each started when first asked for, and shared by all tests of this folder.
+
+Where Kafka cannot be had they skip with the reason, and fail under FENCEPOST_REQUIRE_KAFKA=1.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from cluster import ClusterError, KafkaCluster, archive_classes, fetch_kafka, kafka_version, reason_to_skip
+from fencepost.proofs.scope import live
+from fencepost.proofs.testing import AgreementReport
+from kafka_jars import POM
+
+
+@pytest.fixture(scope="session")
+def jars(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with Kafka's jars, fetched once a machine: it outlives the session, beside pytest's own folders."""
+    return _jars("", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def jars_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Such a folder for each release, fetched when it is first asked for; "" is the newest."""
+    return functools.cache(lambda release: _jars(release, tmp_path_factory))
+
+
+class Running:
+    """Clusters by name. An idle node costs some 3 % of a core, so they stop when a worker has no test left for them."""
+
+    def __init__(self) -> None:
+        self._clusters: dict[str, KafkaCluster] = {}
+        self._stops = ExitStack()
+
+    def get(self, name: str, make: Callable[[], KafkaCluster]) -> KafkaCluster:
+        """The cluster of that name, started if it does not run."""
+        if name not in self._clusters:
+            self._clusters[name] = self._stops.enter_context(make())
+        return self._clusters[name]
+
+    def stop(self) -> None:
+        """Stop all of them; safe to repeat."""
+        self._clusters.clear()
+        self._stops.close()
+
+
+RUNNING = Running()
+
+
+@pytest.hookimpl(trylast=True)  # what a test uses is let go before
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """After the last test of this folder, or before others come in between."""
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        RUNNING.stop()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Also where the session was interrupted."""
+    RUNNING.stop()
+    file = session.config.getoption("keep_live", None)
+    if file is not None and KEPT:
+        live.write(Path(file), sorted(KEPT, key=lambda run: (run.protocol, run.variant, run.test)))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    says = "write to this file how often live brokers met each danger (proofs/verdicts/live.json)"
+    parser.addoption("--keep-live", metavar="FILE", default=None, help=says)
+
+
+KEPT: list[live.LiveRun] = []
+
+
+@pytest.fixture
+def keep_live(request: pytest.FixtureRequest) -> Callable[[AgreementReport], None]:
+    """Takes note of what a run that found nothing has met."""
+
+    def keep(report: AgreementReport) -> None:
+        KEPT.append(live.run_of(report, f"Apache Kafka {kafka_version()}", request.node.nodeid.removeprefix("tests/")))
+
+    return keep
+
+
+@pytest.fixture(scope="module")
+def kafka_v2(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
+    """One node with transaction.version 2, Kafka's default."""
+    return RUNNING.get("v2", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-v2"), size=1))
+
+
+@pytest.fixture(scope="module")
+def kafka_v1(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
+    """One node with transaction.version 0 and no verification: transactions as they were before KIP-890."""
+    version = {"features": {"transaction.version": 0}, "settings": {"transaction.partition.verification.enable": False}}
+    return RUNNING.get("v1", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-v1"), size=1, **version))
+
+
+@pytest.fixture(scope="module")
+def kafka_verified(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
+    """One node with transaction.version 1 and verification: KIP-890, part 1."""
+    features = {"transaction.version": 1}
+    return RUNNING.get(
+        "verified", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-verified"), size=1, features=features)
+    )
+
+
+@pytest.fixture(scope="module")
+def three_nodes(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
+    """Three nodes with transaction.version 2, three replicas of everything; a test leaves all of them running."""
+    return RUNNING.get("three", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("three-nodes")))
+
+
+def _jars(release: str, factory: pytest.TempPathFactory) -> Path:
+    reason = reason_to_skip()
+    if reason is None:
+        try:
+            return _fetch(_cache(factory.getbasetemp(), release), factory.mktemp("archive"), release)
+        except ClusterError as error:
+            reason = str(error)
+    if os.environ.get("FENCEPOST_REQUIRE_KAFKA") == "1":
+        pytest.fail(f"FENCEPOST_REQUIRE_KAFKA=1, but {reason}")
+    pytest.skip(reason)
+
+
+def _cache(base: Path, release: str) -> Path:
+    """One folder for each release and state of the pom, next to the numbered folders of pytest's sessions."""
+    root = next((each for each in (base, *base.parents) if each.name.startswith("pytest-of-")), base)
+    return root / f"fencepost-kafka-{kafka_version(release)}-{hashlib.sha256(POM.read_bytes()).hexdigest()[:8]}"
+
+
+def _fetch(folder: Path, scratch: Path, release: str) -> Path:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(folder.name + ".archiving").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two workers: one fetches and archives, the other waits for it
+        archive_classes(fetch_kafka(folder, release=release), scratch)
+    return folder

@@ -1,0 +1,237 @@
+"""Each command does its work: exit code, words, and the fields that scripts rely on."""
+
+from pathlib import Path
+
+import pytest
+from command_line import fencepost, read_json
+from fencepost.properties.catalogue import protocols
+from metadata_logs import real_logs
+
+COMMANDS = (
+    "verify",
+    "prove",
+    "explore",
+    "dangers",
+    "necessity",
+    "keep",
+    "show",
+    "list",
+    "wander",
+    "agree",
+    "generate",
+    "replay",
+    "record",
+    "findings",
+)
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six simulated histories."""
+    made = tmp_path_factory.mktemp("cli") / "made"
+    ran = fencepost("generate", "id-blocks/kraft", made, "--histories", 6, "--config", "events=100", "--no-spark")
+    assert ran.code == 0, ran.err
+    return made
+
+
+def test_help_names_every_command_in_a_line() -> None:
+    """The first thing a newcomer reads: each command with a sentence that is not cut off."""
+    ran = fencepost("--help")
+    assert ran.code == 0
+    lines = ran.out.partition("Commands:\n")[2].splitlines()
+    assert tuple(line.split()[0] for line in lines) == COMMANDS
+    assert all(line.endswith(".") and not line.endswith("...") and len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_explains_every_option(command: str) -> None:
+    """No option stands there without a word on it, and options of one name mean one thing."""
+    import click
+    from fencepost.proofs.cli import fencepost as group
+
+    found = group.get_command(click.Context(group), command)
+    assert found is not None
+    assert found.help
+    options = [p for p in found.params if isinstance(p, click.Option)]
+    assert all(option.help for option in options), [o.name for o in options if not o.help]
+    assert {o.opts[0] for o in options} >= ({"--json"} if command not in ("show", "list", "record") else set())
+    assert all(o.default == 1 for o in options if o.name == "seed")
+
+
+def test_version() -> None:
+    """The version of the distribution."""
+    ran = fencepost("--version")
+    assert (ran.code, ran.out.startswith("fencepost, version ")) == (0, True)
+
+
+def test_list_goes_from_protocols_to_rules() -> None:
+    """Protocols; variants, bounds and known bugs; actions with the rules they encode; mutations by name."""
+    assert [line.split()[0] for line in fencepost("list").out.splitlines()] == list(protocols())
+    of_protocol = fencepost("list", "id-blocks").out
+    assert "kraft-answer-first" in of_protocol
+    assert "KAFKA-15552" in of_protocol
+    of_variant = fencepost("list", "id-blocks/kraft").out
+    assert "    needs  first[r] + size <= committed  [730.7]" in of_variant.splitlines()
+    assert "promise no id twice  [730.P1]:" in of_variant
+    assert "730.7   answer: guard 1 dropped" in fencepost("list", "id-blocks", "--mutations").out
+
+
+def test_prove_says_one_line_a_promise(tmp_path: Path) -> None:
+    """What each promise rests on, all lemmas in one line, and the results of `verify` in JSON."""
+    ran = fencepost("prove", "id-blocks/zookeeper", "--json", tmp_path / "proof.json")
+    assert ran.code == 0, ran.err
+    lines = [line.split("  ") for line in ran.out.splitlines()]
+    told = {line[2]: line[-1].strip() for line in lines if len(line) > 3}
+    assert told["disjoint blocks"] == "holds, resting on granted is booked, read is of this version, versions go up"
+    assert told["every action can happen"] == "reached"
+    assert sum("lemmas" in line for line in told) == 1
+    assert "preserves" not in ran.out
+    assert ran.out.splitlines()[-1].endswith(" properties, 0 not proved")
+    results = read_json(tmp_path / "proof.json")
+    assert {r["engine"] for r in results} == {"induction"}
+    assert {r["verdict"] for r in results} == {"holds"}
+    assert len(ran.out.splitlines()) < len(results)
+
+
+def test_prove_reads_the_proof_aloud() -> None:
+    """An obligation a line, if asked for."""
+    ran = fencepost("prove", "id-blocks/zookeeper", "--verbose")
+    assert ran.code == 0, ran.err
+    assert "write preserves disjoint blocks … ok " in ran.out
+
+
+def test_explore_pins_the_yardstick(tmp_path: Path) -> None:
+    """The counts that TLC, SPIN and plain Python agree on."""
+    bounds = ("--bound", "workers=2", "--bound", "tasks=2", "--bound", "log=3")
+    ran = fencepost("explore", "kip618-yardstick", *bounds, "--json", tmp_path / "found.json")
+    assert ran.code == 0, ran.out + ran.err
+    found = read_json(tmp_path / "found.json")
+    assert (found["distinct"], found["generated"], found["depth"]) == (631_237, 5_879_559, 32)
+    assert found["seconds"] > 0
+    assert set(found["verdicts"].values()) <= {"holds", "violated", "unknown"}
+
+
+def test_explore_finds_what_is_predicted(tmp_path: Path) -> None:
+    """A violation that the documents predict is as expected: exit code 0, the trace in JSON."""
+    ran = fencepost("explore", "id-blocks/by-broker-id", "--json", tmp_path / "found.json")
+    assert ran.code == 0, ran.out + ran.err
+    found = read_json(tmp_path / "found.json")
+    assert {"distinct", "generated", "depth", "seconds", "verdicts"} <= set(found)
+    assert found["verdicts"]["no_id_twice"] == "violated"
+    assert len(found["traces"]["no_id_twice"]) == 3
+
+
+def test_explore_reports_an_unreached_witness() -> None:
+    """Bounds of one's own that are too small for a witness say nothing of the protocol: exit code 0."""
+    ran = fencepost("explore", "id-blocks/zookeeper", "--bound", "ids=0")
+    assert ran.code == 0
+    assert "    a second block in use              not reached" in ran.out.splitlines()
+
+
+def test_necessity_of_one_rule(tmp_path: Path) -> None:
+    """Its mutations and the rejected variant about it, with the fields that scripts rely on, and a table."""
+    ran = fencepost("necessity", "id-blocks", "--rule", "730.10", "--json", tmp_path / "n.json")
+    assert ran.code == 0, ran.err
+    found = read_json(tmp_path / "n.json")
+    assert [(n["mutation"], n["verdict"], n["promise"], n["steps"]) for n in found] == [
+        ("omitted", "necessary", "persisted_once", 8),
+        ("start_of_block", "necessary", "persisted_once", 8),
+        ("the snapshot carries the latest block's first id", "shown", "persisted_once", 8),
+    ]
+    contract = {"rule", "mutation", "verdict", "promise", "engine", "steps", "bound", "evidence"}
+    assert all(contract <= set(n) and n["engine"] == "explore" and n["evidence"] for n in found)
+
+
+def test_agree_with_the_reference(tmp_path: Path) -> None:
+    """The reference implementation is what is driven if none is named."""
+    ran = fencepost("agree", "id-blocks", "--examples", 5, "--json", tmp_path / "a.json")
+    assert ran.code == 0, ran.err
+    assert "fencepost.reference_impl.id_blocks:reference against id-blocks/kraft, seed 1: holds" in ran.out
+    told = read_json(tmp_path / "a.json")
+    assert (told["verdict"], told["examples"], told["program"]) == ("holds", 5, "")
+
+
+def test_agree_shows_what_is_predicted(tmp_path: Path) -> None:
+    """In v1 late copies break promises: that is no failure, and the programs are printed; unless nothing is
+    expected."""
+    asked = ("agree", "transactions/v1", "--examples", 20, "--promises-only", "--json", tmp_path / "a.json")
+    ran = fencepost(*asked)
+    assert ran.code == 0
+    assert "(its promises only; model: none)" in ran.out
+    assert "as predicted of v1: txn.P" in ran.out
+    result = read_json(tmp_path / "a.json")
+    assert (result["protocol"], result["model"], result["verdict"]) == ("transactions", "none", "holds")
+    assert all(rule.startswith("txn.P") and "assert" in program for rule, program in result["predicted"].items())
+    assert fencepost(*asked, "--expecting", "none").code == 1
+
+
+def test_agree_prints_a_program_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An implementation of the working directory is found there; its mistake comes as Python that can be pasted."""
+    (tmp_path / "half_right.py").write_text(
+        "from fencepost.reference_impl.id_blocks.defects.broken import find\n\n"
+        "def cluster(config):\n    return find('answers_before_commit')(config)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    ran = fencepost("agree", "id-blocks/kraft", "--implementation", "half_right:cluster", "--json", "a.json")
+    assert ran.code == 1, ran.err
+    told = read_json(tmp_path / "a.json")
+    assert told["verdict"] == "violated"
+    assert told["program"].strip() in ran.out
+    with pytest.raises(AssertionError):
+        exec(compile(told["program"], "program", "exec"), {"__name__": "pasted"})
+
+
+def test_replay_of_simulated_histories(histories: Path, tmp_path: Path) -> None:
+    """Everything holds, each property judged something, and conformance is among them."""
+    ran = fencepost("replay", histories, "--no-spark", "--cores", 1, "--json", tmp_path / "r.json")
+    assert ran.code == 0, ran.err
+    report = read_json(tmp_path / "r.json")
+    assert {"events", "histories", "pieces", "violations", "unknown", "events_per_second"} <= set(report)
+    assert (report["events"], report["histories"], report["violations"], report["unknown"]) == (600, 6, {}, {})
+    assert report["judged"]["conformance"] == 6
+    assert "conformance                  holds (6 judged)" in ran.out
+
+
+def test_replay_finds_a_seeded_defect(tmp_path: Path) -> None:
+    """Exit code 1, and the first witness of each property with the events in words."""
+    made = tmp_path / "made"
+    config = ("--config", "events=300", "--config", "broken=answers_before_commit")
+    assert fencepost("generate", "id-blocks/kraft", made, "--histories", 40, *config, "--no-spark").code == 0
+    ran = fencepost("replay", made, "--no-spark", "--no-conformance", "--json", tmp_path / "r.json")
+    assert ran.code == 1
+    report = read_json(tmp_path / "r.json")
+    assert set(report["violations"]["answered_after_commit"]) == {"count", "first"}
+    assert "answered after commit        violated" in ran.out
+    assert "conformance" not in ran.out
+
+
+def test_replay_of_one_property(histories: Path) -> None:
+    """--check leaves out the others."""
+    ran = fencepost("replay", histories, "--no-spark", "--no-conformance", "--check", "ids_unique")
+    assert ran.code == 0
+    assert [line.split("  ")[2] for line in ran.out.splitlines()[2:]] == ["ids unique"]
+
+
+def test_record_then_replay(tmp_path: Path) -> None:
+    """A real cluster's logs become a history that replays, and says what it cannot know."""
+    nodes = real_logs(tmp_path)
+    out = tmp_path / "recorded"
+    ran = fencepost("record", *nodes, "--clients", tmp_path / "clients.jsonl", "--out", out, "--kafka-version", "4.3.1")
+    assert ran.code == 0, ran.err
+    assert ran.err == f"written to {out}; check it with: fencepost replay {out}\n"
+    ran = fencepost("replay", out, "--no-spark", "--json", tmp_path / "r.json")
+    assert ran.code == 0, ran.out + ran.err
+    unknown = read_json(tmp_path / "r.json")["unknown"]
+    assert unknown["answers_disjoint"] == "the histories do not show answer_sent"
+    assert "answers disjoint             unknown: the histories do not show answer_sent" in ran.out
+
+
+def test_wander_tells_a_run_and_says_when_it_found_none(tmp_path: Path) -> None:
+    """A mistake that plain walks meet comes with its run; that nothing broke is no verdict, and told so."""
+    name = "kip618-yardstick/any-writer"
+    found = fencepost("wander", name, "--aim", "plain", "--json", tmp_path / "w.json")
+    assert (found.code, "counts match broke" in found.out) == (0, True)
+    document = read_json(tmp_path / "w.json")
+    assert document["promise"] == "counts_match" and len(document["run"]) >= 6 and document["seed"] == 1
+    missed = fencepost("wander", name, "--aim", "plain", "--steps", 20)
+    assert missed.code == 0 and "one is known to" in missed.out

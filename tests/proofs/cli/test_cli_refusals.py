@@ -1,0 +1,217 @@
+"""Bad input or environment is told in one clear line on the error stream, before any long work, with exit code 2."""
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from command_line import fencepost, process
+from fencepost.properties.catalogue import protocols
+from fencepost.properties.history import ID_BLOCKS, write_histories
+from fencepost.properties.id_blocks.history.planted import planted
+from metadata_logs import real_logs, segment
+
+KRAFT = "id-blocks/kraft"
+NO_SUCH_PROTOCOL = f"there is no protocol 'nope'; there are {', '.join(protocols())}: pick one of them"
+REFUSALS = [
+    (["explore", "nope"], NO_SUCH_PROTOCOL),
+    (["verify", "nope"], "there is no protocol 'nope'"),
+    (["explore", "id-blocks/nope"], "id-blocks has no variant 'nope'; there are zookeeper, bridge, kraft, "),
+    (["verify", KRAFT], "name id-blocks, not id-blocks/kraft"),
+    (["necessity", KRAFT], "name id-blocks, not id-blocks/kraft"),
+    (["show", KRAFT, "nope"], "kraft is not asked for a property 'nope'; it has no id twice, disjoint blocks, "),
+    (["show", "id-blocks", "a gap"], "id-blocks has several variants; name one, such as id-blocks/zookeeper, "),
+    (["show", KRAFT, "a gap", "--without", "730.7", "nope"], 'there are 730.7 "answer: guard 1 dropped", '),
+    (["show", KRAFT, "a gap", "--without", "999", "nope"], "there are 730.10, 730.16, "),
+    (
+        ["show", "id-blocks/kraft-answer-first", "no id twice", "--without", "730.7", "answer: guard 1 dropped"],
+        "kraft-answer-first has rule 730.7 wrong already",
+    ),
+    (["show", KRAFT, "an id in the end", "--bound", "nope=2"], "kraft has no bound 'nope'; it has "),
+    (["explore", KRAFT, "--profile", "nope"], "'nope' is not one of 'smoke', 'ci', 'nightly'; see fencepost explore"),
+    (["explore", KRAFT, "--bound", "nope=2"], "kraft has no bound 'nope'; it has restarts, "),
+    (["explore", KRAFT, "--bound", "brokers"], "--bound 'brokers' is not NAME=N"),
+    (["explore", KRAFT, "--bound", "=2"], "--bound '=2' is not NAME=N"),
+    (["explore", KRAFT, "--bound", "brokers=-1"], "--bound 'brokers=-1' is not NAME=N with a number N from 0 on"),
+    (["explore", KRAFT, "--bound", "brokers=²"], "--bound 'brokers=²' is not NAME=N"),
+    (["explore", KRAFT, "--bound", "brokers=0"], "which has no elements under these bounds"),
+    (["explore", KRAFT, "--bound", "size=0"], "the axiom le(1, size) does not hold for size = 0"),
+    (["explore", KRAFT, "--bound", "brokers=90", "--bound", "requests=40"], "more than the 128 that are packed"),
+    (["necessity", "id-blocks", "--rule", "none"], "there is no rule 'none'; the rules of id-blocks that"),
+    (["necessity", "id-blocks", "--rule", "730.5"], "rule 730.5 of kind interface is not judged for id-blocks"),
+    (["prove", "kip618-yardstick"], "log is a sequence, and sequences are bounded while proofs are not"),
+    (["agree", KRAFT, "--implementation", "nope:factory"], "there is no implementation 'nope:factory': No module"),
+    (["agree", KRAFT, "--implementation", "os:nope"], "there is no implementation 'os:nope': module 'os' has no"),
+    (["agree", KRAFT, "--implementation", "os:getcwd"], "os:getcwd: makes no cluster from {'seed': 0, "),
+    (["agree", KRAFT, "--implementation", "builtins:dict"], "its dict lacks messages, deliver, drop, "),
+    (["agree", "id-blocks/kraft-threads"], "no implementation of id-blocks/kraft-threads can be driven; name one of"),
+    (["agree", "kip618-yardstick"], "no implementation of kip618-yardstick can be driven"),
+    (["agree", "transactions/kraft"], "name one of transactions/v2, transactions/v1, transactions/v1-verified"),
+    (["agree", "transactions/v1", "--expecting", "P5"], "there is no rule P5; name promises (txn.P5) or none"),
+    (
+        ["generate", "id-blocks", "made"],
+        "id-blocks has several variants; name one that has a simulator: id-blocks/kraft",
+    ),
+    (["generate", "id-blocks/zookeeper", "made"], "id-blocks/zookeeper has no simulator; name yours with --simulator"),
+    (["generate", KRAFT, "made", "--config", "events"], "--config 'events' is not NAME=VALUE"),
+    (["generate", KRAFT, "made", "--no-spark", "--config", "nope=1"], "config has unknown keys ['nope']"),
+    (["generate", KRAFT, "made", "--no-spark", "--config", "events=many"], "cannot simulate with config "),
+    (["generate", KRAFT, "made", "--no-spark", "--simulator", "nope:x"], "simulator 'nope:x': not found"),
+    (["generate", KRAFT, "made", "--no-spark", "--cores", "0"], "'--cores': 0 is not in the range x>=1"),
+    (["replay", "nowhere"], "nowhere/manifest.json: not found; a directory of histories needs one"),
+    (["record", "nowhere", "--out", "made"], "nowhere: no such directory"),
+    (["record", ".", "--out", "made"], "holds no __cluster_metadata-0, so it is not the log directory of a KRaft node"),
+    (["nope"], "No such command 'nope'; see fencepost --help"),
+    (["explore"], "Missing argument 'PROTOCOL[/VARIANT]'; see fencepost explore --help"),
+]
+
+
+def refused(*words: object) -> str:
+    """The one line with which a command is refused."""
+    ran = fencepost(*words)
+    assert ran.code == 2, ran
+    [line] = ran.err.splitlines()
+    assert line.startswith("fencepost")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), REFUSALS, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_refused(words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line that says what is wrong and what there is instead; nothing is left behind."""
+    monkeypatch.chdir(tmp_path)
+    assert told in refused(*words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["verify"],
+        ["prove", KRAFT],
+        ["explore", KRAFT],
+        ["necessity", "id-blocks"],
+        ["agree", KRAFT],
+        ["generate", KRAFT, "made"],
+        ["replay", "made"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_unreachable_report_is_refused_at_once(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that cannot be written is known before the work, not after it."""
+    monkeypatch.chdir(tmp_path)
+    line = refused(*words, "--json", tmp_path / "nowhere" / "x.json")
+    assert "there is no directory" in line
+    assert "nowhere' for 'x.json'; make it first" in line
+    assert "is a directory" in refused(*words, "--json", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--junit", "--table"])
+def test_other_reports_are_refused_at_once(option: str, tmp_path: Path) -> None:
+    """The same of the JUnit report and of the table of rules."""
+    words = ["verify"] if option == "--junit" else ["necessity", "id-blocks"]
+    assert "there is no directory" in refused(*words, option, tmp_path / "nowhere" / "x")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Ten histories in one file."""
+    pieces = [planted(1, 2 * i, 2)[0] for i in range(5)]
+    write_histories(tmp_path / "h", pieces, ID_BLOCKS, rows_per_group=500, seed=1)
+    assert fencepost("replay", tmp_path / "h", "--no-spark", "--cores", 1, "--no-conformance").code == 0
+    return tmp_path / "h"
+
+
+def test_a_truncated_file(directory: Path) -> None:
+    """A Parquet file that was not copied whole."""
+    part = directory / "part-00000.parquet"
+    part.write_bytes(part.read_bytes()[:-100])
+    assert "part-00000.parquet" in refused("replay", directory, "--no-spark")
+
+
+def test_a_missing_column(directory: Path) -> None:
+    """A Parquet file of something else."""
+    part = directory / "part-00000.parquet"
+    pq.write_table(pq.read_table(part).drop_columns(["error"]), part)
+    line = refused("replay", directory, "--no-spark")
+    assert "part-00000.parquet" in line
+    assert "error" in line
+
+
+def test_a_split_history(directory: Path) -> None:
+    """A file written anew with other row groups, which would be half-checked."""
+    part = directory / "part-00000.parquet"
+    pq.write_table(pq.read_table(part), part, row_group_size=100)
+    told = json.loads((directory / "manifest.json").read_text())
+    for entry in (told["files"][0], told["totals"]):
+        entry["row_groups"] = pq.ParquetFile(part).metadata.num_row_groups
+    (directory / "manifest.json").write_text(json.dumps(told))
+    assert "history" in refused("replay", directory, "--no-spark", "--cores", 1)
+
+
+def test_a_directory_that_is_none(directory: Path) -> None:
+    """A file in place of the directory, and a directory of something else."""
+    assert "manifest.json" in refused("replay", directory / "manifest.json")
+    (directory / "manifest.json").write_text("[]")
+    assert "not a manifest of histories" in refused("replay", directory)
+
+
+def test_histories_are_not_overwritten(directory: Path) -> None:
+    """Generation into a directory that holds histories already."""
+    line = refused("generate", KRAFT, directory, "--no-spark")
+    assert "holds histories already; remove it, or name another directory" in line
+
+
+def test_a_torn_log_without_a_majority(tmp_path: Path) -> None:
+    """Two of three logs cut in half: what is committed cannot be known."""
+    nodes = real_logs(tmp_path)
+    for node in nodes[:2]:
+        content = segment(node).read_bytes()
+        segment(node).write_bytes(content[: len(content) // 2])
+    assert "node" in refused("record", *nodes, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_log_that_is_not_kafkas(tmp_path: Path) -> None:
+    """Other bytes where the log should be."""
+    nodes = real_logs(tmp_path)
+    for node in nodes:
+        segment(node).write_bytes(b"This is a letter, and no log of Apache Kafka at all." * 20)
+    line = refused("record", *nodes, "--out", tmp_path / "out")
+    assert ".log" in line
+
+
+@pytest.mark.parametrize("command", ["generate", "replay"])
+def test_spark_without_java(command: str, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing, and how to do without."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    words = ["generate", KRAFT, tmp_path / "made"] if command == "generate" else ["replay", directory]
+    line = refused(*words)
+    assert "Spark needs Java 17 or newer: there is no `java` on the PATH" in line
+    assert "--no-spark" in line
+
+
+def test_numba_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optional engine says how to get it."""
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert "fencepost[fast]" in refused("explore", "id-blocks/by-broker-id", "--engine", "numba")
+
+
+def test_the_exit_code_reaches_the_shell() -> None:
+    """The installed script, in a process of its own."""
+    ran = process("explore", "nope")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"fencepost: {NO_SUCH_PROTOCOL}\n"
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    """`fencepost` alone: the help on the error stream, and exit code 2."""
+    ran = process()
+    assert (ran.code, ran.out) == (2, "")
+    assert "Commands:\n  verify " in ran.err

@@ -1,0 +1,192 @@
+"""`fencepost verify`: what it says, what it writes for scripts, and when its exit code is 1."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Ran, fencepost, read_json
+from fencepost.proofs.engines.judged import contradictions
+from fencepost.proofs.results import Result
+from fencepost.properties.catalogue import Variant
+from junitparser import Error, Failure, JUnitXml, Skipped
+from small_catalogue import small_catalogue
+
+VERDICTS = {"holds", "violated", "unknown"}
+KINDS = {"always", "step", "sometimes", "eventually", "history", "agreement"}
+ENGINES = {"induction", "bounded", "explore", "progress", "agreement", "replay"}
+KEYS = (
+    "protocol", "variant", "property", "kind", "engine", "verdict", "expected", "bound", "seconds", "evidence", "scope",
+    "out", "excused",
+)  # fmt: skip
+
+
+def verify(folder: Path, change: Callable[[Variant], Variant] | None = None) -> tuple[Ran, dict[str, Any], JUnitXml]:
+    """A run over the small catalogue: what it printed, its JSON and its JUnit report."""
+    with small_catalogue(*([change] if change else [])):
+        ran = fencepost("verify", "--json", folder / "v.json", "--junit", folder / "v.xml", "--seed", 7)
+    return ran, read_json(folder / "v.json"), JUnitXml.fromfile(str(folder / "v.xml"))
+
+
+@pytest.fixture(scope="module")
+def as_expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, dict[str, Any], JUnitXml]:
+    """One run in which everything is as expected."""
+    return verify(tmp_path_factory.mktemp("verify"))
+
+
+def test_exit_code_0_and_a_sentence_of_conclusion(as_expected: tuple[Ran, dict[str, Any], JUnitXml]) -> None:
+    """Predicted violations are as expected; the last line counts verdicts by engine."""
+    ran, document, _ = as_expected
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.err == ""
+    last = ran.out.splitlines()[-1]
+    assert last.startswith(f"{len(document['results'])} verdicts in ")
+    assert last.endswith(" violations as predicted; 0 not as expected")
+    assert all(f" by {engine}" in last for engine in ENGINES)
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "no id twice violated as predicted explore in 3 steps, bounded in 3 steps" in lines
+    assert "id-blocks/zookeeper: every broker takes its blocks from ZooKeeper" in lines
+    assert "Left unchecked by these bounds" in lines
+    assert any(line.startswith("id-blocks/zookeeper: progress is known only of brokers 2") for line in lines)
+
+
+def test_the_contract_for_scripts(as_expected: tuple[Ran, dict[str, Any], JUnitXml]) -> None:
+    """Keys and allowed values of the JSON; every kind and every engine occurs."""
+    _, document, _ = as_expected
+    assert list(document) == ["version", "seed", "profile", "sources", "results"]
+    assert any(file.endswith("model/id_blocks/zookeeper.py") for file in document["sources"])
+    assert (document["seed"], document["profile"]) == (7, "smoke")
+    results = document["results"]
+    assert {tuple(r) for r in results} == {KEYS}
+    assert {r["verdict"] for r in results} == VERDICTS
+    assert {r["expected"] for r in results} <= VERDICTS
+    assert {r["kind"] for r in results} == KINDS
+    assert {r["engine"] for r in results} == ENGINES
+    assert all(r["seconds"] >= 0 and isinstance(r["evidence"], dict) for r in results)
+    unbounded = {r["engine"] for r in results if r["bound"] is None}
+    assert unbounded == {"induction", "agreement", "replay"}
+
+
+def test_a_counterexample_is_in_the_report(as_expected: tuple[Ran, dict[str, Any], JUnitXml]) -> None:
+    """Whoever reads the JSON gets the run, as events and in words."""
+    _, document, _ = as_expected
+    violated = [r for r in document["results"] if r["verdict"] == "violated" and r["engine"] in ("explore", "bounded")]
+    assert violated
+    assert all(len(r["evidence"]["events"]) == r["evidence"]["steps"] > 0 for r in violated)
+    assert all(r["evidence"]["words"] for r in violated)
+
+
+def test_junit_has_a_case_for_every_verdict(as_expected: tuple[Ran, dict[str, Any], JUnitXml]) -> None:
+    """One case per verdict, none of them twice; unknown as expected is skipped with the reason."""
+    _, document, junit = as_expected
+    cases = [(suite.name, case) for suite in junit for case in suite]
+    assert len(cases) == len(document["results"])
+    assert max(Counter((name, case.classname, case.name) for name, case in cases).values()) == 1
+    assert (junit.failures, junit.errors) == (0, 0)
+    skipped = [case for _, case in cases if case.result]
+    assert len(skipped) == sum(r["verdict"] == "unknown" for r in document["results"]) > 0
+    assert all(isinstance(case.result[0], Skipped) and case.result[0].message for case in skipped)
+
+
+def test_a_violation_that_nobody_predicted(tmp_path: Path) -> None:
+    """Exit code 1, the words, and a failure in JUnit that carries the run."""
+
+    def without_prediction(variant: Variant) -> Variant:
+        asks = ("no_id_twice", "disjoint_blocks")
+        return replace(variant, expected={}, asks=asks) if variant.name == "by-broker-id" else variant
+
+    ran, document, junit = verify(tmp_path, without_prediction)
+    assert ran.code == 1
+    wrong = [r for r in document["results"] if r["verdict"] != r["expected"]]
+    assert {(r["variant"], r["property"], r["verdict"]) for r in wrong} == {
+        ("by-broker-id", "no_id_twice", "violated"),
+        ("by-broker-id", "disjoint_blocks", "violated"),
+    }
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "no id twice violated explore in 3 steps, bounded in 3 steps expected: holds" in lines
+    assert ran.out.splitlines()[-1].endswith(f"{len(wrong)} not as expected")
+    failed = [case for suite in junit for case in suite if case.result and isinstance(case.result[0], Failure)]
+    assert len(failed) == len(wrong) == junit.failures
+    assert {case.result[0].message for case in failed} == {"violated, and holds was expected"}
+    assert all("configure(" in case.system_out for case in failed)
+
+
+def test_a_prediction_that_does_not_come_true(tmp_path: Path) -> None:
+    """The absence of a predicted violation is a failure too."""
+
+    def with_prediction(variant: Variant) -> Variant:
+        repaired = variant.name == "by-broker-id-repaired"
+        return replace(variant, expected={"no_id_twice": "violated"}) if repaired else variant
+
+    ran, _, junit = verify(tmp_path, with_prediction)
+    assert ran.code == 1
+    assert any(line.endswith("expected: violated") for line in ran.out.splitlines())
+    assert junit.failures > 0
+
+
+def test_engines_that_disagree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a proof says that what the explorer broke holds, the run fails and says who says what."""
+    import fencepost.proofs.verify as module
+
+    proved = Result("id-blocks", "by-broker-id", "no_id_twice", "always", "induction", "holds", "violated", None, 0.1)
+    stage = module._implementation
+    monkeypatch.setattr(module, "_implementation", lambda *a: iter([("a faulty prover", proved), *stage(*a)]))
+    ran, _, junit = verify(tmp_path)
+    assert ran.code == 1
+    told = "id-blocks/by-broker-id no_id_twice: induction says it holds, explore that it does not"
+    assert f"engines disagree: {told}" in ran.err.splitlines()
+    assert any(case.name == told and isinstance(case.result[0], Failure) for suite in junit for case in suite)
+
+
+def test_unknown_where_a_verdict_was_expected_is_an_error(tmp_path: Path) -> None:
+    """JUnit tells what could not be decided from what is wrong."""
+    from fencepost.proofs.report import write_junit
+
+    write_junit(tmp_path / "u.xml", [a_result("explore", "unknown", dict(ids=2), expected="holds")])
+    [case] = [case for suite in JUnitXml.fromfile(str(tmp_path / "u.xml")) for case in suite]
+    assert isinstance(case.result[0], Error)
+
+
+def a_result(engine: str, verdict: Any, bound: dict[str, int] | None, **further: Any) -> Result:
+    """A verdict on one property of one variant."""
+    given = dict(kind="always", expected="holds", steps=None) | further
+    evidence = {} if given["steps"] is None else {"steps": given["steps"]}
+    return Result("p", "v", "q", given["kind"], engine, verdict, given["expected"], bound, 0.0, evidence)
+
+
+def explored(verdict: str, steps: int | None = None, **bound: int) -> Result:
+    return a_result("explore", verdict, bound, steps=steps)
+
+
+def bounded(verdict: str, depth: int, steps: int | None = None, **bound: int) -> Result:
+    return a_result("bounded", verdict, dict(bound, depth=depth), steps=steps)
+
+
+PROOF = a_result("induction", "holds", None)
+CONTRADICTIONS = {
+    "a proof, and a violation": ([PROOF, explored("violated", 3, ids=2)], 1),
+    "a proof, and a bounded violation": ([PROOF, bounded("violated", 9, 3, ids=2)], 1),
+    "a search, and a violation within its bounds": ([explored("holds", ids=3), bounded("violated", 9, 3, ids=2)], 1),
+    "a search, and a violation beyond its bounds": ([explored("holds", ids=2), bounded("violated", 9, 3, ids=3)], 0),
+    "a bounded check that should have seen it": ([bounded("holds", 9, ids=2), explored("violated", 9, ids=2)], 1),
+    "a bounded check that did not go so far": ([bounded("holds", 9, ids=2), explored("violated", 10, ids=2)], 0),
+    "an attempt at a proof that failed": ([a_result("induction", "violated", None), explored("holds", ids=2)], 0),
+    "what could not be decided": ([PROOF, explored("unknown", ids=2)], 0),
+    "agreement": ([PROOF, explored("holds", ids=2)], 0),
+    "witnesses, reached within larger bounds only": (
+        [a_result("explore", v, b, kind="sometimes") for v, b in (("holds", dict(ids=3)), ("violated", dict(ids=2)))],
+        0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_contradictions(case: str) -> None:
+    """Two answers contradict each other only if the violation lies within what the other looked at."""
+    results, count = CONTRADICTIONS[case]
+    assert len(contradictions(results)) == count
+    assert len(contradictions(results[::-1])) == count
+    other = [replace(results[0], variant="another"), *results[1:]]
+    assert contradictions(other) == []

@@ -1,0 +1,106 @@
+"""The explorer against a search over plain dicts: the same counts, cuts, verdicts and traces of random protocols."""
+
+import functools
+import math
+from collections.abc import Sequence
+
+import pytest
+from fencepost.model.language.properties import Property
+from fencepost.proofs.engines.explore import Exploration, explore, kernels, reachable_sample
+from fencepost.proofs.engines.explore.packing import Cell, Packing, pack_fields
+from fencepost.proofs.readings.ground import Field
+from fencepost.proofs.readings.plain import Plain, freeze
+from random_protocols import BOUNDS, PlainSearch, plain_search, random_protocol
+
+LARGEST = 150
+
+
+@functools.cache
+def expected(seed: int) -> PlainSearch:
+    return plain_search(*random_protocol(seed), BOUNDS)
+
+
+def agree(found: Exploration, expected: PlainSearch) -> None:
+    assert found.levels == expected.levels
+    assert found.generated == expected.generated
+    assert found.taken == expected.taken
+    assert found.cut == expected.cut
+    assert {name: len(trace.states) for name, trace in found.traces.items()} == expected.first
+
+
+def check_traces(found: Exploration, plain: Plain, properties: dict[str, Property]) -> None:
+    """Every trace is a behaviour of the protocol and ends where its property is decided."""
+    for name, trace in found.traces.items():
+        assert trace.states[0] == plain.initial()
+        for before, event, after in zip(trace.states, trace.events, trace.states[1:], strict=False):
+            assert plain.enabled(before, event)
+            assert plain.step(before, event) == after
+        if properties[name].role == "step":
+            assert not plain.holds(properties[name], trace.states[-2], trace.states[-1])
+        else:
+            assert plain.holds(properties[name], trace.states[-1]) == (properties[name].role == "witness")
+
+
+def in_two_words(_: str, fields: Sequence[Field]) -> Packing:
+    """Every other field in a second word, in bytes of their own where there are enough."""
+    sizes = tuple(f.high + 1 for f in fields)
+    used, cells = [0, 0], []
+    for index, size in enumerate(sizes):
+        if size > 1:
+            bits = (size - 1).bit_length()
+            cells.append(Cell(index % 2, used[index % 2], bits, (index,)))
+            used[index % 2] += bits
+    return packing(sizes, cells, 2)
+
+
+def sharing_bits(_: str, fields: Sequence[Field]) -> Packing:
+    """Neighbouring fields as digits of one number, up to a byte."""
+    sizes = tuple(f.high + 1 for f in fields)
+    cells: list[Cell] = []
+    members: list[int] = []
+    for index, size in [*enumerate(sizes), (len(sizes), 257)]:
+        if math.prod(sizes[m] for m in members) * size > 256:
+            bits = (math.prod(sizes[m] for m in members) - 1).bit_length()
+            cells.append(Cell(0, 8 * len(cells), bits, tuple(members)))
+            members = []
+        members.append(index)
+    return packing(sizes, cells, 1)
+
+
+def packing(sizes: tuple[int, ...], cells: list[Cell], words: int) -> Packing:
+    home = {m: number for number, cell in enumerate(cells) for m in cell.members}
+    return Packing(words, sizes, tuple(cells), tuple(home.get(i) for i in range(len(sizes))))
+
+
+LAYOUTS = {"one word": pack_fields, "two words": in_two_words, "shared bits": sharing_bits}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("block", range(6))
+def test_random_protocols_agree(block: int, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels, steps, cuts, verdicts and traces are those of the plain search, for ten random protocols at a time."""
+    monkeypatch.setattr(kernels, "pack_fields", LAYOUTS[layout])
+    compared = 0
+    for seed in range(10 * block, 10 * block + 10):
+        spec, properties = random_protocol(seed)
+        found = explore(spec, properties, BOUNDS, max_states=LARGEST)
+        if not found.complete:
+            continue
+        compared += 1
+        agree(found, expected(seed))
+        check_traces(found, Plain(spec, {"size": BOUNDS["size"]}, BOUNDS), properties)
+        assert found.verdicts["p"] == ("violated" if "p" in found.traces else "holds")
+        assert found.verdicts["w"] == ("holds" if "w" in found.traces else "violated")
+    assert compared >= 3
+
+
+def test_samples_are_reachable() -> None:
+    """A sample holds distinct reachable states, the same ones for the same seed, and all of them if it may."""
+    seed = next(seed for seed in range(60) if 20 < len(expected(seed).states) < LARGEST)
+    found = explore(*random_protocol(seed), BOUNDS)
+    reachable = {freeze(s) for s in expected(seed).states}
+    sample = reachable_sample(found, 15, seed=3)
+    assert len({freeze(s) for s in sample}) == 15
+    assert {freeze(s) for s in sample} <= reachable
+    assert sample == reachable_sample(found, 15, seed=3)
+    assert {freeze(s) for s in reachable_sample(found, 10**6, seed=1)} == reachable

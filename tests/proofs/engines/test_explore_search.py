@@ -1,0 +1,140 @@
+"""The search as a whole: threads, engines, limits and stops, on the KIP-618 yardstick."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from fencepost.model.kip618_yardstick import Kip618Yardstick
+from fencepost.model.language.derived.mutations import mutation, settle
+from fencepost.proofs.engines.explore import Exploration, Progress, explore, graph, search
+from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
+
+SPEC = settle(Kip618Yardstick.spec)
+PROPERTIES = Kip618YardstickProperties.properties
+SMALL = {"workers": 2, "tasks": 1, "log": 4}
+TWO_TASKS = {"workers": 2, "tasks": 2, "log": 3}
+
+
+def outcome(found: Exploration) -> tuple[object, ...]:
+    return (
+        found.levels, found.generated, found.verdicts, found.traces, found.taken, found.cut, found.deadlocks,
+        [tuple(c.tolist() for c in level) for level in found.states],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def alone() -> Exploration:
+    return explore(SPEC, PROPERTIES, SMALL, threads=1)
+
+
+def test_threads_change_nothing(alone: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts, states and traces are the same on three threads, also when blocks and chunks are tiny."""
+    for name, value in (("BLOCK", 512), ("CHUNK", 1500), ("SMALL", 64)):
+        monkeypatch.setattr(search, name, value)
+    monkeypatch.setattr(search, "_ranges", lambda states: 1 + states // 200)
+    assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=3)) == outcome(alone)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_engines_agree(alone: Exploration, threads: int) -> None:
+    """The compiled engine finds the same states, counts and traces."""
+    pytest.importorskip("numba", reason="the numba engine is an extra: pip install 'fencepost[fast]'")
+    assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="numba")) == outcome(alone)
+
+
+def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without numba its engine says what to install."""
+    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled")
+    monkeypatch.setattr(compiled.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(compiled.NotInstalled, match=r"pip install 'fencepost\[fast\]'"):
+        explore(SPEC, PROPERTIES, SMALL, engine="numba")
+    with pytest.raises(ValueError, match="engine 'tlc' is unknown"):
+        explore(SPEC, PROPERTIES, SMALL, engine="tlc")
+
+
+def test_stopped_at_so_many_states() -> None:
+    """A search stopped by its limit says so, and calls unknown what it has not seen violated."""
+    found = explore(SPEC, PROPERTIES, SMALL, max_states=500)
+    assert not found.complete
+    assert found.stopped == "more than 500 states"
+    assert found.verdicts["no_zombie"] == found.verdicts["counts_match"] == "unknown"
+    assert found.verdicts["a_zombie_shut_out"] == "unknown"
+    assert found.verdicts["a_second_count"] == "holds"
+    assert 500 < found.distinct < 18301
+
+
+def test_stopped_before_memory_runs_out() -> None:
+    """A search that would not fit stops early, says so, and has warned before."""
+    heard: list[Progress] = []
+    found = explore(SPEC, PROPERTIES, TWO_TASKS, memory_limit=4 << 20, progress=heard.append)
+    assert not found.complete
+    assert found.stopped is not None
+    assert found.stopped.startswith("memory")
+    assert found.distinct < 631237
+    assert sum(h.warning is not None for h in heard) >= 2
+    assert all(h.distinct * 16 < 4 << 20 for h in heard)
+
+
+def test_stopped_when_violated() -> None:
+    """The level that breaks a promise is the last one, with the shortest trace."""
+    broken = mutation(Kip618Yardstick.spec, "618.24", "anyone").apply()
+    found = explore(broken, PROPERTIES, TWO_TASKS, stop_when_violated=True)
+    assert found.violated == ["counts_match"]
+    assert found.depth == len(found.traces["counts_match"].states) == 7
+    assert found.verdicts["no_zombie"] == "unknown"
+
+
+def test_stopped_when_all_are_violated() -> None:
+    """The search goes on until each of the promises asked is broken, and no further."""
+    variant = ID_BLOCKS.variant("zookeeper")
+    broken = mutation(variant.properties.protocol.spec, "730.2", "not_read_again").apply()
+    asked = {name: variant.asked[name] for name in ("disjoint_blocks", "no_id_twice")}
+    found = explore(broken, asked, variant.bounds["smoke"], stop_when_violated="all")
+    assert sorted(found.violated) == ["disjoint_blocks", "no_id_twice"]
+    assert found.depth == found.traces.steps("no_id_twice") + 1 > found.traces.steps("disjoint_blocks") + 1
+    assert not found.complete
+
+
+def test_stopped_after_some_steps() -> None:
+    """States at that distance are the last ones."""
+    found = explore(SPEC, PROPERTIES, SMALL, max_depth=3)
+    assert (found.depth, found.complete) == (4, False)
+    assert found.stopped == "more than 3 steps"
+
+
+def test_progress_is_told_level_by_level(alone: Exploration) -> None:
+    """The callback hears of each level with the counts so far."""
+    heard: list[Progress] = []
+    explore(SPEC, PROPERTIES, SMALL, progress=heard.append)
+    assert [h.frontier for h in heard][: alone.depth] == alone.levels
+    assert heard[-1].distinct == alone.distinct
+    assert heard[-1].generated == alone.generated
+
+
+def test_the_graph_holds_every_step(alone: Exploration) -> None:
+    """The graph has each state and step once, and no step skips a level."""
+    made = graph(alone)
+    assert made.states == alone.distinct
+    assert made.source.size == alone.generated - 1
+    assert bool(np.all(made.depth[made.target] <= made.depth[made.source] + 1))
+    reached = np.zeros(made.states, np.bool_)
+    reached[made.target] = True
+    assert bool(reached[1:].all())
+    assert not made.unsearched.any()
+
+
+def test_a_stopped_search_marks_its_edge() -> None:
+    """States whose successors were not searched are marked in the graph."""
+    found = explore(SPEC, PROPERTIES, SMALL, max_states=500)
+    made = graph(found)
+    assert made.unsearched.any()
+    assert set(made.depth[made.unsearched].tolist()) == {found.depth - 1}
+
+
+def test_dropping_a_rule_is_seen() -> None:
+    """Without its guard the same action has more steps: counts notice any change of meaning."""
+    action = SPEC.actions["check_before"]
+    changed = dataclasses.replace(action, guards=action.guards[:1])
+    looser = dataclasses.replace(SPEC, actions=SPEC.actions | {"check_before": changed})
+    assert explore(looser, {}, SMALL).generated > explore(SPEC, {}, SMALL).generated

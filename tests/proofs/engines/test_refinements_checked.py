@@ -1,0 +1,94 @@
+"""Refinements are checked by every engine that checks steps: right mappings hold, wrong ones and wrong protocols are
+caught at the first step that is none of the core's."""
+
+import pytest
+from fencepost.model.language import Properties
+from fencepost.proofs.engines.bounded import check
+from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.engines.induction import prove
+from fencepost.proofs.readings.plain import Plain
+from refinement_leases import Flushed, FlushedTwice, FromArrival, FromGrant, Spare, Unchecked
+from refinement_protocols import AtFinish, AtPrepare, FromOne, Twice
+
+BOUNDS = dict(nodes=2, counts=4, terms=4, losses=1, spare=2, slots=3)
+RIGHT = [AtFinish, FromGrant, Flushed]
+WRONG = [  # with the shortest run to a step that the core does not have
+    (AtPrepare, ["prepare"]),
+    (Twice, ["prepare", "finish", "prepare", "finish"]),
+    (FromArrival, ["ask", "grant"]),
+    (Unchecked, ["ask", "grant", "ask", "grant"]),
+    (FlushedTwice, ["hand_in", "flush", "flush"]),
+    (FromOne, []),
+    (Spare, []),
+]
+
+
+def name_of(properties: type[Properties]) -> str:
+    return next(n for n, p in properties.properties.items() if p.role == "refinement")
+
+
+@pytest.mark.parametrize("properties", RIGHT, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_a_right_mapping_holds_of_all_states(properties: type[Properties], engine: str) -> None:
+    """The explorer finds no step that is none of the core's."""
+    made = explore(properties.protocol.spec, properties.properties, BOUNDS, engine=engine)
+    assert made.complete and made.distinct > 5
+    assert made.verdicts[name_of(properties)] == "holds"
+
+
+@pytest.mark.parametrize("properties", RIGHT, ids=lambda p: p.__name__)
+def test_a_right_mapping_holds_to_a_depth(properties: type[Properties]) -> None:
+    """So does the bounded check."""
+    found = check(properties.protocol.spec, properties.properties, BOUNDS, 6).findings[name_of(properties)]
+    assert (found.verdict, found.depth) == ("holds", 6)
+
+
+@pytest.mark.parametrize("properties", [AtFinish, FromGrant], ids=lambda p: p.__name__)
+def test_a_right_mapping_is_proved(properties: type[Properties]) -> None:
+    """Induction proves it without bounds, from the lemmas of the full protocol."""
+    proof = prove(properties.protocol.spec, properties.properties)
+    assert proof.verdicts[name_of(properties)] == "holds"
+
+
+@pytest.mark.parametrize(("properties", "run"), WRONG, ids=[p.__name__ for p, _ in WRONG])
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_a_wrong_one_is_found(properties: type[Properties], run: list[str], engine: str) -> None:
+    """By the explorer, with a shortest run that ends in the step; the plain reading agrees that it is none."""
+    name = name_of(properties)
+    made = explore(properties.protocol.spec, properties.properties, BOUNDS, engine=engine)
+    assert made.verdicts[name] == "violated"
+    trace = made.traces[name]
+    assert [event.action for event in trace.events] == run
+    item, plain = properties.properties[name], Plain(properties.protocol.spec, BOUNDS, BOUNDS)
+    assert item.initially is not None
+    assert plain.holds(item.initially, trace.states[0]) == bool(run)
+    kept = [plain.holds(item, *states) for states in zip(trace.states, trace.states[1:], strict=False)]
+    assert kept == [True] * (len(run) - 1) + [False] * bool(run)
+
+
+@pytest.mark.parametrize(("properties", "run"), WRONG, ids=[p.__name__ for p, _ in WRONG])
+def test_a_wrong_one_is_found_at_the_same_depth(properties: type[Properties], run: list[str]) -> None:
+    """By the bounded check."""
+    found = check(properties.protocol.spec, properties.properties, BOUNDS, 6).findings[name_of(properties)]
+    assert found.verdict == "violated" and found.trace is not None
+    assert len(found.trace) == len(run)
+
+
+@pytest.mark.parametrize(
+    ("properties", "fails"),
+    [
+        (AtPrepare, {("step", "prepare"), ("step", "finish"), ("step", "give_up")}),
+        (Twice, {("step", "finish")}),
+        (FromArrival, {("step", "grant"), ("step", "arrive")}),
+        (Unchecked, {("step", "grant")}),
+        (FromOne, {("initial", "init")}),
+        (Spare, {("initial", "init")}),
+    ],
+    ids=lambda p: getattr(p, "__name__", None),
+)
+def test_a_wrong_one_is_not_proved(properties: type[Properties], fails: set[tuple[str, str]]) -> None:
+    """Induction names the actions that are none of the core's, with a state in which they are not."""
+    name = name_of(properties)
+    failed = [o for o in prove(properties.protocol.spec, properties.properties).failures if o.property == name]
+    assert {(o.kind, o.action) for o in failed} == fails
+    assert all(o.verdict == "violated" and o.counterexample is not None for o in failed)

@@ -1,0 +1,236 @@
+"""Killers: a tautology is vacuous, a stale kept run is unexpected, and a real one passes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fencepost.model.language import (
+    Bool,
+    Ghost,
+    Map,
+    Nat,
+    Properties,
+    Protocol,
+    Sort,
+    action,
+    each,
+    exists,
+    forall,
+    implies,
+    leads_to,
+    progress,
+    promise,
+    require,
+    rule,
+    witness,
+)  # fmt: skip
+from fencepost.proofs.necessity import keeping, killers, refusals
+from fencepost.proofs.necessity.keeping import search
+from fencepost.proofs.necessity.kept import KeptRun, write_runs
+from fencepost.proofs.necessity.killers import Killers, file_of
+from fencepost.proofs.necessity.refusals import Refusals
+from fencepost.proofs.results import Result
+from fencepost.proofs.variants import judge
+from fencepost.properties.catalogue import ProtocolEntry, Variant
+
+
+class Connector(Sort, bound="connectors"):
+    """A connector."""
+
+
+class Level(Nat, upto="most"):
+    """A level."""
+
+
+class Rounds(Protocol):
+    """Rounds of connectors, each of which fences ids of its own: connectors share an id only if they are the same."""
+
+    busy: Map[Connector, Bool]
+    fenced: Map[Connector, Bool]
+    running: Map[Connector, Bool]
+    disturbed: Ghost[Bool]
+    level: Level
+
+    def share_ids(s, c, d):
+        return c == d
+
+    @action(fair="weak")
+    def begin(s, c: Connector):
+        require(~s.busy[c], rule="618.4")
+        s.busy[c] = True
+
+    @action(fair="weak")
+    def fence(s, c: Connector):
+        require(s.busy[c], rule="618.12")
+        require(~s.fenced[c])
+        s.disturbed = s.disturbed | exists(Connector, lambda d: s.share_ids(c, d) & (c != d) & s.running[d])
+        with rule("618.12"):
+            s.fenced = each(lambda d: s.fenced[d] | s.share_ids(c, d))
+
+    @action
+    def run(s, c: Connector):
+        require(s.fenced[c], rule="618.15")
+        require(~s.running[c])
+        s.running[c] = True
+
+
+class RoundsProperties(Properties, of=Rounds):
+    """One promise that rules keep, one that says nothing, and one that work gets done."""
+
+    @promise(rule="618.P1")
+    def fenced_before_it_runs(s):
+        """What runs was fenced."""
+        return forall(Connector, lambda c: implies(s.running[c], s.fenced[c]))
+
+    @promise(rule="618.9")
+    def only_its_own(s):
+        """No round disturbs another connector."""
+        return ~s.disturbed
+
+    @progress(rule="618.P4")
+    def fenced_in_the_end(s, c: Connector):
+        """What is begun is fenced."""
+        return leads_to(s.busy[c], s.fenced[c])
+
+    @witness(of="fenced_before_it_runs")
+    def one_runs(s):
+        """A connector runs."""
+        return exists(Connector, lambda c: s.running[c])
+
+    @witness(of="only_its_own")
+    def both_fenced(s):
+        """All are fenced."""
+        return forall(Connector, lambda c: s.fenced[c])
+
+
+BOUNDS = dict(connectors=2, most=1)
+ROUNDS = Variant(
+    "rounds", RoundsProperties, "rounds side by side", bounds={"smoke": BOUNDS}, progress_bounds=(BOUNDS,),
+    depth={"smoke": 4},
+)  # fmt: skip
+ENTRY = ProtocolEntry("rounds", "Rounds.", (ROUNDS,), dict.fromkeys(BOUNDS, "two"))
+NO_KILLER = ("no mutation is known", "it speaks of ghosts, and is inductive with every guard of every action taken out")
+KILLER = KeptRun("fenced_before_it_runs", (("618.15", "run: guard 1 dropped"),), "", ("run(c=0)",))
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are kept in a folder of the test."""
+    monkeypatch.setattr(killers, "folder_of", lambda _: tmp_path)
+    monkeypatch.setattr(keeping, "folder_of", lambda _: tmp_path)
+    monkeypatch.setattr(refusals, "folder_of", lambda _: tmp_path)
+
+
+def keep(runs: Sequence[KeptRun], refused: Refusals | None = None) -> None:
+    file = file_of(ROUNDS)
+    assert file is not None
+    write_runs(file, runs)
+    refusals.write(ROUNDS, refused or Refusals())
+
+
+def verdicts(engine: str, variant: Variant = ROUNDS) -> dict[str, Result]:
+    made = judge(ENTRY, variant, "smoke")
+    return {r.property: r for _, r in made.results if r.engine == engine}
+
+
+def test_without_a_kept_run_all_is_vacuous() -> None:
+    """A *holds* of every engine is unexpected as long as nothing is known that would have broken it."""
+    for engine in ("explore", "bounded", "progress", "induction"):
+        judged = {n: r for n, r in verdicts(engine).items() if r.kind in ("always", "eventually")}
+        assert {r.verdict for r in judged.values()} == {"vacuous"}, engine
+        assert not any(r.as_expected for r in judged.values())
+        assert all(
+            "no mutation is known" in r.evidence["reason"] or "guard" in r.evidence["reason"] for r in judged.values()
+        )
+    assert {r.verdict for r in verdicts("explore").values() if r.kind == "sometimes"} == {"holds"}
+
+
+def test_the_search_finds_what_can_be_broken_and_names_what_cannot() -> None:
+    """618.9 as it was: true by the way in which it is written, explored or proved, whatever rule is got wrong."""
+    found = search(ROUNDS, "smoke")
+    assert {run.property for run in found.runs} == {"fenced_before_it_runs", "fenced_in_the_end"}
+    assert found.missing == [("only_its_own", "")]
+    assert found.refused.needless == ("only_its_own",)
+    assert found.unrefused == ["only_its_own"]
+    keep(found.runs, found.refused)
+    explored, proved = verdicts("explore"), verdicts("induction")
+    assert (explored["only_its_own"].verdict, proved["only_its_own"].verdict) == ("vacuous", "vacuous")
+    assert (
+        proved["only_its_own"].evidence["reason"]
+        == "it speaks of ghosts, and is inductive with every guard of every action taken out"
+    )
+    assert (explored["fenced_before_it_runs"].verdict, proved["fenced_before_it_runs"].verdict) == ("holds", "holds")
+    killer = explored["fenced_before_it_runs"].evidence["killer"]
+    assert killer == {"rule": "618.15", "mutation": "run: guard 1 dropped", "bounds": BOUNDS, "steps": ["run(c=0)"]}
+    assert proved["fenced_before_it_runs"].evidence["killer"]["refused"] == "run breaks fenced_before_it_runs"
+    assert verdicts("progress")["fenced_in_the_end"].evidence["killer"]["rule"] in ("618.4", "618.12")
+    assert verdicts("bounded")["fenced_before_it_runs"].evidence["killer"] == killer
+    again = search(ROUNDS, "smoke")
+    assert (again.runs, again.new) == (found.runs, [])
+
+
+@pytest.mark.parametrize(
+    ("stale", "why"),
+    [
+        (replace(KILLER, steps=("begin(c=0)", "fence(c=1)", "run(c=0)")), "step 2, fence(c=1): it is not enabled"),
+        (replace(KILLER, without=(("618.15", "run: guard 2 dropped"),)), "has no mutation 'run: guard 2 dropped'"),
+        (replace(KILLER, steps=("begin(c=0)",)), "fenced_before_it_runs holds after the last step"),
+        (replace(KILLER, steps=("run(c=2)",)), "step 1, run(c=2): c is beyond the bounds"),
+    ],
+)
+def test_a_stale_run_is_unexpected(stale: KeptRun, why: str) -> None:
+    """A kept run that no longer fits is told with the step; the search replaces it."""
+    keep([stale])
+    found = verdicts("explore")["fenced_before_it_runs"]
+    assert (found.verdict, found.as_expected) == ("vacuous", False)
+    assert why in found.evidence["reason"]
+    assert search(ROUNDS, "smoke").runs[0] == KILLER
+
+
+def test_a_run_of_other_bounds_is_none() -> None:
+    """What breaks a promise within larger bounds says nothing of the smaller ones."""
+    run = replace(KILLER, steps=("run(c=1)",))
+    few = replace(ROUNDS, bounds={"smoke": dict(BOUNDS, connectors=1)})
+    item = ROUNDS.asked["fenced_before_it_runs"]
+    assert not isinstance(Killers(ROUNDS, "smoke", [run]).of(item, ("",)), str)
+    assert isinstance(Killers(few, "smoke", [run]).of(item, ("",)), str)
+
+
+def test_what_a_bounded_check_cannot_reach_is_left_open() -> None:
+    """A check too shallow for what breaks a promise does not say that it holds; the search does."""
+    keep([replace(KILLER, steps=("begin(c=0)", "fence(c=0)", "run(c=1)"))])
+    made = judge(ENTRY, replace(ROUNDS, depth={"smoke": 2}), "smoke")
+    judged = {(r.engine, r.property): r.verdict for _, r in made.results}
+    assert judged["explore", "fenced_before_it_runs"] == "holds"
+    assert ("bounded", "fenced_before_it_runs") not in judged
+    assert judged["bounded", "only_its_own"] == "vacuous"
+    assert "rounds/rounds: bounded checks to depth 2 could not break fenced_before_it_runs" in made.open
+
+
+def test_a_proof_is_asked_again_where_the_model_has_changed() -> None:
+    """The hash is of what is meant: another guard is another model, and its refusals are tried again."""
+    found = search(ROUNDS, "smoke")
+    assert refusals.meaning(ROUNDS) == found.refused.model
+    assert refusals.meaning(replace(ROUNDS, reading=("618.15", "run: guard 1 dropped"))) != found.refused.model
+    [refused] = found.refused.refused
+    keep(found.runs, Refusals("another", (refused,), ()))
+    proved = verdicts("induction")
+    assert proved["fenced_before_it_runs"].verdict == "holds"
+    assert proved["only_its_own"].verdict == "vacuous"
+    keep(found.runs, Refusals("another", (replace(refused, action="begin"),), ()))
+    assert "begin preserves fenced_before_it_runs" in verdicts("induction")["fenced_before_it_runs"].evidence["reason"]
+
+
+def test_a_mistake_is_asked_for_what_it_breaks() -> None:
+    """And for what it says that it keeps, with the witnesses of that."""
+    wrong = replace(
+        ROUNDS, rule="618.15", reading=("618.15", "run: guard 1 dropped"),
+        expected={"fenced_before_it_runs": "violated"}, progress_bounds=(),
+    )  # fmt: skip
+    assert list(wrong.asked) == ["fenced_before_it_runs"]
+    assert list(replace(wrong, asks=("only_its_own",)).asked) == [
+        "fenced_before_it_runs",
+        "only_its_own",
+        "both_fenced",
+    ]

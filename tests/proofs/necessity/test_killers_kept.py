@@ -1,0 +1,61 @@
+"""Kept files: every promise that holds has its killer, every proof its refusal, every history property its plant."""
+
+from dataclasses import replace
+
+import pytest
+from fencepost.proofs.necessity import plants, refusals
+from fencepost.proofs.necessity.keeping import missing, wishes
+from fencepost.proofs.necessity.kept import read_runs
+from fencepost.proofs.necessity.killers import Killers, file_of
+from fencepost.proofs.necessity.plants import Plant, found_plants
+from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
+from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.history.protocols import VOCABULARIES
+
+EVERY = [(entry, variant) for entry in protocols().values() if entry.verified for variant in entry.variants]
+IDS = [f"{entry.name}/{variant.name}" for entry, variant in EVERY]
+
+
+@pytest.mark.parametrize(("entry", "variant"), EVERY, ids=IDS)
+def test_every_promise_that_holds_has_its_killer(entry: ProtocolEntry, variant: Variant) -> None:
+    """Each kept run replays within the bounds of the smallest profile; after a change of a model, `fencepost keep`
+    searches what is missing here."""
+    found = {
+        wanted.features: missing(wanted, killers)
+        for killers in [Killers(variant, "smoke")]
+        for wanted in wishes(variant, killers)
+        if wanted.depth is None
+    }
+    assert not any(found.values()), f"{entry.name}/{variant.name}: run fencepost keep {entry.name}/{variant.name}"
+
+
+def test_no_file_is_left_behind() -> None:
+    """Each kept file is of a variant, and no two variants share one."""
+    files = [file_of(variant) for _, variant in EVERY]
+    assert len(set(files)) == len(files)
+    of_proofs = {refusals.file_of(variant) for _, variant in EVERY}
+    there = {file for folder in {f.parent for f in files if f} for file in folder.glob("*.json")}
+    assert {f for f in there if f.name.startswith("killers-")} <= set(files)
+    assert {f for f in there if f.name.startswith("refusals-")} <= of_proofs
+    assert all(read_runs(f) for f in there if f.name.startswith("killers-"))
+
+
+@pytest.mark.parametrize("protocol", VOCABULARIES)
+def test_every_history_property_finds_a_plant(protocol: str) -> None:
+    """Exactly what was planted is reported, of every property."""
+    assert set(found_plants(protocol)) == set(properties_of(protocol).names)
+
+
+def test_a_history_property_that_finds_nothing_has_no_plant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that is blind, or reports more than there is, is known by that."""
+    real = plants.properties_of("id-blocks")
+
+    def blind(columns, names, config):  # type: ignore[no-untyped-def]
+        findings, judged = real.check(columns, names, config)
+        findings["ids_unique"] = replace(findings["ids_unique"], violations=0)
+        return findings, judged
+
+    monkeypatch.setattr(plants, "properties_of", lambda _: replace(real, check=blind))
+    found = found_plants.__wrapped__("id-blocks")
+    assert "ids_unique" not in found
+    assert isinstance(found["ids_within_blocks"], Plant)

@@ -1,0 +1,139 @@
+"""Tables of verdicts as they are kept: of which models they are, what counts as a verdict, what is judged again."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from command_line import fencepost
+from fencepost.model.language.derived.mutations import mutations
+from fencepost.model.rules import RULES
+from fencepost.proofs.necessity.ledger import NO_VERDICT, counts
+from fencepost.proofs.necessity.search import Necessity, evidence_of, judge, necessity
+from fencepost.proofs.necessity.tables import Kept, digest, digest_of, is_of_these_models, page, table_of
+from fencepost.properties.catalogue import ProtocolEntry, whole_of
+from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.task_counts.variants.catalogue import TASK_COUNTS
+from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
+
+WITHOUT = {
+    "618": "27 28 29 30 31 32 36 39 45 48",
+    "447": "P1 P2 P3 1 2 3 4 5 6 7 8 9 10 11 12 15 16 17 18 19 20 21 22",
+    "src": "P1 P2 P3 1 2 3 4 5 6 7 8 9 10 11 12",
+}
+"""Rules that no model, proof or marked test is about yet.  Whoever gives one a verdict takes it out here."""
+
+
+@pytest.mark.parametrize("entry", [ID_BLOCKS, TRANSACTIONS, TASK_COUNTS], ids=lambda e: e.name)
+def test_a_kept_table_is_of_these_models(entry: ProtocolEntry) -> None:
+    """A table of an older hash is refused: its first paragraph has the command that makes it anew."""
+    assert is_of_these_models(table_of(entry.name).read_text(encoding="utf-8"), whole_of(entry))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("entry", [ID_BLOCKS, TRANSACTIONS, TASK_COUNTS], ids=lambda e: e.name)
+def test_a_kept_table_is_what_comes_out(entry: ProtocolEntry) -> None:
+    """Every mutation judged anew: none survives undecided, every row has evidence, nothing predicted fails to show, and
+    the table is word for word the one that is kept."""
+    entries = whole_of(entry)
+    found = [n for each in entries for n in necessity(each, "smoke")]
+    open_ones = [n.as_dict() for n in found if n.verdict in ("survives-bounded", "refuted")]
+    assert open_ones == [], json.dumps(open_ones, indent=1)
+    assert all(n.evidence and n.variant for n in found)
+    assert page(entry, entries, found, Path(__file__).parents[2]) == table_of(entry.name).read_text(encoding="utf-8")
+
+
+def test_what_changes_the_hash() -> None:
+    """A bound does, a guard does, a sentence does not."""
+    variant = ID_BLOCKS.variant("kraft")
+    assert digest(variant) == digest(replace(variant, says="in other words"))
+    assert digest(variant) != digest(replace(variant, bounds={"smoke": {**variant.bounds["smoke"], "ids": 4}}))
+    assert digest(variant) != digest(replace(ID_BLOCKS.variant("kraft-answer-first"), reading=None))
+    fewer = replace(ID_BLOCKS, variants=ID_BLOCKS.variants[1:])
+    assert digest_of([fewer]) != digest_of([ID_BLOCKS])
+
+
+def test_rules_without_a_verdict_are_counted() -> None:
+    """`fencepost list --rules` says how many rules of each source have a verdict; the others are these."""
+    ran = fencepost("list", "--rules")
+    assert ran.code == 0
+    named = {number for line in ran.out.splitlines() if line.strip().startswith(NO_VERDICT)
+             for number in line.split(": ")[1].split(", ")}  # fmt: skip
+    assert named == {f"{area}.{number}" for area, numbers in WITHOUT.items() for number in numbers.split()}
+    assert f"all: {len(RULES)} rules, {len(RULES) - len(named)} with a verdict" in ran.out
+
+
+def test_what_counts_as_a_verdict() -> None:
+    """Neither a rule that no table has, nor one that a table has without a verdict."""
+    table = "| 730.P1 | promise | x | **proved** |\n| 730.P2 | promise | x | no verdict yet; held by test_x.py |\n"
+    decided, others = counts({"x": table})["730"]
+    assert decided == ["730.P1"]
+    assert {"730.P2", "730.P3"} <= set(others)
+
+
+def test_evidence_is_a_promise_of_another_number() -> None:
+    """What only says the rule again is none: kraft's book that never goes back is 730.7 itself, and no promise."""
+    kept = ID_BLOCKS.variant("kraft").kept
+    assert set(evidence_of("730.7", kept)) == {
+        n for n, p in kept.items() if p.rule in ("730.P1", "730.P2") and p.role == "promise"
+    }
+    assert "used_up_for_ever" not in evidence_of("730.7", kept)
+    assert "no_id_twice" not in evidence_of("730.P1", kept)
+
+
+def test_kept_verdicts_are_not_searched_again(tmp_path: Path) -> None:
+    """They say so, and a changed model is judged anew."""
+    small = replace(ID_BLOCKS, variants=(ID_BLOCKS.variant("zookeeper"), ID_BLOCKS.variant("by-broker-id")), claims=())
+    file = tmp_path / "kept.json"
+    first = Kept.read(file)
+    found = necessity(small, "smoke", earlier=first)
+    first.write(file)
+    assert not any(n.kept for n in found)
+    second = Kept.read(file)
+    again = necessity(small, "smoke", earlier=second)
+    assert all(n.kept and n.evidence for n in again)
+    assert [(n.rule, n.mutation, n.verdict, n.steps) for n in again] == [
+        (n.rule, n.mutation, n.verdict, n.steps) for n in found
+    ]
+    zookeeper = small.variants[0]
+    changed = replace(zookeeper, bounds={"smoke": {**zookeeper.bounds["smoke"], "restarts": 1}})
+    other = necessity(replace(small, variants=(changed, small.variants[1])), "smoke", earlier=Kept.read(file))
+    assert {n.kept for n in other if n.variant == "zookeeper"} == {False}
+    assert {n.kept for n in other if n.variant == "by-broker-id"} == {True}
+    assert json.loads(file.read_text(encoding="utf-8"))
+    text = page(small, [small], again, None)
+    assert is_of_these_models(text, [small]) and not is_of_these_models(text, [ID_BLOCKS])
+
+
+def test_a_table_is_of_all_rules(tmp_path: Path) -> None:
+    """One rule's verdicts are neither a table nor all that is to be kept."""
+    for option in ("--table", "--kept"):
+        ran = fencepost("necessity", "id-blocks", "--rule", "730.7", option, tmp_path / "file")
+        assert (ran.code, ran.out) == (2, "")
+        assert "leave out --rule" in ran.err
+        assert not (tmp_path / "file").exists()
+
+
+def judged(variant: str, rule: str, name: str) -> Necessity:
+    chosen = TRANSACTIONS.variant(variant)
+    (mutant,) = [m for m in mutations(chosen.properties.protocol.spec) if (m.rule, m.name) == (rule, name)]
+    return judge(chosen, mutant, "smoke")
+
+
+def test_a_guard_that_stops_all_work_is_not_redundant() -> None:
+    """A partition that takes no second transaction's records keeps every promise; an epoch that goes up by two serves
+    as well as one that goes up by one."""
+    stops = judged("core-v2", "txn.12", "append: guard 1 stricter")
+    assert (stops.verdict, stops.promise) == ("liveness", "appended_in_the_end")
+    serves = judged("core-v2", "txn.1", "initialize: guard 1 stricter")
+    assert serves.verdict == "redundant"
+    assert any(line.startswith("appended in the end: holds of ") for line in serves.evidence)
+
+
+def test_work_that_never_begins_is_no_progress() -> None:
+    """With room for one batch under way, a guard that is stricter by one lets none be sent: nothing waits for ever."""
+    variant = whole_of(TRANSACTIONS)[1].variant("idempotent")
+    (mutant,) = [m for m in mutations(variant.properties.protocol.spec) if m.name == "send: guard 1 stricter"]
+    found = judge(variant, mutant, "smoke")
+    assert (found.verdict, found.promise, found.steps) == ("liveness", "settled_in_the_end", None)
+    assert "no state comes so far" in found.evidence[0]

@@ -1,0 +1,115 @@
+"""Spark's session: what is refused before it starts, and what travels to workers on other machines."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.replay import replay
+from fencepost.proofs.scale.spark import SparkUnavailable, packed_distribution, session
+from fencepost.proofs.scale.units import SparkSettings, require_reachable
+from fencepost.properties.history import ID_BLOCKS, HistoryError, write_histories
+from fencepost.properties.history.location import Location
+from fencepost.properties.id_blocks.history.planted import planted
+from pyspark.sql import SparkSession
+
+PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
+REMOTE = ["spark://host:7077", "yarn", "k8s://https://host", "local-cluster[1,1,1024]"]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    write_histories(tmp_path / "h", [planted(1, 0, 3)[0]], ID_BLOCKS)
+    return tmp_path / "h"
+
+
+@pytest.mark.parametrize("master", REMOTE)
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_workers_elsewhere_cannot_reach_a_local_path(directory: Path, master: str, prefix: str) -> None:
+    """A remote master and a local path are refused before any session starts, with the reason."""
+    settings = SparkSettings(master)
+    with pytest.raises(HistoryError, match=r"is on this machine only, and the workers of .* run on others; give a URI"):
+        replay(f"{prefix}{directory}", spark=settings)
+    with pytest.raises(HistoryError, match="is on this machine only"):
+        generate(f"{prefix}{directory}2", PLANTED, histories=1, seed=1, many=True, spark=settings)
+    assert SparkSession.getActiveSession() is None
+
+
+@pytest.mark.parametrize("place", ["hdfs://host/h", "s3://bucket/h", "gs://bucket/h"])
+def test_places_that_every_worker_reaches(place: str) -> None:
+    """A URI of a shared store is no reason to refuse, nor is a local path on a local master."""
+    require_reachable(Location.of(place), SparkSettings("spark://host:7077"))
+    require_reachable(Location.of("/h"), SparkSettings("local[4]"))
+    require_reachable(Location.of("/h"), None)
+    assert not Location.of(place).is_local
+
+
+@pytest.mark.parametrize(
+    ("home", "told"), [(None, "there is no `java` on the PATH"), ("/nowhere", "JAVA_HOME is /nowhere")]
+)
+def test_java_is_missing(directory: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, told: str) -> None:
+    """Without Java the message says so, and how to do without."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    if home:
+        monkeypatch.setenv("JAVA_HOME", home)
+    else:
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(SparkUnavailable) as caught:
+        replay(directory, spark=SparkSettings("local[1]"))
+    assert str(caught.value).startswith("Spark needs Java 17 or newer: ")
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_another_session_is_running(directory: Path) -> None:
+    """A running session on another master is not silently used instead (starts Spark: about 10 s)."""
+    with session(SparkSettings("local[1]")) as running:
+        with pytest.raises(SparkUnavailable, match=r"session on local\[1\] is running .*, local\[2\] was asked"):
+            replay(directory, spark=SparkSettings("local[2]"))
+        assert running.sparkContext.getConf().get("spark.ui.enabled") == "false"
+        assert running.sparkContext.getConf().get("spark.driver.bindAddress") == "127.0.0.1"
+        assert replay(directory, spark=SparkSettings("local[1]")).histories == 3
+        assert SparkSession.getActiveSession() is running
+    assert SparkSession.getActiveSession() is None
+
+
+def test_the_distribution_travels_as_a_zip(tmp_path: Path) -> None:
+    """A worker without fencepost imports all that it needs from the zip that is shipped with the job."""
+    archive = packed_distribution(tmp_path)
+    program = (
+        "import fencepost.proofs.scale.replay as r, fencepost.proofs.scale.generate as g;"
+        "import fencepost.reference_impl.id_blocks as i;"
+        "print(r.__file__, g.__file__, i.__file__)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(archive)}
+    command = [sys.executable, "-c", program]
+    places = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path
+    ).stdout
+    assert [path.startswith(str(archive)) for path in places.split()] == [True, True, True]
+
+
+@pytest.mark.nightly
+def test_workers_in_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster's executors, started apart, run the shipped distribution and give the same report (about 60 s).
+
+    They share this disk, so the refusal of local paths is lifted; all else is as on other machines.
+    """
+    for module in ("generate", "replay"):
+        monkeypatch.setattr(f"fencepost.proofs.{module}.require_reachable", lambda place, spark: None)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    cluster = SparkSettings("local-cluster[2,1,1024]")
+    generate(tmp_path, PLANTED, histories=2000, seed=1, config={"bent": 0.01}, many=True, spark=cluster)
+    assert replay(tmp_path, spark=cluster) == replay(tmp_path, cores=1)
+
+
+def test_only_one_file_imports_pyspark() -> None:
+    """Workers import modules by name; one that starts a session at import would try to start it there."""
+    root = Path(__file__).parents[3]
+    folders = ("model", "properties", "proofs", "reference_impl")
+    files = [file for folder in folders for file in (root / folder).rglob("*.py")]
+    importing = [file for file in files if re.search(r"^\s*(import|from) pyspark", file.read_text(), re.MULTILINE)]
+    assert importing == [root / "proofs" / "scale" / "spark.py"]

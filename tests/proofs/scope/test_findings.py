@@ -1,0 +1,42 @@
+"""The ledger of findings: its page is up to date, its rules are known, and its programs exist."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from command_line import fencepost, read_json
+from fencepost.model.rules import RULES
+from fencepost.proofs.scope.findings import CORNERS, FINDINGS, Finding, page
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_page_is_up_to_date() -> None:
+    """`fencepost findings --table proofs/verdicts/findings.md` prints it."""
+    assert (ROOT / "proofs" / "verdicts" / "findings.md").read_text() == page()
+
+
+@pytest.mark.parametrize("each", FINDINGS, ids=lambda each: each.name)
+def test_a_finding_names_known_rules_and_a_program_that_exists(each: Finding) -> None:
+    """The test's file, its function and, for a corner, the corner; a false alarm breaks nothing, all others do."""
+    assert set(each.breaks) <= set(RULES)
+    assert bool(each.breaks) == (each.status != "false alarm")
+    path, _, rest = each.program.partition("::")
+    function, _, case = rest.partition("[")
+    names = [node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)]
+    assert function in names
+    if each.program.startswith(CORNERS):
+        written = "".join(p.read_text() for p in (ROOT / "tests" / "live" / "kafka" / "corners").glob("corners_*.py"))
+        assert f'"{case.rstrip("]")}", on=' in written
+
+
+def test_a_status_that_says_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="status 'probably' is none of"):
+        Finding("x", "x", "x", "x", (), "probably", "x")
+
+
+def test_the_command_prints_and_writes_them(tmp_path: Path) -> None:
+    ran = fencepost("findings", "--json", tmp_path / "f.json")
+    assert ran.code == 0
+    assert [each["name"] for each in read_json(tmp_path / "f.json")] == [each.name for each in FINDINGS]
+    assert all(each.name in ran.out for each in FINDINGS)

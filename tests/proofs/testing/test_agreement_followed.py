@@ -1,0 +1,142 @@
+"""A model that follows nothing agrees with nobody: the share of programs followed to their end is told, and below the
+least that means something the verdict is unknown."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import fencepost, read_json
+from fencepost.proofs import verify as module
+from fencepost.proofs.results import Result
+from fencepost.proofs.testing import AgreementReport, agree
+from fencepost.properties.agreement import FOLLOWED, Agreeing, Beyond, Followed, driven
+from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS as ENTRY
+
+ID_BLOCKS = driven("id-blocks")
+DEFECT = "fencepost.reference_impl.id_blocks.defects.broken:wrong_error_for_stale_epoch"
+REFERENCE = "fencepost.reference_impl.id_blocks:reference"
+LOST = "the model follows nothing at all"
+
+
+def losing(left: int) -> Agreeing:
+    """Producer id blocks with a model that follows the first few systems, and loses every other at the first call."""
+    systems = 0
+
+    def follow(variant: str, config: Any) -> Followed:
+        assert ID_BLOCKS.follow is not None
+        found = ID_BLOCKS.follow(variant, config)
+        nonlocal systems
+        systems += 1
+        if systems <= left:
+            return found
+
+        class Lost(found.interpreter.func):  # type: ignore[name-defined]
+            def called(self, made: Any, messages: Any) -> None:
+                raise Beyond(LOST)
+
+        return replace(found, interpreter=lambda: Lost(config["brokers"]))
+
+    return replace(ID_BLOCKS, follow=follow)
+
+
+class EveryCall(frozenset[str]):
+    """The names of all calls there are."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def driven_by(protocol: Agreeing, implementation: str = REFERENCE, **options: Any) -> AgreementReport:
+    return agree(
+        implementation, protocol=protocol, variant="kraft", seed=1, verdict_only=True, **{"max_examples": 20, **options}
+    )
+
+
+def test_a_model_that_follows_nothing_is_found_out() -> None:
+    """A defect that the model sees is found; a model that is lost at the first call says `unknown`, not `holds`."""
+    assert driven_by(ID_BLOCKS, DEFECT, max_examples=40).verdict == "violated"
+    report = driven_by(losing(0), DEFECT, max_examples=40)
+    assert (report.verdict, report.failure, report.followed) == ("unknown", None, 0.0)
+    assert report.inconclusive == (
+        f"the model followed 0% of {report.systems} programs to their end, 95% is the least: "
+        f"{LOST} ({report.systems} times)"
+    )
+
+
+@pytest.mark.parametrize(("left", "verdict"), [(1000, "holds"), (10, "unknown")])
+def test_the_share_is_told(left: int, verdict: str) -> None:
+    """Of all systems driven; all of them where the model follows all."""
+    report = driven_by(losing(left))
+    assert (report.verdict, report.least) == (verdict, FOLLOWED)
+    assert report.followed == min(left, report.systems) / report.systems
+
+
+def test_a_violation_is_one_whatever_was_followed() -> None:
+    """Promises are held against what a system shows, model or not."""
+    broken = "fencepost.reference_impl.id_blocks.defects.broken:next_id_not_advanced"
+    assert driven_by(losing(0), broken, max_examples=40).verdict == "violated"
+
+
+def test_promises_alone_need_no_model() -> None:
+    """Nothing is followed then, and nothing is inconclusive."""
+    report = driven_by(ID_BLOCKS, promises_only=True)
+    assert (report.verdict, report.followed, report.inconclusive) == ("holds", None, "")
+
+
+def test_calls_that_end_a_program_may_be_too_much_for_the_model() -> None:
+    """Where the machine ends every program with a call that is not followed, the program is followed to its end; where
+    another call comes after it, it is not."""
+    whole = driven_by(replace(losing(0), ending=EveryCall()))
+    assert (whole.coverage.beyond[LOST], whole.followed) == (whole.systems, 1.0)
+    part = driven_by(replace(losing(0), ending=frozenset({"init_producer_id"})))
+    assert part.coverage.beyond[LOST] == part.systems
+    assert part.followed is not None and part.followed < 0.5
+
+
+def verdict_of(report: AgreementReport) -> tuple[module.Verification, Result]:
+    """What verify makes of a report."""
+    made = module.Verification()
+    planned = module.Plan([], [], [("kraft", lambda: report)])
+    ((_, found),) = module._implementation(made, ENTRY, planned)
+    return made, found
+
+
+def test_verify_is_not_green_by_a_model_that_follows_nothing() -> None:
+    """It is inconclusive, and that is not as expected."""
+    _, found = verdict_of(driven_by(losing(0)))
+    assert (found.verdict, found.expected, found.as_expected) == ("unknown", "holds", False)
+    assert found.evidence["reason"].startswith("the model followed 0%")
+    assert set(found.evidence["unreached"]) == set(ENTRY.variant("kraft").spec.actions)
+
+
+def test_verify_names_the_actions_that_no_program_reached() -> None:
+    """In the JSON, and under what is left unchecked."""
+    report = driven_by(ID_BLOCKS, max_examples=2, steps=3)
+    made, found = verdict_of(report)
+    assert found.evidence["followed"] == 1.0
+    never = found.evidence["unreached"]
+    assert never
+    assert made.open == [f"id-blocks/kraft: driven without {', '.join(never)}"]
+    assert set(never) == {name for name in ENTRY.variant("kraft").spec.actions if not report.coverage.actions[name]}
+
+
+def test_agree_is_not_green_by_a_model_that_follows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 1, the share with its reasons in words, and in JSON."""
+    monkeypatch.setattr("fencepost.proofs.cli.agreement.driven", lambda _: losing(3))
+    ran = fencepost("agree", "id-blocks/kraft", "--examples", 20, "--json", tmp_path / "a.json")
+    assert ran.code == 1
+    told = read_json(tmp_path / "a.json")
+    assert told["verdict"] == "unknown"
+    assert (told["least"], set(told["beyond"])) == (FOLLOWED, {LOST})
+    assert 0 < told["followed"] < 0.5
+    assert f"unknown after {told['examples']} clusters" in ran.out
+    assert f"    inconclusive: the model followed {told['followed']:.0%} of " in ran.out
+    assert "--promises-only asks for no more" in ran.out
+
+
+def test_agree_says_which_share_was_followed() -> None:
+    """Also where everything is fine."""
+    ran = fencepost("agree", "id-blocks/kraft", "--examples", 5)
+    assert ran.code == 0
+    assert "100% of 5 followed to their end" in ran.out

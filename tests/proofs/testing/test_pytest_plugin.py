@@ -1,0 +1,85 @@
+"""The plugin: one option adds an agreement test to any run, and without it there is nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+BROKEN = "fencepost.reference_impl.id_blocks.defects.broken:answers_before_commit"
+REFERENCE = "fencepost.reference_impl.id_blocks:reference"
+
+
+def test_silent_without_its_options(pytester):
+    """A run that does not ask for it has its own tests only."""
+    pytester.makepyfile("def test_own(): pass")
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_loading_it_is_cheap():
+    """Loading the plugin imports no engine."""
+    script = (
+        "import sys, fencepost.proofs.pytest_plugin\n"
+        "heavy = {'hypothesis', 'numpy', 'z3', 'pyarrow', 'fencepost.model', 'fencepost.properties'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_agreeing_implementation_passes(pytester):
+    """The reference passes in both variants asked for, beside the run's own tests."""
+    pytester.makepyfile("def test_own(): pass")
+    result = pytester.runpytest_subprocess(
+        f"--fencepost-implementation={REFERENCE}", "--fencepost-variant=kraft", "--fencepost-variant=zookeeper",
+        "--fencepost-examples=5", "-v",
+    )  # fmt: skip
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines([f"*agreement[[]{REFERENCE}-kraft[]]*PASSED*"])
+
+
+def test_disagreeing_implementation_fails_with_its_program(pytester):
+    """A broken one fails the run, with the event, the rule and the program, and without a traceback."""
+    result = pytester.runpytest_subprocess(
+        f"--fencepost-implementation={BROKEN}", "--fencepost-seed=3", "--fencepost-examples=20"
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*first bad event: answer_sent*", "*730.7*", "system = factory(*", "assert *"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_another_protocol(pytester):
+    """Transactions have variants of their own, and those of id-blocks are none of them."""
+    pytester.makepyfile("def test_own(): pass")
+    asked = ("--fencepost-implementation=fencepost.reference_impl.transactions:reference",
+             "--fencepost-protocol=transactions", "--fencepost-examples=2", "-v")  # fmt: skip
+    result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=v1")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*agreement[[]fencepost.reference_impl.transactions:reference-v1[]]*PASSED*"])
+    result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=kraft")
+    assert result.ret != 0
+    result.stderr.fnmatch_lines(["*transactions has no kraft; it has v2, v1, v1-verified*"])
+
+
+def test_fixture_gives_the_report(pytester):
+    """A test of one's own gets the report and decides for itself."""
+    pytester.makepyfile(
+        """
+        def test_own(fencepost_agreement):
+            assert fencepost_agreement.verdict == "violated"
+            assert fencepost_agreement.failure.rules == ("730.7",)
+        """
+    )
+    result = pytester.runpytest_subprocess(
+        f"--fencepost-implementation={BROKEN}", "--fencepost-examples=20", "-k", "test_own"
+    )
+    result.assert_outcomes(passed=1, deselected=1)
+
+
+def test_fixture_without_the_option(pytester):
+    """Without an implementation the fixture says which option is missing."""
+    pytester.makepyfile("def test_own(fencepost_agreement): pass")
+    result = pytester.runpytest_subprocess()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*give --fencepost-implementation module:factory*"])

@@ -1,0 +1,260 @@
+"""The history properties of task counts in SQL: an implementation that shares nothing with the kernels but the table.
+
+One text for DuckDB and Spark. Columns whose names are reserved words are renamed. `seen` has every event with the steps
+at which things last happened before it: `set_at` the latest set of its connector, `claim_at` its node's claim, and so
+on; the properties look up what stands there.
+"""
+
+import duckdb
+import pyarrow as pa
+from fencepost.properties.task_counts.history.events import TASK_COUNTS
+from id_block_sql import told
+
+RENAMED = {"set": "gen", "count": "n", "offset": "spot"}
+NEEDED = {"A": 3, "M": 1, "B": 1, "shipped": 2}
+
+
+def last(column: str, by: str, kinds: str, value: str = "step", also: str = "") -> str:
+    """The latest step (or greatest value) of these kinds before each event, among those with the same `by`."""
+    keys = [key for key in by.split(", ") if key]
+    chosen = f"kind IN ({kinds})" + (f" AND {also}" if also else "")
+    over = (
+        f"PARTITION BY {', '.join(['history', *keys])} ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    )
+    found = f"max(CASE WHEN {chosen} THEN {value} END) OVER ({over})"
+    applies = " AND ".join(f"{key} >= 0" for key in keys) or "TRUE"
+    return f"CASE WHEN {applies} THEN {found} END AS {column}"
+
+
+SEEN = ", ".join((
+    last("set_at", "connector", "26"),
+    last("count_at", "connector", "27, 28"),
+    last("polled", "connector", "54", value="gen"),
+    last("round_at", "node, connector", "41"),
+    last("begun_at", "request", "41"),
+    last("look_at", "node, connector", "41, 43"),
+    last("answer_at", "node, connector, task", "45", also="status = 200"),
+    last("claim_at", "node", "20"),
+    last("known_at", "node", "1, 2, 13, 20, 22"),
+    last("there_at", "connector", "24, 26"),
+    last("worker_at", "node", "1"),
+    last("own_count_at", "node", "27"),
+    last("read_at", "node", "30"),
+    last("asked_at", "request", "40"),
+    last("start_at", "instance", "50"),
+    last("first_at", "instance", "51"),
+    last("open_at", "instance", "52"),
+    last("again_at", "instance", "53"),
+    last("running_at", "instance", "54"),
+    last("over_at", "instance", "55, 56, 57"),
+    last("any_claim_at", "", "20"),
+    last("raised", "producer_id", "20, 42, 52", value="epoch", also="error = 0"),
+))  # fmt: skip
+
+
+def effective(source: str) -> str:
+    """All events, with kind 0 for sets that are written when their connector is deleted: nobody takes note of them."""
+    names = [RENAMED.get(name, name) for name in TASK_COUNTS.schema.names if name != "kind"]
+    return f"""
+      SELECT {", ".join(names)}, CASE WHEN kind = 26 AND there = 1 THEN 0 ELSE kind END AS kind, kind AS was FROM (
+        SELECT *, mod({
+        last("there", "connector", "23, 24", value="2 * step + CASE WHEN kind = 24 THEN 1 ELSE 0 END").removesuffix(
+            " AS there"
+        )
+    }, 2) AS there FROM {source}) s"""
+
+
+def at(alias: str, column: str, of: str = "x") -> str:
+    """Joins what happened at the step that a column of `seen` names."""
+    return f"LEFT JOIN events {alias} ON {alias}.history = {of}.history AND {alias}.step = {of}.{column}"
+
+
+PARTS = {
+    "seen": f"SELECT *, {SEEN} FROM events",
+    "counted": f"""
+      SELECT x.*, CASE WHEN c.kind = 27 THEN c.step END AS latest_at, CASE WHEN c.kind = 27 THEN c.n END AS latest,
+        s.spot AS set_spot, s.n AS set_size
+      FROM seen x {at("c", "count_at")} {at("s", "set_at")}""",
+    "given": "SELECT * FROM events WHERE kind IN (20, 42, 52) AND error = 0 AND producer_id >= 0",
+    "placed": """
+      SELECT *, row_number() OVER (PARTITION BY history, connector ORDER BY spot, step) AS place
+      FROM events WHERE kind IN (24, 26, 27) AND connector >= 0""",
+    "whole": """
+      SELECT s.history, s.connector, s.step, s.spot, s.n, count(DISTINCT c.task) AS configured
+      FROM seen s LEFT JOIN events c ON c.history = s.history AND c.connector = s.connector AND c.kind = 25
+        AND c.task >= 0 AND c.task < s.n AND c.step < s.step AND c.step > coalesce(s.set_at, -1)
+      WHERE s.kind = 26 AND s.connector >= 0
+      GROUP BY s.history, s.connector, s.step, s.spot, s.n""",
+    "writes": """
+      SELECT x.* FROM seen x LEFT JOIN events w ON w.history = x.history AND w.step = x.worker_at
+      WHERE x.was BETWEEN 23 AND 28 AND (w.support IS NULL OR w.support < 0 OR w.support >= {needed})""",
+    "newer": """
+      SELECT c.history, c.step, c.connector, c.task, min(s.step) AS newer FROM events c
+        JOIN events s ON s.history = c.history AND s.connector = c.connector AND s.kind = 26 AND s.spot > c.gen
+      WHERE c.kind = 61 AND c.connector >= 0 AND c.task >= 0
+      GROUP BY c.history, c.step, c.connector, c.task""",
+    "covering": """
+      SELECT n.history, n.step, n.connector, n.task, max(k.step) AS first_at FROM newer n
+        LEFT JOIN events k ON k.history = n.history AND k.connector = n.connector AND k.kind IN (27, 28)
+          AND k.step < n.newer
+      WHERE n.newer < n.step
+      GROUP BY n.history, n.step, n.connector, n.task""",
+    "polling": """
+      SELECT r.history, r.connector, r.task, r.gen FROM events r
+        LEFT JOIN events o ON o.history = r.history AND o.step > r.step
+          AND (o.kind IN (55, 56, 57) AND o.instance = r.instance AND r.instance >= 0
+               OR o.kind = 2 AND o.node = r.node AND r.node >= 0)
+      WHERE r.kind = 54 AND r.connector >= 0 AND r.task >= 0 AND o.step IS NULL""",
+    "newest": """
+      SELECT s.history, s.connector, s.step, s.spot, s.n FROM events s
+        JOIN (SELECT history, connector, max(CASE WHEN kind = 26 THEN step END) AS set_at,
+                max(CASE WHEN kind = 23 THEN step END) AS there,
+                max(CASE WHEN kind = 24 THEN step END) AS gone
+              FROM events WHERE connector >= 0 GROUP BY history, connector) e
+          ON e.history = s.history AND e.set_at = s.step
+      WHERE e.there IS NOT NULL AND s.step > coalesce(e.gone, -1)""",
+}
+
+VIOLATIONS = {
+    "no_zombie_commits": "SELECT history, step FROM seen WHERE kind = 61 AND polled > gen",
+    "producers_covered": """
+      SELECT c.history, c.step FROM covering c
+        LEFT JOIN events k ON k.history = c.history AND k.connector = c.connector AND k.kind IN (27, 28)
+          AND k.step >= c.first_at AND k.step < c.step
+      GROUP BY c.history, c.step, c.task, c.first_at
+      HAVING c.first_at IS NULL OR min(CASE WHEN k.kind = 27 THEN k.n ELSE 0 END) <= c.task""",
+    "newest_set_polls": """
+      SELECT n.history, n.step FROM newest n
+        LEFT JOIN polling p ON p.history = n.history AND p.connector = n.connector AND p.gen = n.spot AND p.task < n.n
+      GROUP BY n.history, n.step, n.n HAVING count(DISTINCT p.task) < n.n""",
+    "fenced_never_commit": "SELECT history, step FROM seen WHERE kind = 61 AND raised > epoch",
+    "epochs_grow": """
+      SELECT history, step FROM (
+        SELECT history, step, epoch, lag(epoch) OVER (PARTITION BY history, producer_id ORDER BY step) AS before
+        FROM given) g
+      WHERE epoch <= before""",
+    "ids_of_their_own": """
+      SELECT g.history, g.step FROM given g
+        JOIN (SELECT history, producer_id, min(step) AS step FROM given GROUP BY history, producer_id) m
+          ON m.history = g.history AND m.producer_id = g.producer_id
+        JOIN events f ON f.history = m.history AND f.step = m.step
+      WHERE f.connector <> g.connector OR f.task <> g.task""",
+    "only_running_polls":
+      "SELECT history, step FROM seen WHERE kind IN (60, 61) AND instance >= 0 AND running_at IS NULL",
+    "silent_when_over": "SELECT history, step FROM seen WHERE kind = 60 AND over_at IS NOT NULL",
+    "running_with_count": """
+      SELECT r.history, r.step FROM events r
+        LEFT JOIN counted k ON k.history = r.history AND k.connector = r.connector AND k.kind = 27 AND k.step < r.step
+          AND k.set_spot = r.gen
+      WHERE r.kind = 54 AND r.connector >= 0 AND k.step IS NULL""",
+    "counts_are_sizes": """
+      SELECT t.history, t.step FROM (
+          SELECT history, connector, step, kind, n,
+            max(CASE WHEN kind = 26 THEN place END) OVER (PARTITION BY history, connector ORDER BY place) AS set_place,
+            max(CASE WHEN kind = 24 THEN place END) OVER (PARTITION BY history, connector ORDER BY place) AS gone
+          FROM placed) t
+        JOIN placed s ON s.history = t.history AND s.connector = t.connector AND s.place = t.set_place
+      WHERE t.kind = 27 AND t.n <> s.n AND NOT (t.n = 0 AND coalesce(t.gone, -1) > t.set_place)""",
+    "sets_whole": """
+      SELECT b.history, b.step FROM (
+          SELECT x.history, x.step, x.connector, x.task, min(s.step) AS own
+          FROM events x LEFT JOIN events s ON s.history = x.history AND s.connector = x.connector AND s.kind = 26
+            AND s.spot = x.gen
+          WHERE x.kind = 50 AND x.connector >= 0 AND x.task >= 0
+          GROUP BY x.history, x.step, x.connector, x.task) b
+        LEFT JOIN whole w ON w.history = b.history AND w.step = b.own AND b.own < b.step
+      WHERE w.step IS NULL OR w.configured < w.n OR b.task >= w.n""",
+    "rounds_fence_the_count": """
+      SELECT history, step FROM counted
+      WHERE kind = 41 AND connector >= 0 AND set_at > coalesce(latest_at, -1) AND n <> coalesce(latest, 0)
+        AND NOT (coalesce(latest, 0) = 1 AND set_size = 1 AND n = 0)""",
+    "fences_of_the_round": f"""
+      SELECT x.history, x.step FROM seen x {at("r", "begun_at")}
+      WHERE x.kind = 42 AND x.request >= 0 AND (x.task < 0 OR r.n IS NULL OR x.task >= r.n)""",
+    "fenced_before_count": """
+      SELECT c.history, c.step FROM counted c
+        LEFT JOIN events f ON f.history = c.history AND f.node = c.node AND f.connector = c.connector AND f.kind = 42
+          AND f.error = 0 AND f.task >= 0 AND f.task < c.latest AND f.step < c.step AND f.step > coalesce(c.set_at, -1)
+      WHERE c.kind = 27 AND c.connector >= 0 AND c.latest IS NOT NULL AND NOT (c.latest = 1 AND c.n = 1)
+      GROUP BY c.history, c.step, c.latest HAVING count(DISTINCT f.task) < c.latest""",
+    "counts_of_newest_set": f"""
+      SELECT x.history, x.step FROM seen x {at("r", "round_at")} {at("t", "there_at")}
+      WHERE x.kind = 27 AND r.step IS NOT NULL AND t.kind = 26 AND t.spot > r.gen""",
+    "checked_after_fencing": f"""
+      SELECT b.history, b.step FROM (
+          SELECT x.history, x.step, max(CASE WHEN e.kind = 42 THEN e.step END) AS fence_at,
+            max(CASE WHEN e.kind = 43 THEN e.step END) AS check_at
+          FROM seen x {at("r", "round_at")}
+            JOIN events e ON e.history = r.history AND e.request = r.request AND r.request >= 0 AND e.step < x.step
+          WHERE x.kind = 27 GROUP BY x.history, x.step) b
+        LEFT JOIN events c ON c.history = b.history AND c.step = b.check_at
+      WHERE b.fence_at IS NOT NULL AND (coalesce(b.check_at, -1) < b.fence_at OR c.status = 409)""",
+    "not_reclaimed_since": "SELECT history, step FROM seen WHERE kind = 27 AND connector >= 0 AND claim_at > look_at",
+    "writes_by_latest_claimant": f"""
+      SELECT x.history, x.step FROM writes x {at("c", "any_claim_at")}
+      WHERE c.step IS NULL OR c.node <> x.node OR c.producer_id <> x.producer_id OR c.epoch <> x.epoch""",
+    "writes_while_leading": f"""
+      SELECT x.history, x.step FROM writes x {at("k", "known_at")}
+      WHERE x.node >= 0 AND x.was < 27 AND (k.step IS NULL OR NOT (k.kind = 20 OR k.kind = 13 AND k.n = 1))""",
+    "assignments_reach_counts": f"""
+      SELECT x.history, x.step FROM seen x {at("c", "own_count_at")} WHERE x.kind = 12 AND x.spot <= c.spot""",
+    "answers_with_count": """
+      SELECT x.history, x.step FROM counted x
+        JOIN counted a ON a.history = x.history AND a.step = x.asked_at
+      WHERE x.kind = 45 AND x.status = 200 AND x.connector >= 0 AND a.set_at IS NOT NULL
+        AND NOT (coalesce(x.latest_at, -1) > a.step OR coalesce(a.latest_at, -1) > a.set_at)""",
+    "opened_after_answer": """
+      SELECT history, step FROM seen
+      WHERE kind = 52 AND node >= 0 AND connector >= 0 AND task >= 0 AND instance >= 0
+        AND (answer_at IS NULL OR answer_at < coalesce(start_at, -1))""",
+    "opened_after_check": f"""
+      SELECT x.history, x.step FROM seen x {at("c", "first_at")}
+      WHERE x.kind = 52 AND x.instance >= 0 AND coalesce(c.status, -1) <> 200""",
+    "checked_with_count": """
+      SELECT history, step FROM counted
+      WHERE kind = 51 AND node >= 0 AND connector >= 0 AND status = 200 AND set_at > coalesce(latest_at, -1)""",
+    "running_checked_again": f"""
+      SELECT x.history, x.step FROM seen x {at("a", "again_at")}
+      WHERE x.kind = 54 AND x.instance >= 0
+        AND (x.open_at IS NULL OR CASE WHEN a.status = 200 THEN a.step ELSE -1 END < x.open_at)""",
+    "checked_again_newest": """
+      SELECT history, step FROM counted
+      WHERE kind = 53 AND connector >= 0 AND status = 200 AND coalesce(set_spot, -1) > gen""",
+}  # fmt: skip
+
+AS_READ = f"""
+  SELECT b.history, b.step FROM (
+      SELECT x.history, x.step, x.connector, coalesce(r.spot, 0) AS upto FROM seen x {at("r", "read_at")}
+      WHERE x.kind = 51 AND x.node >= 0 AND x.connector >= 0 AND x.status = 200) b
+    JOIN events t ON t.history = b.history AND t.connector = b.connector AND t.kind IN (26, 27) AND t.spot < b.upto
+  GROUP BY b.history, b.step
+  HAVING max(CASE WHEN t.kind = 26 THEN t.spot END) > coalesce(max(CASE WHEN t.kind = 27 THEN t.spot END), -1)"""
+"""What stands for `checked_with_count` in A and M, where workers look at what they have read."""
+
+
+def statements(mode: str) -> tuple[dict[str, str], dict[str, str]]:
+    """(tables, violations): each property's text yields its name, history and step."""
+    texts = VIOLATIONS | ({"checked_with_count": AS_READ} if mode in ("A", "M") else {})
+    parts = {name: text.replace("{needed}", str(NEEDED[mode])) for name, text in PARTS.items()}
+    return parts, {name: f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in texts.items()}
+
+
+def query(mode: str = "B") -> str:
+    """One statement for all of them."""
+    parts, violations = statements(mode)
+    tables = ", ".join(f"{name} AS MATERIALIZED ({text})" for name, text in parts.items())
+    return f"WITH {tables} " + " UNION ALL ".join(violations.values())
+
+
+def in_duckdb(events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None,
+              mode: str = "B") -> dict[str, tuple[int, tuple[int, int]]]:  # fmt: skip
+    """The verdict of DuckDB on an Arrow table, or on the Parquet files that a glob names."""
+    duck = connection or duckdb.connect()
+    source = f"read_parquet('{events}')" if isinstance(events, str) else "events_table"
+    if not isinstance(events, str):
+        duck.register("events_table", events)
+    renamed = ", ".join(f'"{old}" AS {new}' for old, new in RENAMED.items())
+    dropped = ", ".join(f'"{old}"' for old in RENAMED)
+    duck.execute(f"CREATE OR REPLACE TEMP VIEW raw AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
+    duck.execute(f"CREATE OR REPLACE TEMP TABLE events AS {effective('raw')}")
+    return told(duck.execute(query(mode)).fetchall())

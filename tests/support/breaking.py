@@ -1,0 +1,73 @@
+"""A pytest plugin that runs the tests marked with rules against implementations in which one of those rules is broken.
+
+    PYTHONPATH=tests/support python -m pytest -p breaking --broken-report out.json tests
+
+Every marked test runs once for each defect of each of its rules, with the defect's parts as the default parts of the
+reference implementation.  The report lists (test, defect, failed).
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fencepost.reference_impl.id_blocks.defects import broken as id_block_broken
+from fencepost.reference_impl.id_blocks.defects import interface as id_block_interface
+from fencepost.reference_impl.task_counts.defects import broken as connect_broken
+from fencepost.reference_impl.task_counts.defects import interface as connect_interface
+from fencepost.reference_impl.transactions.defects import broken as transaction_broken
+from fencepost.reference_impl.transactions.defects import interface as transaction_interface
+
+MODULES = (
+    connect_broken, connect_interface, id_block_broken, id_block_interface, transaction_broken, transaction_interface,
+)  # fmt: skip
+TESTS = Path(__file__).parents[1]
+DEFECTS = {f"{module.__name__.split('.')[2]}:{name}": d for module in MODULES for name, d in module.REGISTRY.items()}
+"""Every defect of the reference implementation, as package:name."""
+
+
+def defects_of(rule: str) -> list[str]:
+    """Those that break a rule."""
+    return [name for name, defect in DEFECTS.items() if defect.rule == rule]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--broken-report", type=Path, help="Where to write what failed.")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    rules = [rule for marker in metafunc.definition.iter_markers("rule") for rule in marker.args]
+    if names := [name for rule in rules for name in defects_of(rule)]:
+        metafunc.parametrize("defect", names, indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = [item for item in items if hasattr(item, "callspec") and "defect" in item.callspec.params]
+
+
+@pytest.fixture(autouse=True)  # and so before whatever makes a cluster
+def defect(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The reference implementation has this defect."""
+    parts = DEFECTS[request.param].parts
+    wrong = tuple(getattr(parts, field.name) for field in fields(parts))
+    monkeypatch.setattr(type(parts).__init__, "__defaults__", wrong)
+    return str(request.param)
+
+
+RESULTS: list[tuple[str, str, bool]] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: Any, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if call.when == "call" or report.outcome != "passed":
+        name = f"{item.path.relative_to(TESTS).as_posix()}::{item.originalname}"
+        RESULTS.append((name, item.callspec.params["defect"], report.outcome == "failed"))
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if target := session.config.getoption("--broken-report"):
+        target.write_text(json.dumps(RESULTS))

@@ -1,0 +1,133 @@
+"""What a protocol costs: every source file under exactly one role, and lines by role and protocol.
+
+    python tests/support/cost.py
+
+A protocol is its rules, claims, events, interface, histories and prose (*content*); what is written for it besides is
+*plumbing*, and should be derived by what serves all protocols (*general*).  A file of two roles counts as plumbing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("model", "properties", "reference_impl", "proofs")
+PROTOCOLS = ("id_blocks", "transactions", "task_counts")
+"""By the name of their folders.  What speaks to real brokers and reads their logs for transactions is listed with the
+general code: `reference_impl/live`, `proofs/recording/logs`."""
+
+ROLES: tuple[tuple[str, str, str], ...] = (
+    ("model", "content", "model/{p}/*"),
+    ("claims", "content", "properties/{p}/claims/*"),
+    ("variants", "content", "properties/{p}/variants/*"),
+    ("events", "content", "properties/{p}/history/events.py"),
+    ("interface", "content", "properties/{p}/driving/interface.py"),
+    ("event to action", "content", "properties/{p}/observations/*"),
+    ("seeded histories", "plumbing", "properties/{p}/history/story.py"),
+    ("seeded histories", "plumbing", "properties/{p}/history/plant*.py"),
+    ("history properties", "content", "properties/{p}/history/*"),
+    ("calls as data", "plumbing", "properties/{p}/driving/programs.py"),
+    ("wiring", "plumbing", "properties/{p}/driving/agreement.py"),
+    ("wiring", "plumbing", "properties/{p}/online/followed*.py"),
+    ("drivers", "plumbing", "properties/{p}/driving/*"),
+    ("online following", "plumbing", "properties/{p}/online/*"),
+    ("offline layout", "plumbing", "properties/{p}/offline/*"),
+    ("monitors", "plumbing", "properties/{p}/monitoring/*"),
+    ("words", "content", "properties/{p}/__init__.py"),
+    ("event log", "plumbing", "reference_impl/{p}/events.py"),
+    ("free run", "plumbing", "reference_impl/{p}/generator.py"),
+    ("free run", "plumbing", "reference_impl/transactions/workload.py"),
+    ("free run", "plumbing", "reference_impl/task_counts/outages.py"),
+    ("free run", "plumbing", "reference_impl/task_counts/users.py"),
+    ("configuration", "plumbing", "reference_impl/{p}/config.py"),
+    ("configuration", "plumbing", "reference_impl/{p}/environment.py"),
+    ("configuration", "plumbing", "reference_impl/{p}/parts.py"),
+    ("configuration", "plumbing", "reference_impl/{p}/system.py"),
+    ("configuration", "plumbing", "reference_impl/{p}/__init__.py"),
+    ("scripts", "plumbing", "reference_impl/{p}/script.py"),
+    ("scripts", "plumbing", "reference_impl/{p}/scenarios/script.py"),
+    ("scripts", "plumbing", "reference_impl/{p}/scenarios/playing.py"),
+    ("scenarios", "content", "reference_impl/{p}/scenarios*"),
+    ("defects", "content", "reference_impl/{p}/defects/*"),
+    ("behaviour", "content", "reference_impl/{p}/*"),
+    ("recordings", "content", "proofs/recording/{p}/*"),
+)
+"""(role, kind, files): the first that fits."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one file.  ``protocol``: its folder's name, or empty where it serves all."""
+
+    path: str
+    protocol: str
+    role: str
+    kind: str
+    lines: int
+
+
+def cost_of(path: str, lines: int = 0) -> Cost:
+    """The one role of a source file, by its path from the root.  ValueError for one in a protocol's folder that has
+    none."""
+    for protocol in PROTOCOLS:
+        for role, kind, files in ROLES:
+            if f"/{protocol}/" in path and fnmatchcase(path, files.format(p=protocol)):
+                return Cost(path, protocol, role, kind, lines)
+        if f"/{protocol}/" in path:
+            raise ValueError(f"{path} has no role; add one to ROLES")
+    return Cost(path, "", "general", "general", lines)
+
+
+def costs(root: Path = ROOT) -> Iterator[Cost]:
+    """Every source file of the four folders."""
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
+            yield cost_of(path.relative_to(root).as_posix(), len(path.read_text(encoding="utf-8").splitlines()))
+
+
+def plumbing(found: Iterable[Cost]) -> dict[str, int]:
+    """Lines of plumbing by protocol."""
+    total = dict.fromkeys(PROTOCOLS, 0)
+    for cost in found:
+        if cost.kind == "plumbing":
+            total[cost.protocol] += cost.lines
+    return total
+
+
+def centre(root: Path = ROOT) -> dict[str, list[str]]:
+    """Source files outside the protocols' folders that import a protocol or name it in a string, with which they
+    name."""
+    stems = {p: re.compile(rf"""\bfencepost\.\w+\.{p}\b|["'/]({p}|{p.replace("_", "-")})["'/:]""") for p in PROTOCOLS}
+    named: dict[str, list[str]] = {}
+    for cost in costs(root):
+        text = (root / cost.path).read_text(encoding="utf-8")
+        if not cost.protocol and (found := [p for p, stem in stems.items() if stem.search(text)]):
+            named[cost.path] = found
+    return named
+
+
+def main() -> None:
+    found = list(costs())
+    rows = list(dict.fromkeys((c.role, c.kind) for c in found))
+    print("| role | kind |", " | ".join(PROTOCOLS), "|")
+    print("|---|---|" + "---|" * len(PROTOCOLS))
+    for role, kind in sorted(rows, key=lambda row: row[1]):
+        if kind != "general":
+            files = [[c for c in found if (c.role, c.protocol) == (role, p)] for p in PROTOCOLS]
+            print(f"| {role} | {kind} |", " | ".join(f"{len(f)}f {sum(c.lines for c in f)}" for f in files), "|")
+    print("plumbing:", plumbing(found))
+    for folder in FOLDERS:
+        lines = sum(c.lines for c in found if c.path.startswith(f"{folder}/") and c.kind == "general")
+        print(f"general in {folder}: {lines}")
+    tests = sum(len(p.read_text(encoding="utf-8").splitlines()) for p in (ROOT / "tests").rglob("*.py"))
+    print("source:", sum(c.lines for c in found), "tests:", tests)
+    named = centre()
+    print(len(named), "files outside a protocol's folders name one:")
+    for path, protocols in named.items():
+        print(f"  {path}: {', '.join(protocols)}")
+
+
+if __name__ == "__main__":
+    main()

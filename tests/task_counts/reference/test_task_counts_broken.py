@@ -1,0 +1,80 @@
+"""Broken implementations: each shows what it is said to break, and the correct one under the same script does not."""
+
+import connect_symptoms as symptom
+import pytest
+from connect_exposing import EXPOSED
+from fencepost.reference_impl.task_counts.defects import broken
+from fencepost.reference_impl.task_counts.defects.broken import REGISTRY, Breaks, find
+from fencepost.reference_impl.task_counts.events import readable
+from fencepost.reference_impl.task_counts.generator import simulate
+
+BROKEN = sorted(REGISTRY)
+OF_PROMISE = [name for name in BROKEN if REGISTRY[name].breaks is Breaks.PROMISE]
+HARMLESS = [name for name in BROKEN if REGISTRY[name].breaks is Breaks.NOTHING]
+OF_PROGRESS = [name for name in BROKEN if REGISTRY[name].breaks is Breaks.PROGRESS]
+NAMED_BY_MUTANTS = (  # area 2, those that concern who may run
+    "no_fencing", "no_check_before", "any_record_counts", "order_inverted", "no_check_after",
+    "check_after_before_producer", "check_after_stale_view", "record_before_fencing", "shortcut_new_is_one",
+    "shortcut_old_is_one", "shortcut_equal", "record_old_count", "plain_leader_producer", "followers_write",
+    "deletion_clears_count", "partial_failure_ignored", "compaction_keeps_first", "no_preemptive_stop",
+)  # fmt: skip
+
+
+def test_every_promise_breaker_is_exposed():
+    """Each has a script."""
+    assert sorted(EXPOSED) == OF_PROMISE
+
+
+def test_mutants_have_their_implementation():
+    """Area 2 of the mutants, by name."""
+    assert set(NAMED_BY_MUTANTS) <= set(BROKEN)
+
+
+@pytest.mark.parametrize("name", sorted(EXPOSED))
+def test_defect_breaks_the_promise(name):
+    """618.P1: a task of an older set commits after one of a newer set ran."""
+    assert symptom.older_set_commits(EXPOSED[name](True))
+
+
+@pytest.mark.parametrize("name", sorted(EXPOSED))
+def test_same_script_without_the_defect_keeps_it(name):
+    """618.P1: the script is not to blame."""
+    events = EXPOSED[name](False)
+    assert not symptom.older_set_commits(events)
+    assert any(event.kind == "transaction_committed" for event in events)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_controls_keep_the_promise(name):
+    """618.P1, 618.P4: what is harmless by itself does not show, and everything runs in the end."""
+    for seed in range(5):
+        events = [readable(row) for row in simulate(seed, {"broken": name, "quiet_end": True})]
+        assert symptom.older_set_commits(events) == []
+        assert symptom.tasks_not_running(events) == []
+
+
+@pytest.mark.parametrize("name", OF_PROGRESS)
+def test_defect_leaves_something_standing(name):
+    """618.P4: some history ends with a task that does not run, though faults are over and users restart what failed."""
+    found = (simulate(seed, {"broken": name, "quiet_end": True, "settle_events": 600}) for seed in range(30))
+    assert any(symptom.tasks_not_running([readable(row) for row in rows]) for rows in found)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_entry_is_complete(name):
+    """Reachable as `broken:<name>`, documented, with its rule, and a reason where the verdict may surprise."""
+    entry = getattr(broken, name)
+    assert entry is REGISTRY[name] is find(name)
+    assert entry.rule.startswith("618.")
+    assert entry.breaks is Breaks.PROMISE or entry.why
+    changed = [part for part in map(entry.parts.__getattribute__, entry.parts.__slots__) if "broken" in part.__module__]
+    assert changed
+    assert all(part.__doc__ for part in changed)
+
+
+def test_unknown_name_is_refused_with_the_known_ones():
+    """A misspelt name is answered with the names that exist."""
+    with pytest.raises(KeyError, match="no_fencing"):
+        find("no_fence")
+    with pytest.raises(AttributeError, match="no_fencing"):
+        _ = broken.no_fence

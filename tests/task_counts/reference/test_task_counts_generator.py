@@ -1,0 +1,182 @@
+"""Free-running histories of Connect workers: deterministic, every kind of event, promises kept, all runs in the end."""
+
+import hashlib
+import itertools
+import os
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+
+import connect_symptoms as symptom
+import pytest
+from fencepost.reference_impl.task_counts.events import COLUMNS, KIND_NAMES, readable
+from fencepost.reference_impl.task_counts.generator import simulate, simulate_with_stats
+from fencepost.reference_impl.task_counts.outages import NODE_FAULTS
+
+MODES = ("A", "M", "B", "shipped")
+CALM = dict.fromkeys((*NODE_FAULTS, "failed", "lost", "round_failed", "slow_share"), 0.0)
+SEEDS = 40
+NEVER = {"count_tombstoned"}  # 618.38: nobody writes such records
+ONLY_IN = {
+    "A": {"round_asked", "round_answered", "round_checked"},  # kinds that the revision does not have
+    "M": set(),
+    "B": set(),
+    "shipped": {"task_abandoned", "task_checked"},
+}
+DIGEST = """
+import hashlib
+from fencepost.reference_impl.task_counts.generator import simulate
+rows = [simulate(seed, {"mode": mode}) for seed in range(2) for mode in ("A", "M", "B", "shipped")]
+print(hashlib.sha256(repr(rows).encode()).hexdigest())
+"""
+
+
+@cache
+def histories(mode):
+    """Some histories under the default faults, both protocols in turn: events, and counts of faults."""
+    found = []
+    for seed in range(SEEDS):
+        protocol = ("cooperative", "eager")[seed % 2]
+        rows, faults = simulate_with_stats(seed, {"mode": mode, "protocol": protocol, "connectors": 1 + seed // 2 % 2})
+        found.append(([readable(row) for row in rows], faults))
+    return found
+
+
+def test_same_seed_gives_same_rows_in_any_process():
+    """The rows do not depend on the process or on its hash seed."""
+    rows = [simulate(seed, {"mode": mode}) for seed in range(2) for mode in MODES]
+    here = hashlib.sha256(repr(rows).encode()).hexdigest()
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    command = [sys.executable, "-c", DIGEST]
+    there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == here
+
+
+def test_different_seeds_give_different_rows():
+    """A seed decides the history."""
+    assert len({tuple(events) for events, _ in histories("B")}) == SEEDS
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_have_the_documented_shape(mode):
+    """As many rows as asked for, plain integers in column order, steps from 0, time never backwards."""
+    rows = simulate(11, {"mode": mode, "events": 500})
+    assert len(rows) == 500
+    assert all(len(row) == len(COLUMNS) and all(type(value) is int for value in row) for row in rows)
+    assert [row[0] for row in rows] == list(range(500))
+    assert all(earlier[1] <= later[1] for earlier, later in itertools.pairwise(rows))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_kind_of_event_is_generated(mode):
+    """Every kind that the revision has, under the default faults."""
+    kinds = {event.kind for events, _ in histories(mode) for event in events}
+    assert set(KIND_NAMES.values()) - kinds - NEVER - {"claim_failed"} == ONLY_IN[mode]
+    assert any(event.kind == "claim_failed" for m in MODES for events, _ in histories(m) for event in events)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_interesting_things_happen(mode):
+    """Zombie tasks are refused, rounds fail or are overtaken, starts find a newer set, zombie leaders are refused."""
+    seen = Counter()
+    for events, _ in histories(mode):
+        for event in events:
+            seen[event.kind, event.status if event.kind != "task_checked" else -1] += 1
+    assert seen["transaction_refused", -1] > 0
+    assert seen["task_checked_again", 409] > 0
+    assert seen["write_refused", -1] > 5
+    assert seen["round_failed", 500] > 0
+    assert seen["task_left_running", -1] > 5
+    if mode != "A":
+        assert seen["round_answered", 409] + seen["round_checked", 409] > 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_promises_hold(mode):
+    """618.P1, 618.26, B36: no task of an older set commits after a newer one ran, no instance after its successor, and
+    no former leader counts."""
+    for events, _ in histories(mode):
+        assert symptom.older_set_commits(events) == []
+        assert symptom.replaced_instance_commits(events) == []
+        assert symptom.counts_by_former_leaders(events) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_everything_runs_in_the_end(mode):
+    """618.P4: when faults are over, and users restart what failed, every task of every newest set runs."""
+    for seed in range(8):
+        config = {"mode": mode, "quiet_end": True, "protocol": ("cooperative", "eager")[seed % 2]}
+        events = [readable(row) for row in simulate(seed, config)]
+        assert symptom.tasks_not_running(events) == []
+        assert len(events) < 300 + 6000
+
+
+def test_connector_created_anew_before_its_owner_let_go_gets_a_set():
+    """Seed 10: deleted and created again while its owner is away, which goes on owning it."""
+    config = {"mode": "A", "quiet_end": True, "connectors": 2}
+    assert len(simulate(10, config)) < 300 + 6000
+
+
+def test_faults_are_counted():
+    """The counts agree with the events that faults leave behind."""
+    for events, faults in histories("shipped"):
+        kinds = Counter(event.kind for event in events)
+        assert kinds["worker_stalled"] <= faults.get("stall", 0) <= kinds["worker_stalled"] + 1
+        assert kinds["compacted"] <= faults.get("compact", 0) <= kinds["compacted"] + 1
+        assert set(faults) <= {*NODE_FAULTS, "failed", "lost"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_faults_means_none(mode):
+    """Without faults, nothing fails or is refused, but what a new set, a deletion or a stop makes obsolete."""
+    rows, faults = simulate_with_stats(1, {**CALM, "mode": mode, "events": 1200})
+    events = [readable(row) for row in rows]
+    assert faults == {}
+    kinds = {event.kind for event in events}
+    assert not kinds & {"write_refused", "claim_failed", "round_failed", "member_expired", "worker_stopped"}
+    assert "transaction_committed" in kinds
+
+
+def test_schedule_injects_faults_for_certain():
+    """Scheduled faults strike at their virtual time, at the number named."""
+    schedule = [(40_000, "stall", 2), (60_000, "crash", 1)]
+    rows, faults = simulate_with_stats(1, {**CALM, "schedule": schedule, "events": 400})
+    found = {(event.time_us, event.kind, event.node) for event in map(readable, rows)}
+    assert {(40_000, "worker_stalled", 2), (60_000, "worker_stopped", 1)} <= found
+    assert faults == {"stall": 1, "crash": 1}
+
+
+def test_boundaries_are_broken_on_demand():
+    """618.33, 618.34: with workers without support, or foreign writers, some history breaks the promise."""
+    for config in ({"support": ("enabled", "enabled", "disabled")}, {"foreign_count": 0.01}):
+        assert any(
+            symptom.older_set_commits([readable(row) for row in simulate(seed, {"mode": "B", "events": 800} | config)])
+            for seed in range(60)
+        ), config
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ({"satll": 0.1}, "unknown keys .'satll'"),
+        ({"stall": 0.6, "crash": 0.6}, "add up"),
+        ({"failed": 0.6, "lost": 0.6}, "together at most 1"),
+        ({"schedule": [(0, "flood", 0)]}, "no node fault is called 'flood'"),
+        ({"broken": "nonsense"}, "no broken implementation"),
+        ({"mode": "C"}, "must be one of A, M, B, shipped"),
+    ],
+)
+def test_bad_config_is_refused(config, complaint):
+    """Unknown keys, rates above one, unknown faults, defects and modes are refused with the reason."""
+    with pytest.raises((ValueError, KeyError), match=complaint):
+        simulate(0, config)
+
+
+@pytest.mark.parametrize("name", ["fenced_task_goes_on", "plain_task_producer"])
+def test_defects_show_by_chance(name):
+    """Free-running histories find some defects without a script."""
+    assert any(
+        symptom.older_set_commits([readable(row) for row in simulate(seed, {"broken": name, "events": 800})])
+        for seed in range(40)
+    )

@@ -1,0 +1,124 @@
+"""Histories of task counts against the core: what fits, what does not and why, by two readings; and what the core does
+not know."""
+
+import numpy as np
+import pytest
+from fencepost.proofs.traces import conformance_kernel
+from fencepost.properties.history.bends import bent_by
+from fencepost.properties.task_counts.history.events import SUPPORT, Kind
+from fencepost.properties.task_counts.history.planted import example
+from fencepost.properties.task_counts.history.plants import PLANTS
+from fencepost.properties.task_counts.history.story import TaskCountStory
+
+KERNEL = conformance_kernel("B", {"mode": "B"}, "task-counts")
+NOT_FOLLOWED = {
+    # what a worker reads, and the group, is not in the core
+    "an assignment behind the counts", "writes though it knows", "a follower writes", "a plain producer",
+    "claimed in between",
+    # nor are epochs, but for who was fenced, what comes of a history that ends, and columns that repeat what is known
+    "fenced and commits", "the same epoch", "fails for good", "its worker is gone", "beyond every count",
+    "polls without a count", "a round for too many", "another id fenced", "a task without a configuration",
+    # steps that nothing else shows are made as late as they can be
+    "no look before the count", "no second look", "opened after a refusal",
+}  # fmt: skip
+"""Plants that the history properties alone report."""
+
+
+def readings(columns: dict[str, np.ndarray]) -> list[tuple[int, str]]:
+    """Row and failed check of what does not fit, on which both readings agree."""
+    plainly = [(misfit.row, misfit.check.says) for misfit in KERNEL.misfits_plainly(columns)]
+    assert [(misfit.row, misfit.check.says) for misfit in KERNEL.misfits(columns)] == plainly
+    return plainly
+
+
+def test_the_example_is_followed_to_its_end() -> None:
+    """Two connectors of it, each in a lane of its own."""
+    assert KERNEL.explain(example().columns()) == "history 0 fits the model B: all 185 events"
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_plants(name: str) -> None:
+    """The core finds what it has a state for; the rest is named."""
+    assert bool(readings(bent_by(example(), PLANTS[name]))) == (name not in NOT_FOLLOWED)
+
+
+def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
+    """Sixty copies of the example with events exchanged: the same first misfits, or none."""
+    rng = np.random.default_rng(1)
+    copies = [example().columns(history) for history in range(60)]
+    for columns in copies:
+        for _ in range(int(rng.integers(1, 4))):
+            pair = rng.integers(0, len(columns["kind"]), 2)
+            for name in columns.keys() - {"history", "step", "time_us"}:
+                columns[name][pair] = columns[name][pair[::-1]]
+    found = readings({name: np.concatenate([copy[name] for copy in copies]) for name in copies[0]})
+    assert 10 < len(found) < 60
+
+
+def test_a_zombie_is_explained() -> None:
+    """The event, what is false, the rule, and what the numbers of sets stand for."""
+    told = KERNEL.explain(bent_by(example(), PLANTS["a zombie commits"]))
+    assert "first misfit: transaction_committed at step 82 (node 2, connector 0, task 1, instance 1, set 6" in told
+    assert "must hold: live[instance] (618.P1)" in told
+    assert "in the model of connector 0: 1 is set 6, 2 is set 22, 3 is set 52" in told
+
+
+def deleted(*, foreign: bool = False, stale: bool = False) -> TaskCountStory:
+    """A connector is deleted and comes back, and a round is begun before it has a set."""
+    story = TaskCountStory()
+    story.lead(0)
+    story.configure(0, tasks=2)
+    story.run(1, 0, 0)
+    story.delete(0)
+    if foreign:
+        story.emit(Kind.set_written, node=-1, connector=0, set=50, offset=50, count=1)
+    story.write(Kind.connector_written, 0)
+    if stale:
+        story.lead(1)
+        story.leader = 0
+    story.sets[0] = (-1, 0)
+    story.round(0, -1, ids=2, request=9)
+    return story
+
+
+def test_a_round_without_a_set_counts_nothing() -> None:
+    """618.38: what was left of the deleted connector is fenced, and the count is 0."""
+    assert readings(deleted().columns()) == []
+
+
+def test_who_is_not_followed() -> None:
+    """A former leader's round for a connector without a set; a set from outside; a worker without support."""
+    story = TaskCountStory(workers=1)
+    story.rows[0]["support"] = SUPPORT["disabled"]
+    reasons = [
+        next(iter(KERNEL(story.columns()).undecided)) for story in (deleted(stale=True), deleted(foreign=True), story)
+    ]
+    assert ["since its deletion" in reasons[0], "618.34" in reasons[1], "618.33" in reasons[2]] == [True] * 3
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_set_of_a_deleted_connector_is_as_if_absent(deletes: bool) -> None:
+    """A leader that has not read the deletion yet commits one: nobody takes note of it, and starts go on as before."""
+    story = TaskCountStory()
+    story.lead(0)
+    story.configure(0, tasks=1)
+    story.commit(story.run(1, 0, 0))
+    if deletes:
+        story.delete(0)
+    story.write(Kind.set_written, 0, count=1, set=story.end)
+    story.commit(story.run(0, 0, 0))
+    assert (readings(story.columns()) == []) == deletes
+
+
+def test_an_id_fenced_unseen_is_allowed_for() -> None:
+    """A fence whose answer was lost shows as an epoch left out; where none is, nobody can have fenced it."""
+    for epoch, fits in ((2, True), (1, False)):
+        story = TaskCountStory()
+        story.lead(0)
+        story.configure(0, tasks=1)
+        story.refuse(story.run(1, 0, 0))
+        again = story.run(0, 0, 0)
+        for row in story.rows:
+            if row.get("instance") == again.number and "epoch" in row:
+                row["epoch"] = epoch
+        assert (readings(story.columns()) == []) == fits

@@ -1,0 +1,186 @@
+"""Histories of task counts: every property finds what is planted against it, there and nowhere else."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from fencepost.properties.history import Manifest
+from fencepost.properties.history.bends import bent_by
+from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.task_counts.history import properties as task_counts
+from fencepost.properties.task_counts.history.events import SUPPORT, TASK_COUNTS, Kind
+from fencepost.properties.task_counts.history.planted import example
+from fencepost.properties.task_counts.history.plants import PLANTS
+from fencepost.properties.task_counts.history.story import TaskCountStory
+from fencepost.reference_impl.task_counts import events
+
+CONFIG = {"mode": "B", "quiet_end": True}
+
+
+def violated(columns: dict[str, np.ndarray], **config: Any) -> dict[str, int]:
+    """Violations by property, of those that have any."""
+    findings, _ = task_counts.check(columns, config=CONFIG | config)
+    return {name: found.violations for name, found in findings.items() if found.violations}
+
+
+def test_the_reference_implementation_speaks_the_same_words() -> None:
+    """Codes, names, columns and values of `support` were written down twice, apart from one another, and agree."""
+    assert {code: kind.name for kind in Kind for code in [int(kind)]} == events.KIND_NAMES
+    assert tuple(TASK_COUNTS.schema.names[1:]) == events.COLUMNS == events.Event._fields
+    assert dict(SUPPORT) == events.SUPPORT_CODES
+
+
+def test_every_kind_says_which_columns_it_uses() -> None:
+    """The vocabulary is complete: each kind has its columns, and each column is used."""
+    assert set(TASK_COUNTS.used_by) == set(TASK_COUNTS.codes)
+    assert {name for names in TASK_COUNTS.used_by.values() for name in names} == {c.name for c in TASK_COUNTS.columns}
+
+
+def test_the_example_keeps_every_promise() -> None:
+    """And every property has something to judge in it."""
+    findings, _ = task_counts.check(example().columns(), config=CONFIG)
+    assert {name for name, found in findings.items() if found.violations or not found.judged} == set()
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_plant_is_found(name: str) -> None:
+    """What is bent breaks the properties that are named, as often as is said, and no other."""
+    assert violated(bent_by(example(), PLANTS[name])) == PLANTS[name].found
+
+
+def test_every_property_has_a_plant() -> None:
+    """One that only it reports, if the property can be broken alone."""
+    alone = {name for plant in PLANTS.values() for name in plant.found if len(plant.found) == 1}
+    assert alone == set(task_counts.PROPERTIES)
+
+
+def test_the_first_witness_is_told() -> None:
+    """History, step, and both events in words."""
+    columns = bent_by(example(), PLANTS["a zombie commits"])
+    first = task_counts.check(columns, ["no_zombie_commits"], CONFIG)[0]["no_zombie_commits"].first
+    assert first is not None
+    assert (first.history, columns["kind"][first.step]) == (0, Kind.transaction_committed)
+    assert first.told == (
+        "transaction_committed at step 82 (node 2, connector 0, task 1, instance 1, set 6, producer id 2, epoch 0): "
+        "though a newer set polls since "
+        "task_running at step 78 (node 1, connector 0, task 0, instance 3, set 22, producer id 1, epoch 2)"
+    )
+
+
+def test_the_shortcut_is_for_one_task_alone() -> None:
+    """618.5: a round that fences nobody is right from 1 to 1, and where no count stands; not 1 to 2, nor 2 to 1."""
+    for before, after, found in ((1, 1, 0), (1, 2, 1), (2, 1, 1)):
+        story = TaskCountStory()
+        story.lead(0)
+        for size in (before, after):
+            story.configure(0, tasks=size)
+            story.round(0, story.sets[0][0], ids=0, request=size)
+        expected = {"rounds_fence_the_count": found, "fenced_before_count": found} if found else {}
+        assert violated(story.columns()) == expected | {"newest_set_polls": 1}
+
+
+def test_a_deleted_connector_still_counts() -> None:
+    """B34: its count stays, so that what was left of it is fenced when it comes back; a tombstone lets it through."""
+    for tombstone in (False, True):
+        story = TaskCountStory()
+        story.lead(0)
+        story.configure(0, tasks=2)
+        zombie = story.run(1, 0, 1)
+        story.delete(0)
+        if tombstone:
+            story.write(Kind.count_tombstoned, 0)
+        story.configure(0, tasks=1)
+        story.round(0, story.sets[0][0], ids=0 if tombstone else 2, request=99)
+        story.commit(story.run(0, 0, 0))
+        if tombstone:
+            story.commit(zombie)
+        else:
+            story.refuse(zombie)
+        expected = {"no_zombie_commits": 1, "producers_covered": 1} if tombstone else {}
+        assert violated(story.columns()) == expected
+
+
+@pytest.mark.parametrize(("mode", "support", "found"), [
+    ("B", "disabled", 1), ("B", "none", 0), ("A", "disabled", 0), ("A", "enabled", 1),
+    ("shipped", "disabled", 0), ("shipped", "preparing", 1),
+])  # fmt: skip
+def test_who_does_not_write_in_transactions_yet(mode: str, support: str, found: int) -> None:
+    """618.24, 618.35: a worker writes plainly until it has the support at which its version claims the topic."""
+    story = TaskCountStory(workers=1)
+    story.rows[0]["support"] = SUPPORT[support]
+    story.emit(Kind.connector_written, node=0, connector=0, offset=0)
+    expected = {"writes_by_latest_claimant": 1, "writes_while_leading": 1} if found else {}
+    assert violated(story.columns(), mode=mode) == expected
+
+
+@pytest.mark.parametrize("mode", ["A", "M"])
+def test_what_a_worker_has_not_read_does_not_stop_it(mode: str) -> None:
+    """618.14, 618.44: the first look is at the worker's own view; B looks at the topic itself."""
+    story = TaskCountStory()
+    story.lead(0)
+    story.configure(0, tasks=1)
+    story.ask(0, 0, 0)
+    story.emit(Kind.topic_read, node=1, offset=story.end)
+    story.configure(0, tasks=1)
+    story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=0, set=4, status=200)
+    assert "checked_with_count" not in violated(story.columns(), mode=mode)
+    assert "checked_with_count" in violated(story.columns(), mode="B")
+    story.emit(Kind.topic_read, node=1, offset=story.end)
+    story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=1, set=4, status=200)
+    assert violated(story.columns(), mode=mode)["checked_with_count"] == 1
+
+
+def recorded(*, mode: str = "B", recording: str = "all", ordered: bool = True, quiet_end: bool = True) -> Manifest:
+    config = {"mode": mode, "quiet_end": quiet_end}
+    return Manifest("task-counts", task_counts.RECORDINGS[recording], (), ordered=ordered, config=config)
+
+
+def undecided(**said: Any) -> dict[str, str]:
+    return task_counts.undecidable(recorded(**said))
+
+
+def not_promised(**said: Any) -> dict[str, str]:
+    return task_counts.unpromised(recorded(**said))
+
+
+def test_what_a_recording_does_not_show() -> None:
+    """The topic alone decides the sizes of counts; what shows from outside, the promises and few mechanisms."""
+    everything = set(task_counts.PROPERTIES) - set(not_promised())
+    assert everything - set(undecided(recording="topic", ordered=False)) == {"counts_are_sizes"}
+    assert everything - set(undecided(recording="outside")) == {
+        "no_zombie_commits", "producers_covered", "only_running_polls", "running_with_count", "counts_are_sizes",
+        "fenced_before_count",
+    }  # fmt: skip
+    assert undecided(recording="outside")["fenced_never_commit"] == "the histories do not show topic_claimed"
+    assert undecided() == {}
+    assert not_promised() == {"assignments_reach_counts": "mode B does not promise it"}
+
+
+@pytest.mark.parametrize(("mode", "others"), [
+    ("A", {"checked_after_fencing", "opened_after_answer", "answers_with_count"}),
+    ("M", {"assignments_reach_counts", "opened_after_answer"}),
+    ("shipped", {"assignments_reach_counts", "opened_after_check", "checked_with_count"}),
+])  # fmt: skip
+def test_each_text_promises_its_own(mode: str, others: set[str]) -> None:
+    """What only the other texts have is not asked."""
+    assert (set(not_promised(mode=mode)), undecided(mode=mode)) == (others, {})
+
+
+def test_progress_is_asked_only_of_what_came_to_rest() -> None:
+    """618.P4 needs a manifest that says quiet_end."""
+    assert "newest_set_polls" in undecided(quiet_end=False)
+
+
+def test_no_rows() -> None:
+    """A piece without rows judges nothing and fails nothing."""
+    findings, figures = task_counts.check(absent_columns(TASK_COUNTS, 0))
+    assert all(found.judged == found.violations == 0 for found in findings.values())
+    assert set(figures.values()) == {0}
+
+
+def test_figures_count_what_became_of_sets_and_tasks() -> None:
+    """Of the example, by hand."""
+    assert task_counts.check(example().columns(), [])[1] == {
+        "sets": 6, "counts": 6, "claims": 2, "started": 9, "running": 9, "abandoned": 0, "failed": 1, "committed": 10,
+        "refused": 1, "ids_fenced": 4,
+    }  # fmt: skip

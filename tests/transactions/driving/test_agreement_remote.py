@@ -1,0 +1,215 @@
+"""Agreement with brokers that act by themselves, of which nothing is seen but what clients send, are told and read
+(about 40 s): the reference made prompt is followed in all three modes, and implementations with one thing wrong are
+found.
+
+What is found by the model alone breaks no promise in what a client can see, or only later, or only now and then.
+"""
+
+from dataclasses import replace
+
+import pytest
+import remote_doubles
+from fencepost.proofs.testing import ImplementationError, agree
+from fencepost.proofs.testing import tracker as tracking
+from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.driving.programs import Call
+from fencepost.reference_impl.live.prompt import prompt
+from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+
+NOT_FOLLOWED = {
+    "probe does much that is not shown",
+    "settle does much that is not shown",
+    "there is no room for so many epochs",
+    "a record comes late, and others of its transaction in the same partition came in time",
+}
+
+QUICKLY_SHRUNK = replace(OVER_THE_WIRE, replays=250)
+
+
+def driven(implementation, variant, **options):
+    return agree(implementation, protocol=QUICKLY_SHRUNK, variant=variant, **options)
+
+
+@pytest.mark.parametrize(
+    ("variant", "config"),
+    [("v2", {}), ("v2", {"release": "4.3"}), ("v2", {"collapse": True}), ("v1", {}), ("v1-verified", {})],
+)
+def test_reference_is_followed(variant, config):
+    """Every answer and everything read is what the model allows, and nothing but the last call of an example is left
+    out of it."""
+    report = driven(prompt, variant, max_examples=4, steps=20, seed=3, config=config)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+    assert (report.verdict, report.model) == ("holds", variant)
+    assert set(report.coverage.beyond) <= NOT_FOLLOWED
+    assert "txn_logged" not in report.observed
+    assert {"initialize", "end", "append", "mark", "complete", "take"} <= set(report.coverage.actions)
+
+
+def test_time_outs_are_followed():
+    """Where transactions may time out, they may at any moment."""
+    report = driven(prompt, "v2", max_examples=4, steps=20, seed=2, config={"timeouts": True})
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+    assert report.coverage.actions["time_out"]
+
+
+BY_PROMISES = {
+    "abort_commits_offset", "abort_keeps_epoch", "abort_keeps_pending_offset", "aborted_index_misses_fences",
+    "aborted_list_cut_short", "add_overwrites", "commits_early", "end_keeps_epoch", "end_takes_older_epoch",
+    "fence_gives_up", "fence_takes_any_answer", "fenced_continues", "init_keeps_epoch", "init_retry_is_fenced",
+    "init_takes_new_id",
+    "last_partition_forgotten", "lost_commit_told_ok", "new_epoch_continues", "offsets_applied_at_once",
+    "older_answers_taken", "pending_offsets_visible", "reader_skips_for_ever", "reads_to_the_end",
+    "retry_numbered_anew", "sequence_reused", "six_in_flight", "stable_offset_inclusive", "unverified",
+    "window_outlives_epoch",
+}  # fmt: skip
+"""A promise, or a rule on the way to one, is broken in what clients and readers see."""
+
+BY_THE_MODEL = {
+    "add_takes_older_epoch", "fence_markers_keep_epoch", "init_answers_before_completion",
+    "init_leaves_transaction_open", "new_epoch_takes_any_sequence", "older_epoch_accepted", "produces_before_add",
+    "sequence_unchecked", "time_out_keeps_epoch", "verifies_any_partition", "window_of_four",
+}  # fmt: skip
+"""Somebody is told what the model does not allow; what that breaks shows later, if at all."""
+
+OUT_OF_REACH = {
+    "the end of the epochs is 32,767 transactions away": {
+        "double_bump", "exhausted_one_late", "no_rotation_after_time_out", "reload_forgets_rotation",
+    },
+    "a reader meets a second producer id only at the end of the epochs": {"reader_pops_wrong_entry"},
+    "ids are forgotten after a week": {"invalid_mapping_recoverable", "open_ids_expire"},
+    "it takes another coordinator": {"older_coordinator_accepted", "reload_forgets_prepare", "reload_reopens_prepared"},
+    "it takes a transaction log that fails": {"end_answers_before_durable", "failed_fence_bumps_again"},
+    "nobody outside can hold back, lose or repeat what brokers send one another": {
+        "completes_at_first_marker", "epoch_before_pending", "equal_epoch_marker_accepted", "marker_retry_refused",
+        "markers_by_key_only", "markers_not_repeated", "not_rechecked", "not_waiting_for_marker", "open_in_any_epoch",
+        "rechecked_by_state",
+    },
+    "it is harmless": {"end_takes_larger_epoch"},
+}  # fmt: skip
+"""Why a driver who stands outside the brokers does not find it."""
+
+QUICK = {
+    "abort_commits_offset", "aborted_list_cut_short", "end_keeps_epoch", "end_takes_older_epoch",
+    "init_keeps_epoch", "older_epoch_accepted", "pending_offsets_visible", "produces_before_add", "reads_to_the_end",
+    "sequence_unchecked", "unverified", "window_outlives_epoch",
+}  # fmt: skip
+"""A dozen, in every run; the others at night."""
+
+
+def test_every_broken_implementation_is_found_or_out_of_reach():
+    """Each is in one of the tables, and whatever is not found has its reason."""
+    reasons = [name for names in OUT_OF_REACH.values() for name in names]
+    assert sorted([*BY_PROMISES, *BY_THE_MODEL, *reasons]) == sorted(REGISTRY)
+    assert QUICK <= BY_PROMISES | BY_THE_MODEL
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.nightly)
+        for name in sorted(BY_PROMISES | BY_THE_MODEL)
+    ],
+)
+def test_broken_broker_is_found(name):
+    """With a short program that fails by itself when pasted."""
+    factory, config = remote_doubles.broken(name), dict(REGISTRY[name].needs)
+    if name == "time_out_keeps_epoch":
+        config["timeouts"] = True
+    report = driven(
+        factory, config.pop("mode", "v2"), config=config, max_examples=60, steps=20, promises_only=name in BY_PROMISES
+    )
+    assert report.verdict == "violated"
+    assert report.failure.again == (5, 5)
+    assert report.failure.calls <= 60
+    with pytest.raises(AssertionError):
+        exec(report.program, {"factory": factory})
+
+
+def test_promise_is_asked_for_alone():
+    """Each promise that is broken has a program of its own; of the others nothing is said."""
+    factory = remote_doubles.broken("reads_to_the_end")
+    asked = driven(factory, "v2", max_examples=20, promises={"txn.P3"})
+    assert asked.failure.rules == ("txn.P3",)
+    assert asked.model == "none"
+    assert driven(factory, "v2", max_examples=20, promises={"txn.P10"}).verdict == "holds"
+
+
+def test_what_is_predicted_of_a_variant_is_told_by_promise():
+    """What late copies break by design is told of the promises asked for, and of no others."""
+    asked = {"txn.P3", "txn.P8"}
+    report = driven(prompt, "v1", max_examples=40, promises=asked)
+    assert report.verdict == "holds"
+    assert report.predicted
+    assert set(report.predicted) <= asked
+    assert all(broken.promise.startswith(rule) for rule, broken in report.predicted.items())
+
+
+def test_failure_that_does_not_come_again():
+    """Chance is told as such: in how many of how many tries the program failed again, with the program as it was."""
+    once = driven(remote_doubles.NowAndThen(lambda number: 2 <= number <= 4), "v2", max_examples=10, promises_only=True)
+    assert once.verdict == "violated"
+    assert once.failure.again == (0, 5)
+    assert "not again: the program was run 5 more times" in str(once.failure)
+    assert "settle(system" in once.program
+
+
+def test_failure_that_comes_now_and_then():
+    """What fails in every third cluster is shrunk all the same, and told with its odds."""
+    report = driven(
+        remote_doubles.NowAndThen(lambda number: number % 3 == 0), "v2", max_examples=20, promises_only=True
+    )
+    failed, tries = report.failure.again
+    assert 0 < failed < tries
+    assert f"run again, the program failed in {failed} of {tries} tries" in str(report.failure)
+    assert report.failure.calls <= 45
+
+
+@pytest.mark.parametrize("after", [0, 40])
+def test_broker_that_goes_away(after):
+    """Whoever is out of reach, from the start or in the middle, breaks no promise: that is said, and nothing else."""
+    with pytest.raises(WireError, match=r"127\.0\.0\.1:9092"):
+        driven(remote_doubles.Leaving(after), "v2", max_examples=5)
+
+
+def to(kind, target="coordinator", **rest):
+    return Call("deliver", kind=kind, source="client-0", target=target, **rest)
+
+
+def back(kind, source="coordinator"):
+    return Call("deliver", kind=f"{kind}_answer", source=source, target="client-0")
+
+
+OFFSETS = 1  # the partition behind the data partition
+OFFSET_SENT = [Call("begin", 0), Call("send", 0, OFFSETS), to("add"), back("add")]
+OFFSET_LATE = [
+    Call("init", 0), to("init"), back("init"), *OFFSET_SENT, to("produce", "partition-1", keep=True),
+    Call("abort", 0), to("end"), back("end"), *OFFSET_SENT, to("produce", "partition-1"),
+    Call("fetch_offset", 0, OFFSETS),
+]  # fmt: skip
+"""Offsets have no sequence numbers: in v1 a late copy is written once more, into the next transaction."""
+
+
+def test_late_copy_of_an_offset_is_not_followed():
+    """What the model has no place for is no disagreement (found on live Kafka)."""
+    size = {"clients": 1, "partitions": 1, "groups": 1}
+    report = driven(prompt, "v1", prefixes=[OFFSET_LATE], max_examples=1, steps=1, config=size)
+    assert report.failure is None, str(report.failure)
+    assert report.coverage.calls["fetch_offset"]
+    assert report.coverage.beyond[
+        "a record comes late, and others of its transaction in the same partition came in time"
+    ]
+
+
+def test_too_many_states(monkeypatch):
+    """Where too many states fit, the model follows no further, which is no defect of the broker, and no agreement."""
+    monkeypatch.setattr(tracking, "MOST_CANDIDATES", 3)
+    report = driven(prompt, "v2", max_examples=3)
+    assert (report.verdict, report.failure, report.followed) == ("unknown", None, 0.0)
+    assert report.coverage.beyond["too many states fit what was seen"]
+
+
+def test_implementation_that_is_no_factory():
+    """An error of the configuration is the caller's, not a violation."""
+    with pytest.raises(ImplementationError, match="unknown keys"):
+        driven(prompt, "v2", config={"colour": "red"})

@@ -1,0 +1,304 @@
+"""The promises of transactions held against hand-made events: each is broken by the fewest that can, by no fewer."""
+
+import pytest
+from fencepost.properties.driving import Made
+from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.driving.settling import Probed, Settled
+from fencepost.properties.transactions.monitoring.monitor import EXPECTING, Monitor
+
+COMMIT, ABORT = 1, 0
+PAIR = {"producer_id": 7, "epoch": 0}
+NEXT = {"producer_id": 7, "epoch": 1}
+OPENED = (
+    {"kind": "init_sent", "client": 0, "txn_id": 0, "request": 0},
+    {"kind": "init_taken", "client": 0, "request": 0, **PAIR},
+    {"kind": "txn_begun", "client": 0, "txn_id": 0, "txn": 0, **PAIR},
+    {"kind": "record_sent", "client": 0, "txn": 0, "partition": 0, "record": 0, "sequence": 0, "request": 1, **PAIR},
+)
+ACKED = (
+    *OPENED,
+    {"kind": "record_acked", "client": 0, "txn": 0, "partition": 0, "record": 0, "request": 1, "offset": 0},
+)
+READ = {"kind": "record_read", "client": 1000, "partition": 0, "offset": 0, "record": 0}
+
+
+def ending(outcome, request=2):
+    return {"kind": "end_sent", "client": 0, "txn": 0, "outcome": outcome, "request": request, **PAIR}
+
+
+def told(outcome, request=2, error=0, pair=NEXT):
+    return {"kind": "end_told", "client": 0, "txn": 0, "outcome": outcome, "request": request, "error": error, **pair}
+
+
+def logged(state, epoch, producer_id=7):
+    return {"kind": "txn_logged", "txn_id": 0, "state": state, "producer_id": producer_id, "epoch": epoch}
+
+
+def appended(record=0, offset=0, epoch=0, sequence=0, partition=0):
+    return {
+        "kind": "batch_appended", "partition": partition, "offset": offset, "record": record, "sequence": sequence,
+        "producer_id": 7, "epoch": epoch,
+    }  # fmt: skip
+
+
+def marker(outcome, epoch=1, offset=1, coordinator_epoch=0, partition=0):
+    return {
+        "kind": "marker_appended", "partition": partition, "offset": offset, "producer_id": 7, "epoch": epoch,
+        "outcome": outcome, "coordinator_epoch": coordinator_epoch,
+    }  # fmt: skip
+
+
+def monitor(mode="v2", expecting=frozenset(), **config):
+    return Monitor({"mode": mode, "partitions": 1, "groups": 0, **config}, frozenset(expecting))
+
+
+def fed(watching, *events, call=None, result=None, message=None, flying=()):
+    """The monitor after one call with these events."""
+    watching.watch(Made(call or Call("begin", 0), "", result, events, message), flying)
+    return watching
+
+
+def broken_by(*events, **config):
+    """Which promise or rule these events break; empty if none."""
+    found = fed(monitor(**config), *events).found
+    return found.rule if found else ""
+
+
+def test_nothing_is_broken_by_a_transaction_as_it_should_be():
+    """From the first request to the reader, with everything shown."""
+    events = (
+        *OPENED[:3], logged(0, 0), OPENED[3], logged(1, 0),
+        {"kind": "partition_checked", "txn_id": 0, "partition": 0, **PAIR},
+        appended(), ACKED[-1], ending(COMMIT), logged(2, 1),
+        {"kind": "end_handled", "txn_id": 0, "request": 2, "outcome": COMMIT, **NEXT}, told(COMMIT),
+        marker(COMMIT), {"kind": "stable_moved", "partition": 0, "upto": 2}, logged(4, 1),
+        {"kind": "fetched", "client": 1000, "partition": 0, "offset": 0, "upto": 2}, READ,
+    )  # fmt: skip
+    watching = fed(monitor(), *events)
+    assert watching.found is None
+    settled = Settled(True, 0, (((0, 0),),), (((0, 0),),), ())
+    assert fed(watching, call=Call("settle", 5, 1, 0), result=settled).found is None
+    assert fed(watching, call=Call("probe", -1, 1, 0), result=Probed(True, True, (), 0)).found is None
+
+
+def test_zombie_that_is_read():
+    """A record that leaves after its producer was fenced must never be read (P1)."""
+    fence = {"kind": "fence_told", "client": 5, "txn_id": 0, "request": 9, **NEXT}
+    late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
+    read = {**READ, "record": 1}
+    assert broken_by(*OPENED, fence, late, ending(COMMIT)) == ""
+    assert broken_by(*OPENED, fence, late, ending(COMMIT), read) == "txn.P1"
+    assert broken_by(*OPENED, late, fence, ending(COMMIT), read) == ""
+
+
+def test_zombie_that_is_told_commit():
+    """Who asks for the commit after it was fenced must be refused (P1), and who asked before need not be."""
+    before = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9})
+    fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
+    answered = told(COMMIT, pair=PAIR)
+    assert broken_by(*before, ending(COMMIT), fence, answered, mode="v1") == ""
+    assert broken_by(*before, fence, ending(COMMIT), told(COMMIT, error=47), mode="v1") == ""
+    assert broken_by(*before, fence, ending(COMMIT), answered, mode="v1") == "txn.P1"
+    assert broken_by(*before, fence, ending(ABORT), told(ABORT, pair=PAIR), mode="v1") == "txn.1"
+
+
+def test_late_record_excuses_no_zombie_that_commits():
+    """In v1 a late record of a fenced producer may be committed by the next one's marker, as predicted (P1); not so
+    where the fenced producer itself was told that it is committed."""
+    fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
+    late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
+    delivery = {"call": Call("deliver", kind="produce"), "message": (3, "produce", "client-0", "partition-0", 3)}
+
+    def watched(*answers):
+        watching = monitor("v1", EXPECTING["v1"])
+        watching.only = frozenset({"txn.P1"})
+        events = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, fence, late, ending(COMMIT))
+        return fed(fed(fed(watching, *events), **delivery), *answers, {**READ, "record": 1})
+
+    assert [broken.rule for broken in watched().predicted] == ["txn.P1"]
+    assert watched().found is None
+    assert watched(told(COMMIT, error=47)).found is None
+    assert watched(told(COMMIT, pair=PAIR)).found.rule == "txn.P1"
+
+
+def test_record_in_doubt_needs_a_bump():
+    """What was given up unanswered may come late, into the next transaction; what was refused will not (txn.2)."""
+    failed = {"kind": "record_failed", "client": 0, "txn": 0, "partition": 0, "record": 0, "request": 1}
+    following = {**OPENED[2], "txn": 1}
+    assert broken_by(*OPENED, {**failed, "error": 7}, following, mode="v1") == "txn.2"
+    assert broken_by(*OPENED, {**failed, "error": 7}, {**following, **NEXT}, mode="v1") == ""
+    assert broken_by(*OPENED, {**failed, "error": 120}, following, mode="v1") == ""
+
+
+def test_one_fate():
+    """Markers that end a transaction one way here and the other way there (P2)."""
+    there = {**OPENED[3], "partition": 1, "record": 1, "request": 4}
+    events = (*OPENED, there, appended(), appended(1, partition=1), ending(COMMIT), ending(ABORT, 3), marker(COMMIT))
+    assert broken_by(*events, marker(COMMIT, partition=1), partitions=2) == ""
+    assert broken_by(*events, marker(ABORT, partition=1), partitions=2) == "txn.P2"
+
+
+def test_aborted_or_open_record_that_is_read():
+    """Nobody has asked for the commit, or the owner was told abort (P3)."""
+    assert broken_by(*ACKED, ending(COMMIT), READ) == ""
+    assert broken_by(*ACKED, READ) == "txn.P3"
+    assert broken_by(*ACKED, ending(ABORT), READ) == "txn.P3"
+    assert broken_by({**READ, "record": 77}) == "txn.P3"
+
+
+def test_read_at_the_last_stable_offset():
+    """The bound is the first offset that is not readable (P3), and no offset below it is undecided (txn.17)."""
+    fetch = {"kind": "fetched", "client": 1000, "partition": 0, "offset": 0, "upto": 0}
+    assert broken_by(*ACKED, ending(COMMIT), {**fetch, "upto": 1}, READ) == ""
+    assert broken_by(*ACKED, ending(COMMIT), fetch, READ) == "txn.P3"
+    assert broken_by(*OPENED, appended(), {"kind": "stable_moved", "partition": 0, "upto": 1}) == "txn.17"
+
+
+@pytest.mark.parametrize(("told_of", "rule"), [(COMMIT, "txn.P4"), (ABORT, "")])
+def test_acknowledged_commit_that_is_not_read(told_of, rule):
+    """Readers who read to the end get every record of it, and the program says which is missing (P4)."""
+    watching = fed(monitor(), *ACKED, ending(told_of), told(told_of))
+    settled = Settled(True, 0, ((),), (((0, 0),),), ())
+    found = fed(watching, call=Call("settle", 5, 1, 0), result=settled).found
+    assert (found.rule if found else "") == rule
+    if found:
+        assert not eval(found.check, {"result": settled})
+        assert eval(found.check, {"result": settled._replace(records=(((0, 0),),))})
+
+
+def test_readers_who_differ():
+    """Who read on the way must have got what everybody gets in the end (P4)."""
+    watching = fed(monitor(), *ACKED, ending(COMMIT), READ)
+    settled = Settled(True, 0, (((0, 5), (1, 0)),), (((0, 0),),), ())
+    assert fed(watching, call=Call("settle", 5, 1, 0), result=settled).found.rule == "txn.P4"
+
+
+def test_two_outcomes():
+    """What the owner is told, what it asked for, and what the log and the markers say is one outcome (P5)."""
+    assert broken_by(*ACKED, ending(COMMIT), told(COMMIT), told(COMMIT)) == ""
+    assert broken_by(*ACKED, ending(COMMIT), ending(ABORT, 3), told(COMMIT), told(ABORT, 3)) == "txn.P5"
+    assert broken_by(*ACKED, ending(COMMIT), told(ABORT)) == "txn.P5"
+    assert broken_by(*OPENED, logged(1, 0), logged(2, 1)) == "txn.P5"
+    assert broken_by(*OPENED, logged(1, 0), ending(COMMIT), logged(2, 1), logged(3, 1)) == "txn.P5"
+    assert broken_by(*OPENED, appended(), marker(COMMIT)) == "txn.P5"
+    assert broken_by(*ACKED, ending(COMMIT), READ, ending(ABORT, 3), told(ABORT, 3)) == "txn.P5"
+
+
+def test_commit_that_lost_is_told_so():
+    """An EndTxn that came after the time was up is not answered without error (P5)."""
+    answer = {"kind": "end_handled", "txn_id": 0, "request": 2, "outcome": COMMIT, **NEXT}
+    timed_out = {"kind": "timed_out", "txn_id": 0, **PAIR}
+    events = (*OPENED, logged(1, 0), timed_out, logged(3, 2), ending(COMMIT))
+    assert broken_by(*events) == ""
+    assert broken_by(*events, answer) == "txn.P5"
+
+
+def test_record_twice():
+    """One logical send is on its partition once (P6); offsets have no sequence numbers, and may be there twice."""
+    seen = {"kind": "record_seen", "client": 1001, "partition": 0, "offset": 0, "record": 0}
+    assert broken_by(*OPENED, seen, {**seen, "client": 1002}) == ""
+    assert broken_by(*OPENED, seen, {**seen, "offset": 3}) == "txn.P6"
+    assert broken_by(*OPENED, appended(), appended(offset=1, sequence=1)) == "txn.P6"
+    offsets = {**seen, "partition": 1}
+    assert broken_by(*OPENED, offsets, {**offsets, "offset": 3}, groups=1) == ""
+
+
+def test_pairs():
+    """A pair has one owner, epochs go up and end below the largest (P7)."""
+    other = {"kind": "init_taken", "client": 1, "request": 5}
+    assert broken_by(*OPENED, {**other, **NEXT}) == ""
+    assert broken_by(*OPENED, {**other, **PAIR}) == "txn.P7"
+    assert broken_by(*OPENED, {**other, "producer_id": 8, "epoch": 3}, max_epoch=3) == "txn.P7"
+    assert broken_by(*OPENED, {**other, "producer_id": 8, "epoch": 2}, max_epoch=3) == ""
+    assert broken_by(logged(0, 4), logged(0, 3)) == "txn.P7"
+    assert broken_by(logged(0, 4), logged(0, 0, 8), logged(0, 0, 7), max_epoch=5) == "txn.P7"
+
+
+def test_new_producer_id_that_fences_nobody():
+    """While a producer id has epochs left InitProducerId raises its epoch (txn.1); another id is for when they are used
+    up, which may be unseen, or for when the transactional id was forgotten."""
+    other = {"kind": "init_taken", "client": 1, "request": 5, "producer_id": 8, "epoch": 0}
+    assert broken_by(*OPENED, other) == "txn.1"
+    assert broken_by(*OPENED, other, max_epoch=4) == "txn.1"
+    assert broken_by(*OPENED, other, max_epoch=3) == ""
+    assert broken_by(*OPENED, other, expiration_ms=20_000) == ""
+    week = fed(fed(monitor(), *OPENED), call=Call("advance", value=7 * 24 * 3_600_000))
+    assert fed(week, other).found is None
+    busy = fed(monitor(max_epoch=6), *OPENED)
+    assert fed(fed(busy, call=Call("advance", value=1)), other).found is None
+
+
+def test_lone_client_that_is_fenced():
+    """It has done nothing but repeat itself (P8); with another producer, or too late, that is as it should be."""
+    failed = {"kind": "client_failed", "client": 0, "error": 90}
+    assert broken_by(*OPENED, failed) == "txn.P8"
+    assert broken_by(*OPENED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, failed) == ""
+    late = fed(fed(monitor(), *OPENED), call=Call("advance", value=60_000))
+    assert fed(late, failed).found is None
+    copy = (0, "init", "client-0", "coordinator", 0)
+    doubtful = fed(fed(monitor(), *OPENED), call=Call("deliver", kind="init"), message=copy)
+    assert fed(doubtful, failed).found is None
+
+
+def test_what_hangs():
+    """When nothing happens any more, everything is decided and below the last stable offset (P10)."""
+    settled = Settled(True, 0, ((),), (((0, 0),),), ())
+    quiet = {"call": Call("settle", 5, 1, 0), "result": settled}
+    fetch = {"kind": "fetched", "client": 1005, "partition": 0, "offset": 0, "upto": 0}
+    for events in ((*OPENED, appended()), (*OPENED, logged(1, 0)), (*OPENED, fetch)):
+        watching = fed(monitor(), *events)
+        assert watching.found is None
+        assert fed(watching, **quiet).found.rule == "txn.P10"
+    restless = fed(monitor(), call=quiet["call"], result=settled._replace(quiet=False)).found
+    assert (restless.rule, restless.check) == ("txn.P10", "result.quiet")
+    for probed in (Probed(False, False, (0,), 0), Probed(True, True, (0,), 0)):
+        assert fed(monitor(), call=Call("probe", -1, 1, 0), result=probed).found.rule == "txn.P10"
+
+
+def test_offsets():
+    """An offset is pending until its transaction ends, and what was acknowledged stays (txn.21, P4)."""
+    fetched = {"kind": "offset_fetched", "client": 1000, "partition": 1, "record": -1}
+    sent = tuple({**e, "partition": 1} if "partition" in e else e for e in ACKED)
+    assert broken_by(*sent, {**fetched, "error": 88}, groups=1) == ""
+    assert broken_by(*sent, fetched, groups=1) == "txn.21"
+    assert broken_by(*sent, ending(COMMIT), fetched, groups=1) == ""
+    assert broken_by(*sent, ending(COMMIT), told(COMMIT), fetched, groups=1) == "txn.P4"
+
+
+@pytest.mark.parametrize(
+    ("events", "rule"),
+    [
+        ((appended(epoch=1), appended(1, 1, epoch=0)), "txn.12"),
+        ((appended(), marker(ABORT), appended(1, 2, epoch=1, sequence=4)), "txn.13"),
+        ((appended(), appended(1, 1, epoch=1)), "txn.16"),
+        ((marker(ABORT, coordinator_epoch=3), marker(ABORT, offset=2, coordinator_epoch=2)), "txn.11"),
+        ((appended(epoch=1), marker(ABORT)), "txn.11"),
+        ((appended(), {**appended(1), "kind": "batch_duplicate"}), "txn.14"),
+        ((appended(), {**appended(), "kind": "batch_refused", "error": 45}), "txn.14"),
+        (({"kind": "partition_checked", "partition": 0, **NEXT}, appended()), "txn.15"),
+        ((logged(1, 0), {"kind": "init_handled", "txn_id": 0, "request": 0, **NEXT}), "txn.3"),
+        ((logged(1, 0), logged(0, 1)), "txn.3"),
+        ((logged(1, 0), {"kind": "timed_out", "txn_id": 0, **PAIR}, logged(3, 1)), "txn.18"),
+        ((logged(1, 0), logged(3, 4)), "txn.18"),
+        ((logged(1, 0), {"kind": "id_expired", "txn_id": 0}), "txn.20"),
+        (({"kind": "fence_told", "client": 5, "request": 9, "error": 51},), "618.12"),
+    ],
+)  # fmt: skip
+def test_rules_on_the_way(events, rule):
+    """What is shown of the log and the partitions gives away a broken rule before a promise is broken."""
+    assert broken_by(*events) == rule
+
+
+def test_late_copy_excuses_what_is_expected():
+    """In v1 a late EndTxn decides the next transaction: predicted, where one was delivered; a failure, where none
+    was."""
+    second = {"kind": "txn_begun", "client": 0, "txn_id": 0, "txn": 1, **PAIR}
+    sent = {**OPENED[3], "txn": 1, "record": 1, "sequence": 1, "request": 5}
+    before = (*ACKED, ending(COMMIT), told(COMMIT, pair=PAIR), second, sent)
+    stolen = (logged(1, 0), logged(2, 0))
+    copy = {"call": Call("deliver", kind="end"), "message": (3, "end", "client-0", "coordinator", 2)}
+    late = fed(fed(monitor("v1", EXPECTING["v1"]), *before), *stolen, **copy)
+    assert late.found is None
+    assert [broken.rule for broken in late.predicted] == ["txn.P5"]
+    assert fed(fed(monitor("v1", EXPECTING["v1"]), *before), *stolen).found.rule == "txn.P5"
+    assert fed(fed(monitor("v1"), *before), *stolen, **copy).found.rule == "txn.P5"

@@ -1,0 +1,118 @@
+"""Calls on transactions as data, what makes a program simpler, and a cluster that is left alone until it is quiet."""
+
+from fencepost.properties.driving import Program, make
+from fencepost.properties.transactions.driving.interface import missing
+from fencepost.properties.transactions.driving.programs import EXPIRY_MS, Call, delivery, simpler, smaller
+from fencepost.properties.transactions.driving.settling import expire, probe, settle
+from fencepost.reference_impl.transactions.system import reference
+
+CONFIG = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 2, "groups": 1, "max_epoch": 32767}
+
+
+def system():
+    return reference(CONFIG)
+
+
+def pumped(cluster, *calls):
+    """The cluster after these calls, each followed by everything that it brings about."""
+    for name, *arguments in calls:
+        getattr(cluster, name)(*arguments)
+        while cluster.messages() or cluster.log_append():
+            if cluster.messages():
+                cluster.deliver(cluster.messages()[0][0])
+    return cluster
+
+
+class Deaf:
+    """A cluster in which no marker arrives."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+
+    def __getattr__(self, name):
+        return getattr(self.cluster, name)
+
+    def messages(self):
+        for message in self.cluster.messages():
+            if message[1] == "marker":
+                self.cluster.drop(message[0])
+        return self.cluster.messages()
+
+
+def test_messages_are_named_by_what_they_are():
+    """Kind, ends and position name a message, and the text has its number, so that it can be pasted."""
+    cluster = system()
+    cluster.init(0)
+    cluster.fence()
+    [_, second] = cluster.messages()
+    call = delivery(second, cluster.messages(), keep=True)
+    assert call == Call("deliver", kind="init", source="admin-0", target="coordinator", keep=True)
+    made = make(cluster, call)
+    assert made.text == "system.deliver(1, keep=True)  # init of request 1 from admin-0 to coordinator"
+    assert make(cluster, Call("drop", kind="end", source="client-0", target="coordinator")) is None
+
+
+def test_helpers_are_imported_where_a_program_is_pasted():
+    """Settling is a function of its own: the text calls it with the system, and says where it is from."""
+    made = make(system(), Call("settle", 100, 2, 1))
+    assert made.text == "settle(system, 100, 2, 1)"
+    assert made.needs == "fencepost.properties.transactions.driving.settling:settle"
+    assert make(system(), Call("advance", value=EXPIRY_MS)).text == "expire(system)"
+
+
+def test_settling():
+    """What is under way arrives, an open transaction runs out of time, and everything written is read or skipped."""
+    cluster = pumped(system(), ("init", 0), ("begin", 0), ("send", 0, 0), ("send", 0, 2), ("commit", 0))
+    cluster.begin(0)
+    cluster.send(0, 1)
+    settled = settle(cluster, 100, 2, 1)
+    assert settled.quiet
+    assert settled.waited_ms >= 70_000
+    assert settled.records == (((0, 0),), ())
+    assert settled.written == (((0, 0),), ((0, 2),))
+    assert settled.offsets == ((0, 1),)
+
+
+def test_probing():
+    """A new producer's transaction is read on every partition; where a marker never comes, it is not."""
+    assert probe(system(), 2, 1)[:3] == (True, True, ())
+    cluster = pumped(system(), ("init", 0), ("begin", 0), ("send", 0, 0))
+    assert probe(Deaf(cluster), 2, 1)[:3] == (False, False, (0, 1, 2))
+
+
+def test_ids_expire_only_where_nothing_is_under_way():
+    """Somebody who sends the same request again for a week would fill the network."""
+    cluster = pumped(system(), ("init", 0))
+    assert expire(cluster) == EXPIRY_MS
+    cluster = system()
+    cluster.init(0)
+    assert expire(cluster) == 0
+
+
+def test_smaller_clusters():
+    """Slots, groups and partitions that no call needs are taken away, and settling is told so."""
+    program = Program({**CONFIG, "clients": 3}, (Call("init", 0), Call("send", 0, 0), Call("settle", 100, 2, 1)))
+    found = list(smaller(program))
+    assert {p.config["clients"] for p in found} == {1, 2, 3}
+    without_groups = next(p for p in found if p.config["groups"] == 0)
+    assert without_groups.calls[-1] == Call("settle", 100, 2, 0)
+    assert [p.config["partitions"] for p in smaller(without_groups) if p.config["clients"] == 3] == [1]
+    needs_group = Program(CONFIG, (Call("send", 1, 2),))
+    assert all(p.config["groups"] == 1 for p in smaller(needs_group))
+
+
+def test_simpler_calls():
+    """No copy, a lower slot, a success: each is tried alone, and partitions and slots move down together."""
+    calls = (Call("init", 1), Call("deliver", kind="init", source="client-1", target="coordinator", keep=True))
+    found = [p.calls for p in simpler(Program(CONFIG, calls))]
+    assert (Call("init", 0), calls[1]) in found
+    assert (Call("init", 0), Call("deliver", kind="init", source="client-0", target="coordinator", keep=True)) in found
+    assert any(not c[1].keep for c in found)
+    assert all(c != calls for c in found)
+    assert [c[0].value for c in (p.calls for p in simpler(Program(CONFIG, (Call("log_append", value=0),))))] == [1]
+
+
+def test_what_an_implementation_lacks():
+    """It is told by the names of the plug's methods."""
+    assert missing(system(), "v2") == []
+    assert missing({}, "v2")[:3] == ["messages", "deliver", "drop"]

@@ -1,0 +1,315 @@
+"""The history properties of transactions: what keeps them, what breaks them, and in which words that is told."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from fencepost.properties.history.bends import bent_by
+from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.transactions.history import (
+    properties as transactions,
+)
+from fencepost.properties.transactions.history import (
+    reading as transaction_reading,
+)
+from fencepost.properties.transactions.history.events import ABORT, COMMIT, TRANSACTIONS, Kind
+from fencepost.properties.transactions.history.planted import PLANTS, example, planted
+from fencepost.properties.transactions.history.story import Story
+
+MODES = ("v1", "v1-verified", "v2")
+
+
+def violated(story: Story, **config: object) -> dict[str, int]:
+    """Violations by property, of those that the story's mode promises."""
+    columns = story.columns(4)
+    promised = [name for name, told in transactions.PROPERTIES.items() if not told.modes or story.mode in told.modes]
+    findings, _ = transactions.check(columns, promised, {"mode": story.mode, "quiet_end": True, **config})
+    return {name: found.violations for name, found in findings.items() if found.violations}
+
+
+def two_transactions(story: Story, outcome: int = COMMIT) -> None:
+    """One instance ends two transactions over all partitions, and a reader reads after each."""
+    story.init(1)
+    for _ in range(2):
+        story.begin(1)
+        for partition in (0, 1, 0, story.offsets_partition):
+            story.send(1, partition)
+        story.end(1, outcome)
+        story.read(1000, 0)
+        story.fetch_offset(1000)
+
+
+def fenced_amid(story: Story) -> None:
+    """A successor, and then an admin, come while a transaction is open."""
+    story.init(1)
+    story.begin(1)
+    story.send(1, 0)
+    story.init(2)
+    story.begin(2)
+    story.send(2, 0)
+    story.fence(3)
+    story.init(4)
+    story.begin(4)
+    story.send(4, 0)
+    story.end(4, COMMIT)
+    story.read(1000, 0)
+
+
+def skips(story: Story) -> None:
+    """A reader begins in the middle and passes over records; writes interleave: Jepsen allows all of it."""
+    two_transactions(story)
+    story.emit(Kind.fetched, client=1001, partition=0, offset=3, upto=5)
+    story.emit(Kind.record_read, client=1001, partition=0, offset=3, record=4)
+    story.emit(Kind.record_read, client=1001, partition=0, offset=4, record=6)
+    story.spare()
+
+
+def read_by_many(story: Story) -> None:
+    """Several readers, committed and not, get the same records at the same offsets."""
+    two_transactions(story)
+    for reader in (1001, 1002):
+        story.read(reader, 0)
+        story.read(reader, 1)
+        story.see(reader + 10, 0)
+
+
+def still_open(story: Story) -> None:
+    """A transaction runs when the history ends: the reader stops before it, and its owner will end it."""
+    two_transactions(story)
+    story.begin(1)
+    story.send(1, 0, acked=False)
+    story.read(1000, 0)
+
+
+def expired(story: Story) -> None:
+    """An id that was forgotten starts anew, with another producer id."""
+    two_transactions(story)
+    story.emit(Kind.id_expired, txn_id=0)
+    story.pair = (7, -1)
+    story.init(2)
+
+
+GOOD: dict[str, Callable[[Story], None]] = {
+    "commits": two_transactions,
+    "aborts": lambda story: two_transactions(story, ABORT),
+    "fences": fenced_amid,
+    "what Jepsen allows": skips,
+    "many readers": read_by_many,
+    "an open end": still_open,
+    "an expired id": expired,
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", GOOD)
+def test_stories_that_keep_every_promise(name: str, mode: str) -> None:
+    """What the protocol may do is no violation of anything that its mode promises."""
+    story = Story(mode)
+    GOOD[name](story)
+    assert violated(story) == {}
+
+
+def test_the_example_keeps_every_promise_and_judges_every_property() -> None:
+    """Where nothing is bent nothing is found, though each property but one looked at something."""
+    findings, _ = transactions.check(example().columns(), config={"quiet_end": True})
+    assert [name for name, found in findings.items() if found.violations] == []
+    assert [name for name, found in findings.items() if not found.judged] == ["lone_client_never_fenced"]
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_each_plant_is_found(plant: str) -> None:
+    """Exactly the violations that the table names, each with a first witness in words, and no others."""
+    findings, _ = transactions.check(bent_by(example(), PLANTS[plant]), config={"quiet_end": True})
+    assert {name: found.violations for name, found in findings.items() if found.violations} == PLANTS[plant].found
+    for name in PLANTS[plant].found:
+        first = findings[name].first
+        assert first is not None
+        assert first.property == name
+        assert f" at step {first.step} (" in first.told
+        assert "\n" not in first.told
+
+
+def test_every_property_has_a_plant() -> None:
+    """None is untested, and most are found by a plant that nothing else finds."""
+    assert {name for plant in PLANTS.values() for name in plant.found} == set(transactions.PROPERTIES)
+    alone = {name for plant in PLANTS.values() for name in plant.found if len(plant.found) == 1}
+    implied = {
+        "aborts_unread", "open_unread", "reads_as_decided", "fenced_unread", "fenced_never_commit",
+        "markers_as_decided", "transactions_share_fate", "markers_agree", "ends_bump_epoch",
+    }  # fmt: skip
+    assert set(transactions.PROPERTIES) - alone == implied
+
+
+def test_planted_histories_report_what_was_planted() -> None:
+    """In many histories at once, with shifted producer ids, the counts of all plants add up."""
+    columns, expected = planted(7, 100, 600, bent=0.5)
+    findings, _ = transactions.check(columns, config={"quiet_end": True})
+    assert {name: found.violations for name, found in findings.items() if found.violations} == expected
+    assert set(expected) == set(transactions.PROPERTIES)
+
+
+TOLD = {
+    "torn, its end untold": (
+        "transactions_whole",
+        "fetched at step 176 (client 1000, partition 1, offset 6, upto 8): others of the transaction were read, but "
+        "not what was acknowledged by record_acked at step 156 (client 2, txn 4, partition 1, record 13, offset 6)",
+    ),
+    "sent by a zombie": (
+        "fenced_unread",
+        "record_read at step 175 (client 1000, partition 0, offset 11, record 14): first sent after its pair had been "
+        "fenced by init_taken at step 145 (client 2, producer id 0, epoch 6)",
+    ),
+    "completed before a marker": (
+        "completed_after_markers",
+        "txn_logged at step 249 (txn id 0, state CompleteCommit, producer id 0, epoch 11, coordinator epoch 0): not "
+        "closed yet is batch_appended at step 238 (partition 2, offset 8, producer id 0, epoch 10, record 20)",
+    ),
+    "end answered early": (
+        "ends_answered_as_logged",
+        "end_handled at step 241 (txn id 0, outcome commit, producer id 0, epoch 11): durable only by txn_logged at "
+        "step 242 (txn id 0, state PrepareCommit, producer id 0, epoch 11, coordinator epoch 0)",
+    ),
+    "marker of nothing": (
+        "markers_as_prepared",
+        "marker_appended at step 271 (partition 0, producer id 0, epoch 12, outcome abort, coordinator epoch 0, offset "
+        "17): no such Prepare is in the transaction log",
+    ),
+}
+
+
+@pytest.mark.parametrize("plant", TOLD)
+def test_the_first_witness_is_told(plant: str) -> None:
+    """One line: the event, what is wrong with it, and the event that explains it, if there is one."""
+    name, told = TOLD[plant]
+    findings, _ = transactions.check(bent_by(example(), PLANTS[plant]), [name], {"quiet_end": True})
+    assert findings[name].first is not None
+    assert findings[name].first.told == told
+
+
+def test_a_fetch_that_ends_the_history_is_not_judged_unless_it_is_complete() -> None:
+    """A history cut in the middle of what a fetch returns says nothing of what the fetch would have returned."""
+    story = Story()
+    story.init(1)
+    story.begin(1)
+    story.send(1, 0)
+    story.send(1, 0)
+    story.end(1, COMMIT)
+    story.read(1000, 0)
+    story.rows.pop()
+    assert violated(story, quiet_end=False) == {}
+    assert violated(story, quiet_end=True) == {"commits_kept": 1, "transactions_whole": 1}
+
+
+def test_epochs_end_where_the_config_says() -> None:
+    """`max_epoch` is reserved: 2 given out is fine below 3, and a violation below 2."""
+    story = Story("v1")
+    for client in (1, 2, 3):
+        story.init(client)
+    assert violated(story, max_epoch=3) == {}
+    assert violated(story, max_epoch=2) == {"epochs_in_range": 1}
+
+
+def test_a_replaced_producer_id_leaves_older_ones_behind() -> None:
+    """What is sent with the id before last is fenced, though its epoch is greater than any of the new id."""
+    story = Story("v1")
+    story.init(1)
+    story.init(2)
+    old = story.pair
+    story.pair = (1, -1)
+    story.init(3)
+    story.emit(Kind.txn_begun, client=2, txn_id=0, txn=0, producer_id=old[0], epoch=old[1])
+    sent = {"partition": 0, "record": 0, "producer_id": old[0], "epoch": old[1]}
+    story.emit(Kind.record_sent, client=2, txn_id=0, txn=0, sequence=0, **sent)
+    story.emit(Kind.end_sent, client=2, txn_id=0, txn=0, outcome=COMMIT, producer_id=old[0], epoch=old[1])
+    story.emit(Kind.record_read, client=1000, partition=0, offset=0, record=0)
+    findings, _ = transactions.check(story.columns(), ["fenced_unread"])
+    assert findings["fenced_unread"].violations == 1
+    story.rows = [row for row in story.rows if row.get("client") != 3]
+    findings, _ = transactions.check(story.columns(), ["fenced_unread"])
+    assert findings["fenced_unread"].violations == 0
+
+
+@pytest.mark.parametrize("excuse", ["another instance", "an admin", "a time-out", "an expiry", "a fail-over", "a copy"])
+def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
+    """Whoever else may have bumped the epoch; but its own retry with a pair must not."""
+    story = Story()
+    story.init(1)
+    story.emit(Kind.init_sent, client=1, txn_id=0, request=50, producer_id=0, epoch=0)
+    story.emit(Kind.init_handled, txn_id=0, request=50, error=51)
+    story.emit(Kind.client_failed, client=1, error=90)
+    assert violated(story) == {"lone_client_never_fenced": 1}
+    match excuse:
+        case "another instance":
+            story.emit(Kind.init_sent, client=2, txn_id=0, request=51)
+        case "an admin":
+            story.emit(Kind.fence_told, client=2, txn_id=0, request=51, error=51)
+        case "a time-out":
+            story.emit(Kind.timed_out, txn_id=0, producer_id=0, epoch=0)
+        case "an expiry":
+            story.emit(Kind.id_expired, txn_id=0)
+        case "a fail-over":
+            story.emit(Kind.coordinator_loaded, coordinator_epoch=1)
+        case "a copy":
+            story.emit(Kind.init_handled, txn_id=0, request=0, error=51)
+    assert violated(story) == {}
+
+
+def test_sequence_numbers_wrap_to_zero() -> None:
+    """After the greatest int32 comes 0, and nothing else."""
+    story = Story()
+    story.init(1)
+    story.begin(1)
+    for sequence in (2**31 - 2, 2**31 - 1, 0, 1):
+        story.send(1, 0)
+        story.rows[-2]["sequence"] = sequence
+    assert violated(story) == {}
+    story.rows[-2]["sequence"] = 2
+    assert violated(story) == {"sequences_follow_on": 1}
+
+
+def test_figures_count_what_became_of_transactions() -> None:
+    """Of the example, by hand."""
+    _, figures = transactions.check(example().columns(), [])
+    assert figures == {
+        "transactions": 7, "told_committed": 4, "told_aborted": 1, "records_sent": 21, "records_acked": 21,
+        "records_read": 12, "fences": 4,
+    }  # fmt: skip
+
+
+def test_no_rows() -> None:
+    """A piece without rows judges nothing and fails nothing."""
+    findings, figures = transactions.check(absent_columns(TRANSACTIONS, 0))
+    assert len(findings) == len(transactions.PROPERTIES)
+    assert all(found.judged == found.violations == 0 for found in findings.values())
+    assert set(figures.values()) == {0}
+
+
+def test_every_kind_says_which_columns_it_uses() -> None:
+    """The vocabulary is complete: each kind has its columns, and each column is used."""
+    assert set(TRANSACTIONS.used_by) == set(TRANSACTIONS.codes)
+    assert {name for names in TRANSACTIONS.used_by.values() for name in names} == {c.name for c in TRANSACTIONS.columns}
+
+
+def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fetches cover is looked at in portions, which change nothing."""
+    story = Story()
+    two_transactions(story)
+    for reader in range(2000, 2020):
+        story.read(reader, 0)
+        story.rows.pop(-(reader % 3) - 1)
+        story.spare()
+    whole = violated(story)
+    assert whole["commits_kept"] == 20
+    for pairs in (1, 3, 7):
+        monkeypatch.setattr(transaction_reading, "PAIRS", pairs)
+        assert violated(story) == whole
+
+
+@pytest.mark.parametrize("name", ["fenced_unread", "fenced_appends_unread", "fenced_never_commit"])
+def test_what_is_said_of_fenced_pairs_judges_fenced_pairs(name: str) -> None:
+    """Where nobody is ever told a greater epoch, nothing is judged, however much is read: the property is undecided."""
+    columns = example().columns()
+    judged = transactions.check(columns, [name])[0][name].judged
+    assert 0 < judged < len(columns["kind"])
+    nobody = {**columns, "epoch": np.zeros_like(columns["epoch"])}
+    assert transactions.check(nobody, [name])[0][name].judged == 0

@@ -1,0 +1,86 @@
+"""What a recording of transactions must show: by clients, by the logs that a cluster leaves on disk, or all of it."""
+
+import numpy as np
+import pytest
+from fencepost.properties.history import Manifest
+from fencepost.properties.history.bends import bent_by
+from fencepost.properties.transactions.history import properties as transactions
+from fencepost.properties.transactions.history.events import TRANSACTIONS
+from fencepost.properties.transactions.history.planted import PLANTS, example
+from fencepost.reference_impl.transactions import COLUMNS, KIND_NAMES
+
+CLIENTS = {
+    "commits_kept", "commits_acknowledged", "transactions_whole", "aborts_unread", "open_unread", "reads_as_decided",
+    "read_once", "offsets_hold_one_record", "reads_in_order", "reads_within_bound", "fenced_unread",
+    "fenced_never_commit", "pairs_have_one_owner", "epochs_never_fall", "epochs_in_range", "init_bumps_epoch",
+    "group_offsets_stable", "group_offsets_kept", "group_offsets_forward",
+}  # fmt: skip
+NEEDS_ORDER_OF_CLIENTS = {
+    "open_unread", "reads_as_decided", "fenced_unread", "fenced_never_commit", "init_bumps_epoch",
+    "group_offsets_stable", "group_offsets_kept", "group_offsets_forward",
+}  # fmt: skip
+LOGS = {
+    "partition_epochs_never_fall", "sequences_follow_on", "appended_once", "one_epoch_while_open",
+    "markers_as_prepared", "markers_agree", "coordinators_never_older", "states_follow_on",
+    "logged_epochs_never_fall", "ends_bump_epoch", "none_hanging",
+}  # fmt: skip
+ALL = set(transactions.PROPERTIES)
+V2_ONLY = {"markers_agree", "ends_bump_epoch"}
+
+
+@pytest.mark.parametrize(
+    ("recording", "mode", "ordered", "quiet_end", "decided"),
+    [
+        ("all", "v2", True, True, ALL),
+        ("all", "v2", True, False, ALL - {"none_hanging"}),
+        ("all", "v1-verified", True, True, ALL - V2_ONLY),
+        ("all", "v1", True, True, ALL - V2_ONLY - {"appended_while_added"}),
+        ("clients", "v2", True, True, CLIENTS),
+        ("clients", "v1", False, False, CLIENTS - NEEDS_ORDER_OF_CLIENTS),
+        ("logs", "v2", False, True, LOGS),
+        ("logs", "v1", False, False, LOGS - V2_ONLY - {"none_hanging"}),
+    ],
+)
+def test_what_a_recording_can_decide(
+    recording: str, mode: str, ordered: bool, quiet_end: bool, decided: set[str]
+) -> None:
+    """What is not recorded, or not over yet, is unknown, with the reason, and never satisfied; what is not promised is
+    not asked."""
+    config = {"mode": mode, "quiet_end": quiet_end}
+    manifest = Manifest("transactions", transactions.RECORDINGS[recording], (), ordered=ordered, config=config)
+    unknown = transactions.undecidable(manifest)
+    not_asked = transactions.unpromised(manifest)
+    assert ALL - set(unknown) - set(not_asked) == decided
+    assert not set(unknown) & set(not_asked)
+    words = ("do not show", "order of steps", "may end while")
+    assert all(any(word in reason for word in words) for reason in unknown.values())
+    assert set(not_asked.values()) <= {f"mode {mode} does not promise it"}
+
+
+def test_nothing_recorded_decides_nothing() -> None:
+    """An empty list of kinds leaves every property unknown."""
+    assert set(transactions.undecidable(Manifest("transactions", (), ()))) == ALL
+
+
+@pytest.mark.parametrize("recording", ["clients", "logs"])
+@pytest.mark.parametrize("plant", PLANTS)
+def test_what_a_recording_decides_it_decides_from_what_it_shows(recording: str, plant: str) -> None:
+    """Take away every event that the recording does not show: each property that it decides finds the same."""
+    columns = bent_by(example(), PLANTS[plant])
+    config = {"mode": "v2", "quiet_end": True}
+    manifest = Manifest("transactions", transactions.RECORDINGS[recording], (), config=config)
+    decided = sorted(ALL - set(transactions.undecidable(manifest)))
+    shown = [TRANSACTIONS.codes[name] for name in transactions.RECORDINGS[recording]]
+    kept = np.isin(columns["kind"], [int(kind) for kind in shown])
+    seen = {name: values[kept] for name, values in columns.items()}
+    whole, _ = transactions.check(columns, decided, config)
+    parts, _ = transactions.check(seen, decided, config)
+    assert {n: (f.judged, f.violations) for n, f in parts.items()} == {
+        n: (f.judged, f.violations) for n, f in whole.items()
+    }
+
+
+def test_the_reference_implementation_speaks_the_same_words() -> None:
+    """Kinds by code and columns in order are those of the vocabulary, though neither imports the other."""
+    assert {int(kind): name for name, kind in TRANSACTIONS.codes.items()} == dict(KIND_NAMES)
+    assert list(COLUMNS) == TRANSACTIONS.schema.names[1:]

@@ -1,0 +1,176 @@
+"""A history of transactions cut into lanes, and whose request is behind each record of the log."""
+
+from typing import Any
+
+from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind, State
+from fencepost.properties.transactions.offline.causes import answers_taken, candidates, causes_of
+from fencepost.properties.transactions.offline.lanes import Cut, Events
+from fencepost.properties.transactions.offline.laying_out import NAMES, Layout
+from fencepost.properties.transactions.offline.unfollowed import ERASED, FORGOTTEN, LATE_RECORD, UNTOLD
+
+ABSENT = {column.name: column.absent for column in TRANSACTIONS.columns}
+PAIR = {"producer_id": 3, "epoch": 0}
+
+
+def events(*rows: tuple[Kind, dict[str, int]]) -> Events:
+    """The columns of these events."""
+    full = [{**ABSENT, "kind": kind, **values} for kind, values in rows]
+    return {name: [row[name] for row in full] for name in full[0]}
+
+
+def init(client: int, request: int, txn_id: int = 0, **pair: int) -> tuple[Kind, dict[str, int]]:
+    return Kind.init_sent, {"client": client, "request": request, "txn_id": txn_id, **pair}
+
+
+def handled(request: int, error: int = 0, **pair: int) -> tuple[Kind, dict[str, int]]:
+    return Kind.init_handled, {"request": request, "txn_id": 0, "error": error, **pair}
+
+
+def logged(state: State, **values: int) -> tuple[Kind, dict[str, int]]:
+    return Kind.txn_logged, {"txn_id": 0, "state": state, "coordinator_epoch": 0, **PAIR, **values}
+
+
+def add(txn: int, partition: int, request: int) -> tuple[Kind, dict[str, int]]:
+    sent = {"client": 0, "txn_id": 0, "txn": txn, "partition": partition, "request": request, **PAIR}
+    return Kind.add_sent, sent
+
+
+def sent(txn: int, record: int, request: int) -> tuple[Kind, dict[str, int]]:
+    about = {"client": 0, "txn_id": 0, "txn": txn, "partition": 0, "record": record, "sequence": record, **PAIR}
+    return Kind.record_sent, {**about, "request": request}
+
+
+def appended(record: int, request: int) -> tuple[Kind, dict[str, int]]:
+    return Kind.batch_appended, {"partition": 0, "record": record, "sequence": record, "request": request, **PAIR}
+
+
+MARKER = (Kind.marker_appended, {"partition": 0, "outcome": 1, "coordinator_epoch": 0, **PAIR})
+
+
+def laid_out(rows: Events, *, bumps: bool = False) -> tuple[Layout, list[dict[str, Any]]]:
+    """The first lane, with its events as columns by name."""
+    cut = Cut(rows, 0, len(rows["kind"]))
+    layout = Layout(rows, cut, cut.lanes[0], last=14, cut_short=True, bumps=bumps)
+    layout.lay_out()
+    return layout, [dict(zip(NAMES, values, strict=True)) for values in layout.values]
+
+
+def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
+    """By the id itself, its client, transaction, record, request or producer id; what concerns all is in each."""
+    rows = events(
+        init(0, 1, txn_id=4), init(1, 2, txn_id=2), (Kind.coordinator_loaded, {"coordinator_epoch": 1}),
+        (Kind.init_taken, {"client": 0, "request": 1}), (Kind.stable_moved, {"partition": 0, "upto": 1}),
+        (Kind.record_sent, {"client": 1, "txn_id": 2, "txn": 0, "record": 9, "request": 3, "partition": 5, **PAIR}),
+        (Kind.batch_appended, {"request": 3, "record": 9, "partition": 5, **PAIR}),
+        (Kind.offset_fetched, {"client": 1000, "partition": 5, "error": 88}), (Kind.record_seen, {"record": 9}),
+        (Kind.marker_appended, {**PAIR, "partition": 5}), (Kind.offset_fetched, {"client": 1000, "partition": 5}),
+    )  # fmt: skip
+    cut = Cut(rows, 0, 11)
+    assert [(lane.txn_id, lane.rows) for lane in cut.lanes] == [(2, [1, 2, 5, 6, 7, 8, 9, 10]), (4, [0, 2, 3, 7, 10])]
+    assert [lane.others for lane in cut.lanes] == [set(), {7}]
+    assert cut.loaded == [1] and cut.records == {9: (0, 5)}
+
+
+def test_a_record_of_the_log_is_whose_answer_follows() -> None:
+    """The nearest answer that says what the record says; none where a coordinator resigns before it answers."""
+    rows = events(
+        init(0, 1), init(1, 2), logged(State.Empty), handled(2, **PAIR), logged(State.PrepareAbort),
+        handled(1, error=51), (Kind.append_failed, {"txn_id": 0, "state": State.Empty}), handled(1, error=15),
+        logged(State.Empty, epoch=1), (Kind.coordinator_loaded, {"coordinator_epoch": 1}),
+        handled(1, producer_id=3, epoch=1),
+    )  # fmt: skip
+    lane = Cut(rows, 0, 11).lanes[0]
+    found = causes_of(rows, lane)
+    assert found.answers == {2: 3, 4: 5, 6: 7}
+    assert found.ends == {3: 4, 5: 6, 7: 8, 10: -1}
+    assert [request.client for request in candidates(Cut(rows, 0, 11), rows, 8, bumps=True)] == [0, 1]
+
+
+def test_which_of_two_answers_was_taken() -> None:
+    """The latest before it that says the same."""
+    rows = events(
+        init(0, 1), handled(1, producer_id=3, epoch=0), handled(1, producer_id=3, epoch=1),
+        (Kind.init_taken, {"client": 0, "request": 1, "producer_id": 3, "epoch": 0}),
+        handled(1, producer_id=3, epoch=2),
+    )  # fmt: skip
+    cut = Cut(rows, 0, 5)
+    assert answers_taken(rows, cut, cut.lanes[0]) == {1: 1}
+    _, values = laid_out(rows)
+    assert [row["late"] for row in values] == [0, False, True, 0, True]
+
+
+def test_a_copy_does_not_count_once_its_client_has_asked_again() -> None:
+    """``counts`` is of the latest request of a client that waits, and of no other."""
+    rows = events(
+        init(0, 1), init(0, 2), handled(1, **PAIR), handled(2, **PAIR),
+        (Kind.init_taken, {"client": 0, "request": 2, **PAIR}), handled(2, **PAIR),
+    )  # fmt: skip
+    _, values = laid_out(rows)
+    assert [(row["counts"], row["late"]) for row in values if row["number"]][:2] == [(False, True), (True, False)]
+    assert (values[5]["counts"], values[5]["late"]) == (False, True)
+
+
+def test_an_answer_to_try_again_is_explained_by_what_is_under_way() -> None:
+    """Something is on its way to the log if it is logged later and was asked for before."""
+    rows = events(
+        init(0, 1), handled(7, error=51), logged(State.Empty), handled(1, **PAIR), init(1, 2), handled(8, error=14),
+        (Kind.coordinator_loaded, {"coordinator_epoch": 5}), handled(2, error=14), init(1, 9),
+        logged(State.Empty, epoch=1), handled(9, producer_id=3, epoch=1),
+    )  # fmt: skip
+    _, values = laid_out(rows)
+    assert [values[i]["busy"] for i in (1, 7)] == [True, False]
+    assert [values[i]["away"] for i in (5, 7)] == [True, False]
+    assert values[6]["term"] == 1
+
+
+def test_a_late_record_in_v1_ends_what_can_be_followed() -> None:
+    """Another record of its transaction was there in time; in v2 the leader asks first, and it is judged."""
+    rows = events(sent(0, 0, 1), sent(0, 1, 2), appended(0, 1), MARKER, appended(1, 2))
+    layout, values = laid_out(rows)
+    assert (layout.reason, len(values)) == (LATE_RECORD, 4)
+    layout, values = laid_out(rows, bumps=True)
+    assert (layout.reason, len(values)) == ("", 5)
+
+
+def test_who_resigns_tells_nobody() -> None:
+    """One request that may be behind a record is; of two partitions nobody can say; and the last record of all, whose
+    answer is not shown, is left out."""
+    untold = logged(State.Ongoing)
+    more = (Kind.coordinator_loaded, {"coordinator_epoch": 1}), handled(9, error=14)
+    layout, values = laid_out(events(add(0, 1, 1), untold, *more))
+    assert (layout.reason, values[1]["txn"], values[1]["partition"]) == ("", 0, 1)
+    layout, values = laid_out(events(add(0, 1, 1), add(0, 2, 2), untold, *more))
+    assert (layout.reason, len(values)) == (UNTOLD, 2)
+    layout, values = laid_out(events(add(0, 1, 1), add(0, 2, 2), untold))
+    assert (layout.reason, len(values)) == ("", 2)
+
+
+def test_pairs_get_the_numbers_of_the_model() -> None:
+    """In the order of producer ids; an epoch that there is not is nowhere, or too much to be followed."""
+    rows = events(init(0, 1), handled(1, **PAIR), init(1, 2), handled(2, producer_id=9, epoch=2))
+    _, values = laid_out(rows)
+    assert [(row["number"], row["next_base"]) for row in values[1::2]] == [(1, 17), (19, 33)]
+    layout, _ = laid_out(events(init(0, 1), handled(1, producer_id=3, epoch=12)))
+    assert layout.reason == "an epoch is larger than 10"
+
+
+def test_what_a_forgotten_id_leaves_behind() -> None:
+    """Kafka does not remember the pair that made it forget; the model does, so that a retry of that is not judged."""
+    again = init(0, 5, **PAIR), (Kind.id_expired, {"txn_id": 0}), logged(State.Empty, producer_id=4)
+    answered = handled(5, producer_id=4, epoch=0)
+    layout, values = laid_out(events(*again, answered, handled(5, error=90)))
+    assert (layout.reason, len(values)) == (FORGOTTEN, 4)
+    layout, values = laid_out(events(again[0], *again[2:], answered, handled(5, error=90)))
+    assert (layout.reason, len(values)) == ("", 4)
+
+
+def test_what_a_retry_erases() -> None:
+    """An Empty record of the same pair: an EndTxn is refused now that was repeated before, and the model repeats it."""
+    end = (Kind.end_sent, {"client": 0, "txn_id": 0, "txn": 0, "outcome": 1, "request": 8, **PAIR})
+    refused = (Kind.end_handled, {"txn_id": 0, "request": 8, "outcome": 1, "error": 48})
+    rows = end, logged(State.CompleteCommit), init(0, 5, **PAIR)
+    layout, values = laid_out(events(*rows, logged(State.Empty), handled(5, **PAIR), refused))
+    assert (layout.reason, len(values)) == (ERASED, 5)
+    later = {"producer_id": 3, "epoch": 1}
+    layout, values = laid_out(events(*rows, logged(State.Empty, epoch=1), handled(5, **later), refused))
+    assert (layout.reason, len(values)) == ("", 6)

@@ -1,0 +1,85 @@
+"""What cleaning leaves, told a second time: a consumer that filters what is left by the list that came with it, and a
+broker that reads the log again."""
+
+from typing import Any
+
+import pytest
+from fencepost.model.transactions.parts.reading import Kind
+from fencepost.properties.catalogue import protocols
+from txn_walks import walks
+
+VARIANT = protocols()["read-committed"].variant("cleaned")
+BOUNDS = {"producers": 2, "transactions": 3, "readers": 2, "log": 7, "fail_overs": 1}
+BOUNDS |= {"cleanings": 9, "deletions": 1, "restarts": 2}
+PLAIN, DATA = Kind.PLAIN.term.data, Kind.DATA.term.data
+ABORT, MARKERS = Kind.ABORT.term.data, (Kind.COMMIT.term.data, Kind.ABORT.term.data)
+
+
+def left(state: dict[str, Any], offset: int) -> int | None:
+    """The kind of the record at an offset, if it was not removed."""
+    return None if (offset,) in state["gone"] else state["kind"].get((offset,))
+
+
+def consumed(state: dict[str, Any], start: int, end: int, listed: set[tuple[int, int]]) -> set[int]:
+    """The offsets from start to end that a consumer returns, by the list of first offsets and producers."""
+    waiting, aborting, found = sorted(listed), set(), set()
+    for offset in range(start, end):
+        while waiting and waiting[0][0] <= offset:
+            aborting.add(waiting.pop(0)[1])
+        kind, producer = left(state, offset), state["writer"].get((offset,), 0)
+        if kind == ABORT:
+            aborting.discard(producer)
+        elif kind == PLAIN or (kind == DATA and producer not in aborting):
+            found.add(offset)
+    return found
+
+
+def rebuilt(state: dict[str, Any]) -> set[int]:
+    """The producers that have something open, for a broker that reads what is replicated of the log."""
+    found: set[int] = set()
+    for offset in range(state["high"]):
+        kind, producer = left(state, offset), state["writer"].get((offset,), 0)
+        if kind == DATA:
+            found.add(producer)
+        elif kind in MARKERS:
+            found.discard(producer)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_readers_are_given_what_a_consumer_returns(seed: int) -> None:
+    """Decided when the piece is fetched, whatever is removed afterwards."""
+    given, removed_since = 0, 0
+    for run in walks(VARIANT, BOUNDS, seed=seed, runs=150, steps=60):
+        expected: dict[int, set[int]] = {}
+        for before, event, after in run:
+            reader = event.parameters.get("r")
+            if event.action == "fetch" and reader is not None:
+                listed = {
+                    (after["first"].get((t,), 0), after["owner"].get((t,), 0))
+                    for r, t in after["listed"]
+                    if r == reader
+                }
+                expected[reader] = consumed(after, before["upto"].get((reader,), 0), event.parameters["n"], listed)
+            if event.action == "take" and reader is not None:
+                offset = before["position"].get((reader,), 0)
+                assert ((reader, offset) in after["returned"]) == (offset in expected[reader])
+                given += offset in expected[reader]
+                removed_since += (offset,) in before["gone"] and offset in expected[reader]
+    assert given > 100
+    assert removed_since > 3
+
+
+def test_a_broker_that_reads_again_knows_what_is_open() -> None:
+    """The same producers as by reading record by record, until records of what is open are deleted."""
+    compared, with_some = 0, 0
+    for run in walks(VARIANT, BOUNDS, seed=5, runs=300, steps=60):
+        for _, event, after in run:
+            if event.action == "delete_records":
+                break
+            if after["replayed"] == after["high"]:
+                known = {after["owner"].get(t, 0) for t in after["open_again"]}
+                assert known == rebuilt(after)
+                compared, with_some = compared + 1, with_some + bool(known)
+    assert compared > 300
+    assert with_some > 30

@@ -1,0 +1,140 @@
+"""Kafka's own tool and the recorder read the same logs alike, field by field.
+
+The dumps are what `org.apache.kafka.tools.DumpLogSegments --print-data-log` of Kafka 4.3.1 prints of node 1's segments,
+with `--transaction-log-decoder` and `--offsets-decoder` for the coordinators' topics.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.recording.logs.cluster_logs import read_cluster
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.logs.record_columns import Records, records_of
+from fencepost.proofs.recording.logs.segments import Segment, read_segment
+from fencepost.proofs.recording.transactions.coordinator_events import logged_events, offset_events
+from fencepost.proofs.recording.transactions.group_offsets import committed_offset_of, offset_key_of
+from fencepost.proofs.recording.transactions.names import Names
+from fencepost.proofs.recording.transactions.partition_events import data_events
+from fencepost.proofs.recording.transactions.transaction_log import transaction_state_of, transactional_id_of
+from fencepost.properties.transactions.history.events import Kind
+from transaction_logs import REAL, TOPIC, segment
+
+BATCH = {
+    "baseOffset": "base_offset", "count": "count", "baseSequence": "base_sequence", "producerId": "producer_id",
+    "producerEpoch": "epoch", "partitionLeaderEpoch": "leader_epoch", "CreateTime": "max_time", "crc": "crc",
+}  # fmt: skip
+DATA = f"{TOPIC}-0"
+
+
+def dumped(name: str) -> list[str]:
+    """The lines of a dump, without its heading."""
+    return (REAL / f"dump-{name}.txt").read_text().splitlines()[2:]
+
+
+def fields(line: str) -> dict[str, str]:
+    """`name: value` as often as it is there."""
+    return dict(re.findall(r"(\w+): (\S+)", line))
+
+
+def read(partition: str) -> tuple[Segment, Records]:
+    """The recorder's reading of a segment."""
+    walked = read_segment(segment(REAL / "node-1", partition), 0)
+    return walked, records_of(walked, np.arange(len(walked.headers)))
+
+
+def decoded(line: str) -> Iterator[dict[str, Any]]:
+    """The JSON of key and payload in a record's line; a null payload is none."""
+    for word in ("key", "payload"):
+        at = line.index(f" {word}: ") + len(word) + 3
+        yield json.JSONDecoder().raw_decode(line[at:])[0] if line[at] == "{" else {}
+
+
+def test_every_header_is_kafkas() -> None:
+    """Offsets, counts, sequences, producers, epochs, times, CRCs, sizes, positions and flags of all batches."""
+    for name, partition in (
+        ("transaction-log", "__transaction_state-0"),
+        ("offsets", "__consumer_offsets-0"),
+        ("data", DATA),
+    ):
+        walked, _ = read(partition)
+        batches = [fields(line) for line in dumped(name) if line.startswith("baseOffset")]
+        assert len(batches) == len(walked.headers)
+        for told, header, last, position in zip(
+            batches, walked.headers, walked.last_offsets, walked.positions, strict=True
+        ):
+            assert {theirs: int(told[theirs]) for theirs in BATCH} == {
+                theirs: int(header[ours]) for theirs, ours in BATCH.items()
+            }
+            assert (int(told["lastOffset"]), int(told["position"])) == (last, position)
+            assert int(told["size"]) == header["length"] + 12
+            assert (told["isTransactional"], told["isControl"]) == tuple(
+                str(bool(header["attributes"] & bit)).lower() for bit in (0x10, 0x20)
+            )
+
+
+def test_transaction_states_are_kafkas() -> None:
+    """Every field of every record of the transaction log, tagged ones among them."""
+    lines = [line for line in dumped("transaction-log") if line.startswith("|")]
+    _, records = read("__transaction_state-0")
+    assert len(lines) == len(records.batch) == 29
+    for row, line in enumerate(lines):
+        key, payload = decoded(line)
+        assert transactional_id_of(records.key_of(row)) == key["data"]["transactionalId"]
+        told, said = transaction_state_of(records.value_of(row) or b""), payload["data"]
+        partitions = tuple((each["topic"], tuple(each["partitionIds"])) for each in said["transactionPartitions"] or ())
+        assert told._asdict() == {
+            "producer_id": said["producerId"],
+            "epoch": said["producerEpoch"],
+            "timeout_ms": said["transactionTimeoutMs"],
+            "state": said["transactionStatus"],
+            "partitions": partitions,
+            "updated_ms": said["transactionLastUpdateTimestampMs"],
+            "started_ms": said["transactionStartTimestampMs"],
+            "previous_producer_id": said.get("previousProducerId", -1),
+            "next_producer_id": said.get("nextProducerId", -1),
+            "client_version": said.get("clientTransactionVersion", 0),
+            "next_epoch": said.get("nextProducerEpoch", -1),
+        }
+
+
+def test_groups_offsets_are_kafkas() -> None:
+    """Whose offset, of what, and which."""
+    lines = [line for line in dumped("offsets") if line.startswith("|")]
+    walked, records = read("__consumer_offsets-0")
+    assert len(lines) == len(records.batch)
+    for row, line in enumerate(lines):
+        if walked.headers["attributes"][records.batch[row]] & 0x20:
+            continue
+        key, payload = decoded(line)
+        told = offset_key_of(records.key_of(row))
+        assert told is not None
+        assert told._asdict() == key["data"]
+        assert committed_offset_of(records.value_of(row) or b"") == payload["data"]["offset"]
+
+
+def test_events_are_kafkas() -> None:
+    """Markers with outcome and coordinator's epoch, and records with their sequence numbers and values."""
+    logs = read_cluster([REAL / f"node-{node}" for node in (1, 2, 3)], lambda place: True)
+    names = Names(None, [Place(TOPIC, 0)])
+    data = next(part for part in logs.data if part.place == Place(TOPIC, 0))
+    kinds = (Kind.batch_appended, Kind.marker_appended)
+    for name, table in (
+        ("data", data_events(data, names).events),
+        ("offsets", offset_events(logs.offsets[0], names, frozenset())),
+    ):
+        expected = []
+        for line in dumped(name):
+            told = fields(line)
+            if not line.startswith("|"):
+                pair = int(told["producerId"]), int(told["producerEpoch"])
+            elif "endTxnMarker" in told:
+                outcome = int(told["endTxnMarker"] == "COMMIT")
+                expected.append((kinds[1], int(told["offset"]), *pair, outcome, int(told["coordinatorEpoch"])))
+            else:
+                expected.append((kinds[0], int(told["offset"]), *pair, -1, -1))
+        columns = ("kind", "offset", "producer_id", "epoch", "outcome", "coordinator_epoch")
+        assert list(zip(*(table[column].tolist() for column in columns), strict=True)) == expected
+    assert len(logged_events(logs.transaction_log[0], names).events["kind"]) == 29

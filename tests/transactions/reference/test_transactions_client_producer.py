@@ -1,0 +1,264 @@
+"""The producer's states: what the application may call, what is asked next, what errors do."""
+
+import pytest
+from fencepost.reference_impl.transactions.clients.producer import State
+from fencepost.reference_impl.transactions.errors import RETRIABLE
+from txn_client_bench import Bench
+
+
+@pytest.fixture
+def bench():
+    """Makes a bench; keywords override the config."""
+    return Bench
+
+
+@pytest.mark.parametrize("mode", ["v1", "v1-verified"])
+def test_partition_is_added_before_the_first_record_leaves(bench, mode):
+    """txn.6: until AddPartitionsToTxn is answered nothing is produced; further records of the partition just follow."""
+    bench = bench(mode=mode)
+    producer = bench.in_transaction()
+    assert producer.send(1) and producer.send(1)
+    assert [message.kind for message in bench.sent()] == ["add"]
+    bench.answer("add", 0)
+    assert [(m.kind, m.body.data.base_sequence) for m in bench.sent()] == [("produce", 0), ("produce", 1)]
+
+
+def test_v2_producer_adds_nothing(bench):
+    """txn.15: in v2 the leader adds the partition, so the record leaves at once, and so do offsets."""
+    bench = bench(mode="v2")
+    producer = bench.in_transaction()
+    assert producer.send(0) and producer.send(2)
+    assert [(m.kind, m.target) for m in bench.sent()] == [("produce", "partition-0"), ("produce", "partition-2")]
+
+
+def test_commit_waits_for_every_record(bench):
+    """txn.P4: EndTxn leaves only when each record has its answer."""
+    bench = bench(mode="v2")
+    producer = bench.in_transaction(0, 1)
+    assert producer.commit()
+    assert not producer.send(0)
+    bench.answer("produce", 0, 0)
+    assert not bench.sent("end")
+    bench.answer("produce", 0, 0)
+    assert bench.sent("end")[0].body.data.committed
+
+
+def test_abort_gives_up_what_is_in_flight(bench):
+    """txn.15: an abort leaves at once; the batch stays on the network, and its answer counts no more."""
+    bench = bench(mode="v2")
+    producer = bench.in_transaction(0)
+    bench.events()
+    assert producer.abort()
+    assert [(e.kind, e.error) for e in bench.events()] == [("record_failed", 7), ("end_sent", 0)]
+    bench.answer("produce", 0, 5)
+    assert bench.events() == []
+
+
+def test_v1_abort_with_an_open_question_bumps_the_epoch(bench):
+    """txn.2 (KIP-360): whether the batch's sequence number was used is unknown, so the next epoch is asked for."""
+    bench = bench(mode="v1")
+    producer = bench.in_transaction(0)
+    producer.abort()
+    bench.answer("end", 0)
+    assert producer.state is State.INITIALIZING
+    assert not producer.begin()
+    assert bench.sent("init")[0].body.data[2:] == (7, 3)
+    bench.answer("init", 0, 7, 4)
+    assert (producer.state, producer.epoch) == (State.READY, 4)
+    producer.begin()
+    producer.send(0)
+    bench.answer("add", 0)
+    assert bench.sent("produce")[1].body.data.base_sequence == 0
+
+
+def test_v1_abort_with_all_answered_keeps_the_epoch(bench):
+    """txn.2: nothing is in doubt, so the epoch stays and the sequence numbers go on."""
+    bench = bench(mode="v1")
+    producer = bench.in_transaction(0)
+    bench.answer("produce", 0, 0)
+    producer.abort()
+    bench.answer("end", 0)
+    assert (producer.state, producer.epoch) == (State.READY, 3)
+
+
+@pytest.mark.parametrize("mode", ["v1", "v2"])
+def test_transaction_that_nobody_knows_ends_without_a_request(bench, mode):
+    """txn.7: EndTxn of a transaction that never reached the coordinator would be refused, so it is not sent."""
+    bench = bench(mode=mode)
+    producer = bench.in_transaction()
+    assert producer.commit()
+    assert not bench.sent()
+    assert [(e.request, e.outcome, e.epoch) for e in bench.events("end_told")] == [(-1, 1, 3)]
+    assert producer.state is State.READY
+
+
+@pytest.mark.parametrize("error", sorted(RETRIABLE - {88}))
+@pytest.mark.parametrize("kind", ["init", "add", "end"])
+def test_retriable_errors_are_asked_again_under_a_new_number(bench, kind, error):
+    """txn.5: after the back-off the same request leaves anew, and nothing is decided by the answer before."""
+    bench = bench(mode="v1")
+    producer = bench.in_transaction(0) if kind == "end" else bench.producer
+    if kind == "init":
+        producer.init()
+    elif kind == "add":
+        bench.in_transaction()
+        producer.send(0)
+    else:
+        bench.answer("produce", 0, 0)
+        producer.commit()
+    first = bench.sent(kind)[0]
+    data = bench.answer(kind, error)
+    assert not bench.sent(kind)
+    bench.advance(100)
+    (again,) = bench.sent(kind)
+    assert again.body.data == data
+    assert again.body.number > first.body.number
+    assert producer.state is not State.FATAL_ERROR
+
+
+def test_timed_out_request_is_repeated_and_the_older_answer_ignored(bench):
+    """txn.8: after 30 s EndTxn leaves again; only the answer to the second copy ends the transaction."""
+    bench = bench(mode="v2")
+    producer = bench.in_transaction(0)
+    bench.answer("produce", 0, 0)
+    producer.commit()
+    bench.advance(29_999)
+    assert len(bench.sent("end")) == 1
+    bench.advance(1)
+    assert len(bench.sent("end")) == 2
+    bench.answer("end", 0, 7, 4)
+    assert producer.state is State.COMMITTING_TRANSACTION
+    bench.answer("end", 0, 7, 4, keep=True)
+    assert (producer.state, producer.epoch) == (State.READY, 4)
+    bench.events()
+    bench.answer("end", 0, 7, 4)
+    assert bench.events() == []
+
+
+@pytest.mark.parametrize("error", [-1, 42, 47, 48, 49, 50, 53, 90])
+@pytest.mark.parametrize("kind", ["init", "add", "end"])
+def test_fatal_errors_end_the_instance(bench, kind, error):
+    """txn.1: a fenced producer, also one whose id is unknown by now (KAFKA-18019), has no way out."""
+    bench = bench(mode="v1")
+    producer = bench.producer
+    if kind == "init":
+        producer.init()
+    else:
+        bench.in_transaction()
+        producer.send(0)
+        if kind == "end":
+            bench.answer("add", 0)
+            bench.answer("produce", 0, 0)
+            producer.commit()
+    bench.answer(kind, error)
+    assert [event.error for event in bench.events("client_failed")] == [error]
+    calls = (producer.init, producer.begin, producer.commit, producer.abort)
+    assert not any(call() for call in calls) and not producer.send(0)
+    bench.advance(60_000)
+    assert not bench.sent("init") and not bench.sent("end")
+
+
+@pytest.mark.parametrize("error", [45, 47, 120])
+@pytest.mark.parametrize("mode", ["v1", "v2"])
+def test_abortable_errors_of_a_record(bench, mode, error):
+    """txn.12: only abort is left; in v1 it is followed by a bump of the epoch, in v2 EndTxn brings one."""
+    bench = bench(mode=mode)
+    producer = bench.in_transaction(0)
+    bench.answer("produce", error)
+    assert producer.state is State.ABORTABLE_ERROR
+    assert not producer.commit() and not producer.send(0)
+    assert producer.abort()
+    bench.answer("end", *((0, 7, 4) if mode == "v2" else (0,)))
+    assert producer.state is (State.READY if mode == "v2" else State.INITIALIZING)
+
+
+def test_refused_end_is_told_before_the_instance_fails(bench):
+    """txn.18: a commit that lost to a time-out is told to have failed, and never to have succeeded."""
+    bench = bench(mode="v2")
+    producer = bench.in_transaction(0)
+    bench.answer("produce", 0, 0)
+    producer.commit()
+    bench.events()
+    bench.answer("end", 90)
+    assert [(e.kind, e.error) for e in bench.events()] == [("end_told", 90), ("client_failed", 90)]
+
+
+@pytest.mark.parametrize(("error", "state"), [(47, State.FATAL_ERROR), (120, State.ABORTABLE_ERROR)])
+def test_errors_of_an_offset_commit(bench, error, state):
+    """txn.21: TxnOffsetCommit is a coordinator's call: an old epoch is fatal there, not abortable."""
+    bench = bench(mode="v2")
+    producer = bench.in_transaction(2)
+    bench.answer("produce", error)
+    assert producer.state is state
+
+
+def test_crash_silences_timers_and_answers(bench):
+    """txn.1: what a crashed instance had sent stays in flight; it takes no answer and repeats nothing."""
+    bench = bench(mode="v2")
+    producer = bench.in_transaction(0)
+    bench.events()
+    producer.crash()
+    bench.answer("produce", 0, 0)
+    bench.advance(60_000)
+    assert [event.kind for event in bench.events()] == ["client_stopped"]
+
+
+def test_init_is_called_once_and_begin_needs_it(bench):
+    """txn.1: initTransactions once per instance, and nothing before it."""
+    producer = bench().producer
+    assert not (producer.begin() or producer.send(0) or producer.commit() or producer.abort())
+    assert producer.init() and not producer.init()
+
+
+@pytest.mark.parametrize("mode", ["v1", "v2"])
+def test_empty_transaction_after_another_ends_without_a_request(bench, mode):
+    """txn.7: what the coordinator knew was the transaction before."""
+    bench = bench(mode=mode)
+    producer = bench.in_transaction(0)
+    bench.answer("produce", 0, 0)
+    producer.commit()
+    bench.answer("end", *((0, 7, 4) if mode == "v2" else (0,)))
+    producer.begin()
+    producer.abort()
+    assert not bench.sent()
+    assert producer.state is State.READY
+
+
+def test_epoch_is_bumped_once_for_one_doubt(bench):
+    """txn.2: after the bump nothing is in doubt any more, and the next transaction keeps its epoch."""
+    bench = bench(mode="v1")
+    producer = bench.in_transaction(0)
+    producer.abort()
+    bench.answer("end", 0)
+    bench.answer("init", 0, 7, 4)
+    producer.begin()
+    producer.commit()
+    assert producer.state is State.READY
+    assert not bench.sent("init")
+
+
+def test_abortable_error_adds_no_further_partition(bench):
+    """txn.6: after an abortable answer to AddPartitions the transaction can only be aborted, here without a request."""
+    bench = bench(mode="v1")
+    producer = bench.in_transaction()
+    producer.send(0)
+    producer.send(1)
+    bench.answer("add", 120)
+    assert producer.state is State.ABORTABLE_ERROR
+    assert not bench.sent()
+    assert producer.abort()
+    assert producer.state is State.READY
+
+
+def test_second_copy_of_an_answer_is_ignored(bench):
+    """txn.5: also during the back-off that the first copy has started."""
+    bench = bench(mode="v2")
+    bench.producer.init()
+    bench.answer("init", 51, keep=True)
+    bench.events()
+    bench.answer("init", 0, 7, 3)
+    assert bench.events() == []
+    bench.advance(100)
+    bench.answer("init", 0, 7, 3)
+    assert bench.producer.begin()
+    assert not bench.producer.begin()

@@ -1,0 +1,83 @@
+"""The cleaner of a compacted partition: what goes, when, and what the next leader makes of the rest."""
+
+from fencepost.reference_impl.transactions.brokers.compaction import DELETE_RETENTION_MS, CompactedLog
+from fencepost.reference_impl.transactions.scenarios.script import Script
+from fencepost.reference_impl.transactions.system import Parts
+
+RECORD, MARKER = -1, (0, 1)
+
+
+def two_transactions(first="commit", second="commit"):
+    """Slot 0 has ended two transactions of a record each: offsets 0 to 3 of partition 0."""
+    script = Script(Parts(log=CompactedLog), mode="v1")
+    script.start(0)
+    for end in (first, second):
+        script.begin(0, 0)
+        getattr(script, end)(0)
+    return script, script.system.leaders[0].log
+
+
+def test_an_aborted_record_goes_at_once_and_its_marker_later():
+    """txn.17: the marker is left as long as somebody may have read up to the record."""
+    script, log = two_transactions("abort")
+    log.clean()
+    assert log.gone == {0}
+    assert log.aborted == []
+    log.clean()
+    script.system.advance(DELETE_RETENTION_MS - 1)
+    log.clean()
+    assert log.gone == {0}
+    script.system.advance(1)
+    log.clean()
+    assert log.gone == {0, 1}
+    assert script.read() == [1]
+
+
+def test_a_record_goes_when_a_later_one_has_its_key():
+    """Not when only an aborted one has; offsets stay."""
+    script, log = two_transactions()
+    log.keys.update({0: b"key", 1: b"key"})
+    log.clean()
+    assert log.gone == {0}
+    assert script.system.read(0, 0) == [(2, 1)]
+    script, log = two_transactions(second="abort")
+    log.keys.update({0: b"key", 1: b"key"})
+    log.clean()
+    assert log.gone == {2}
+    assert script.system.read(0, 0) == [(0, 0)]
+
+
+def test_what_is_undecided_is_left():
+    """txn.P4: an open transaction's record neither goes nor has another go."""
+    script, log = two_transactions("abort")
+    script.begin(0, 0)
+    log.keys.update({1: b"key", 2: b"key"})
+    log.clean()
+    assert log.gone == {0}
+    script.commit(0)
+    log.clean()
+    assert log.gone == {0, 2}
+    assert script.read() == [2]
+
+
+def test_what_is_copied_keeps_its_key():
+    """Behind the end of the map only aborted records go."""
+    script, log = two_transactions()
+    log.keys.update({0: b"key", 1: b"key"})
+    log.clean(mapped_upto=2)
+    assert log.gone == set()
+    script, log = two_transactions(second="abort")
+    log.clean(mapped_upto=2)
+    assert log.gone == {2}
+    assert script.read() == [0]
+
+
+def test_the_next_leader_knows_the_numbers_of_what_is_gone():
+    """txn.13: the producer goes on in its epoch, from the number after an aborted record that is gone."""
+    script, log = two_transactions(second="abort")
+    log.clean()
+    script.system.change_leader(0)
+    assert script.system.leaders[0].log.gone == {2}
+    script.begin(0, 0)
+    script.commit(0)
+    assert script.read() == [0, 2]

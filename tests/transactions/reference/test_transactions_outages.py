@@ -1,0 +1,108 @@
+"""What befalls a cluster beyond the plug: partitions away, leaders that forget, coordinators that overlap, records
+that are not covered."""
+
+import pytest
+from fencepost.reference_impl.transactions.brokers.states import TransactionState
+from fencepost.reference_impl.transactions.brokers.written_log import PRODUCER_EXPIRATION_MS
+from fencepost.reference_impl.transactions.outages import (
+    DEPOSED,
+    come_back,
+    depose,
+    expire_producers,
+    fail_over_uncovered,
+    leave,
+    misdirect,
+    raise_version,
+)
+from fencepost.reference_impl.transactions.scenarios.playing import CLIENT_TIMEOUT_MS
+from fencepost.reference_impl.transactions.scenarios.script import Script
+from fencepost.reference_impl.transactions.system import Parts
+
+MODES = ("v1", "v1-verified", "v2")
+
+
+def opened(mode="v2"):
+    """Slot 0 has a transaction with a record at each partition."""
+    script = Script(Parts(), mode=mode)
+    script.start(0)
+    script.begin(0, 0, 1)
+    return script
+
+
+def states(script):
+    """The states that the transaction log has got, in order."""
+    return [event.state for event in script.kinds("txn_logged")]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_marker_waits_for_its_partition(mode):
+    """txn.10: what is sent to a partition that has no leader is lost, and sent again until it is back."""
+    script = opened(mode)
+    leave(script.system, 0)
+    script.commit(0)
+    script.settle(CLIENT_TIMEOUT_MS)
+    assert states(script)[-1] == TransactionState.PREPARE_COMMIT
+    come_back(script.system, 0)
+    script.settle(CLIENT_TIMEOUT_MS)
+    assert states(script)[-1] == TransactionState.COMPLETE_COMMIT
+    assert script.read() == [0, 1]
+
+
+def test_idle_producers_are_forgotten():
+    """txn.26: after a day without batch or marker, but never with an open transaction, though nobody will end it."""
+    script = opened("v1")
+    script.system.send(0, 0)
+    late = script.hold_next("produce")
+    script.abort(0)
+    script.release(late)  # behind the marker, as in KAFKA-14402
+    logs = [leader.log for leader in script.system.leaders]
+    for day_ms, known in ((PRODUCER_EXPIRATION_MS - 10_000, [1, 1]), (10_000, [1, 0])):
+        script.system.advance(day_ms)
+        expire_producers(script.system, 0)
+        expire_producers(script.system, 1)
+        assert [len(log.producers) for log in logs] == known
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_coordinator_waits_until_its_log_is_covered(durable):
+    """txn.19: with a Prepare record that may still be lost it does nothing; it carries on with what there is then."""
+    script = opened()
+    script.system.commit(0)
+    script.let_in(script.hold_next("end"))
+    fail_over_uncovered(script.system)
+    assert script.system.coordinator.loading
+    assert script.flying("marker") == []
+    script.system.log_append(durable)
+    assert not script.system.coordinator.loading
+    assert len(script.flying("marker")) == (2 if durable else 0)
+    script.settle(CLIENT_TIMEOUT_MS)  # the client asks again
+    assert script.read() == [0, 1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_deposed_coordinator_writes_nothing(mode):
+    """txn.19: the request that needs a record gets no answer from it, and is taken by its successor when it is sent
+    again."""
+    script = opened(mode)
+    depose(script.system)
+    script.system.commit(0)
+    end = script.hold_next("end")
+    before = states(script)
+    misdirect(script.system, end)
+    script.release(end)
+    assert states(script) == before
+    assert script.system.env.network.nodes[DEPOSED] is not script.system.coordinator
+    script.settle(CLIENT_TIMEOUT_MS)
+    assert script.read() == [0, 1]
+
+
+def test_after_the_upgrade_every_end_bumps():
+    """txn.9, txn.24: the first end in v2 has the version of v2, and the epoch of what comes next."""
+    script = opened("v1-verified")
+    script.commit(0)
+    raise_version(script.system)
+    script.begin(0, 0)
+    script.commit(0)
+    assert [event.epoch for event in script.kinds("end_told")] == [0, 1]
+    assert script.system.transaction_log.records[-1].value.client_transaction_version == 2
+    assert script.read() == [0, 2, 1]

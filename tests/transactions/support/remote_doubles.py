@@ -1,0 +1,71 @@
+"""Brokers that act by themselves, for the tests of agreement over the wire: the reference made prompt, and some that
+are wrong only now and then, or go away."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.reference_impl.live.prompt import Prompt, prompt
+from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+
+
+def broken(name: str) -> Any:
+    """A factory of prompt clusters with one thing wrong."""
+
+    def factory(config: Mapping[str, Any]) -> Prompt:
+        return prompt(config, factory=REGISTRY[name])
+
+    return factory
+
+
+class Forgetful:
+    """Readers that read several records at once do not get the first."""
+
+    def __init__(self, system: Prompt, forgets: bool) -> None:
+        self.system, self.forgets = system, forgets
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+    def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
+        records = self.system.read(reader, partition, committed)
+        return records[1:] or records if self.forgets else records
+
+
+class NowAndThen:
+    """A factory of clusters of which only some are wrong: those of these numbers."""
+
+    def __init__(self, wrong: Any) -> None:
+        self.wrong, self.made = wrong, 0
+
+    def __call__(self, config: Mapping[str, Any]) -> Forgetful:
+        self.made += 1
+        return Forgetful(prompt(config), self.wrong(self.made))
+
+
+class Leaving:
+    """A factory of clusters whose broker is gone after so many deliveries."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def __call__(self, config: Mapping[str, Any]) -> "Gone":
+        if self.left <= 0:
+            raise WireError("127.0.0.1:9092: cannot connect: Connection refused; is the broker running?")
+        return Gone(prompt(config), self)
+
+
+class Gone:
+    """One of them."""
+
+    def __init__(self, system: Prompt, broker: Leaving) -> None:
+        self.system, self.broker = system, broker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+    def deliver(self, number: int, keep: bool = False) -> None:
+        self.broker.left -= 1
+        if self.broker.left <= 0:
+            raise WireError("127.0.0.1:9092 closed the connection")
+        self.system.deliver(number, keep)

@@ -1,0 +1,64 @@
+"""Implementations of transactions for the tests of agreement: the reference seen through a keyhole, and some that no
+user should have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.properties.transactions.driving.interface import BLACK_BOX, COLUMNS
+from fencepost.reference_impl.transactions.system import reference
+
+
+class BlackBox:
+    """Shows what clients do and are told, as dicts, and nothing of coordinator and partitions."""
+
+    def __init__(self, system: Any) -> None:
+        self.system = system
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+    def drain_events(self) -> list[dict[str, Any]]:
+        shown = [e for e in self.system.drain_events() if e.kind in BLACK_BOX]
+        return [{n: getattr(e, n) for n in ("kind", *COLUMNS)} for e in shown]
+
+
+def black_box(config: Mapping[str, Any]) -> BlackBox:
+    """The reference as a black box."""
+    return BlackBox(reference(config))
+
+
+class Forgetful(BlackBox):
+    """Readers that read several records at once do not get the first."""
+
+    def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
+        records: list[tuple[int, int]] = self.system.read(reader, partition, committed)
+        return records[1:] or records
+
+
+def forgetful(config: Mapping[str, Any]) -> Forgetful:
+    """A cluster that loses what was committed."""
+    return Forgetful(reference(config))
+
+
+class Crashing(BlackBox):
+    """Breaks down when a coordinator fails over."""
+
+    def fail_over(self, durable: bool = True) -> None:
+        raise ZeroDivisionError("nobody is left")
+
+
+def crashing(config: Mapping[str, Any]) -> Crashing:
+    """A cluster whose fail-over raises."""
+    return Crashing(reference(config))
+
+
+class Mute:
+    """Has no method of the plug but the one that says what is under way."""
+
+    def messages(self) -> list[Any]:
+        return []
+
+
+def mute(config: Mapping[str, Any]) -> Mute:
+    """A cluster that can't be driven."""
+    return Mute()
