@@ -67,7 +67,9 @@ def test_entry_is_complete(name):
     assert entry is REGISTRY[name] is find(name)
     assert entry.rule.startswith("618.")
     assert entry.breaks is Breaks.PROMISE or entry.why
-    changed = [part for part in map(entry.parts.__getattribute__, entry.parts.__slots__) if ".defects." in part.__module__]
+    changed = [
+        part for part in map(entry.parts.__getattribute__, entry.parts.__slots__) if ".defects." in part.__module__
+    ]
     assert changed
     assert all(part.__doc__ for part in changed)
 
