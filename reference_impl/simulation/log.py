@@ -1,23 +1,63 @@
 """The event log: what happened, as rows of plain integers in one fixed column order.
 
-A protocol derives its own log and gives it an `emit` with its columns (`id_blocks/events.py`). Rows are tuples because
-a hundred million of them are written: a tuple of small integers costs a twelfth of a dict.
+A protocol's `events.py` is one table: a class of its kinds' codes, and a named tuple with the columns of a row. Its log
+is declared with both, and `emit`, which writes a row, and `readable`, which reads one, are compiled from them. Rows are
+tuples because a hundred million of them are written: a tuple of small integers costs a twelfth of a dict.
 """
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from fencepost.reference_impl.simulation.kernel import Kernel
 
 Row = tuple[int, ...]
 
+ABSENT = {"error": 0}  # -1 stands in every other column that does not apply; as an error it is UNKNOWN_SERVER_ERROR
+
 
 class EventLog:
-    """Rows in the order in which they happened; row[0] is the step (0, 1, 2, …), row[1] the virtual time in us."""
+    """Rows in the order in which they happened; row[0] is the step (0, 1, 2, …), row[1] the virtual time in us, row[2]
+    the code of the kind."""
 
     __slots__ = ("_drained", "kernel", "rows")
+
+    kind_names: ClassVar[Mapping[int, str]]
+    """The lower-case name of each kind, by its code."""
+
+    readable: ClassVar[Callable[[Row], Any]]
+    """The event of one row: its named tuple, with the kind by name."""
+
+    def __init_subclass__(cls, kinds: type | None = None, event: Any = None) -> None:
+        """The log of a protocol has `kinds`, a class of integers in upper case, and `event`, the named tuple of a row:
+        step, time_us, kind, and the protocol's own columns. A log derived from that one has neither."""
+        if kinds is None:
+            return
+        names = {code: name.lower() for name, code in vars(kinds).items() if name.isupper()}
+        columns = event._fields[3:]
+        cls.kind_names = MappingProxyType(names)
+        scope: dict[str, Any] = {"names": names, "event": event, "new": tuple.__new__}
+        exec(
+            f"def emit(self, kind, {', '.join(f'{column}={ABSENT.get(column, -1)}' for column in columns)}):\n"
+            '    """Append one row; columns not given do not apply."""\n'
+            "    rows = self.rows\n"
+            f"    rows.append((len(rows), self.kernel.now, kind, {', '.join(columns)}))\n"
+            "def readable(row):\n"
+            '    """The event of one row."""\n'
+            "    return new(event, (row[0], row[1], names[row[2]], *row[3:]))\n",
+            scope,
+        )
+        setattr(cls, "emit", scope["emit"])  # noqa: B010 (a type checker takes a method to be final)
+        cls.readable = staticmethod(scope["readable"])
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.rows: list[Row] = []
         self._drained = 0
+
+    def emit(self, kind: int, *columns: int, **named: int) -> None:
+        """Append one row; columns not given do not apply. What a protocol's log has instead takes its columns only."""
+        raise NotImplementedError(f"{type(self).__name__} has no columns: declare it with kinds=… and event=…")
 
     def drain_rows(self) -> list[Row]:
         """The rows written since the last call; all of them stay in `rows`."""
