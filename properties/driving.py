@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
+from fencepost.properties.history.vocabulary import ABSENT
+
 Message = tuple[Any, ...]
 """(number, kind, …), as a protocol's plug says: of what waits for the driver to let it happen."""
 
@@ -155,8 +157,8 @@ def read(event: Event, column: str, absent: Any = None) -> Any:
 def columns_of(event: Event, columns: Sequence[str]) -> dict[str, int]:
     """Those of the columns that apply to an event."""
     none = {"error": 0}
-    found = {name: read(event, name, none.get(name, -1)) for name in columns}
-    return {name: value for name, value in found.items() if value != none.get(name, -1)}
+    found = {name: read(event, name, none.get(name, ABSENT)) for name in columns}
+    return {name: value for name, value in found.items() if value != none.get(name, ABSENT)}
 
 
 def event_text(event: Event, columns: Sequence[str]) -> str:

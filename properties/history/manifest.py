@@ -4,19 +4,17 @@ A reader trusts only what the manifest lists. Files beside it are leftovers of r
 without one is unfinished: the manifest is written last, by one atomic rename.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+import msgspec
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
 MANIFEST = "manifest.json"
 
 
-@dataclass(frozen=True)
-class HistoryFile:
+class HistoryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One Parquet file: its name within the directory, and what it must contain to be whole."""
 
     name: str
@@ -25,8 +23,7 @@ class HistoryFile:
     row_groups: int
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The contents of a directory of histories.
 
     `observable` names the event kinds of which *every* occurrence is recorded; a property that needs another kind is
@@ -41,8 +38,8 @@ class Manifest:
     ordered: bool = True
     variant: str = ""
     seed: int | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
-    faults: Mapping[str, int] = field(default_factory=dict)
+    config: Mapping[str, Any] = {}
+    faults: Mapping[str, int] = {}
     notes: str = ""
     schema_version: int = SCHEMA_VERSION
 
@@ -53,8 +50,8 @@ class Manifest:
 
     def write(self, directory: Location) -> None:
         """Put the manifest in place; until then the directory does not count as histories."""
-        text = json.dumps({**asdict(self), "totals": asdict(self.totals)}, indent=1, ensure_ascii=False)
-        directory.replace_text(MANIFEST, text + "\n")
+        contents = {**msgspec.structs.asdict(self), "totals": self.totals}
+        directory.replace_text(MANIFEST, msgspec.json.format(msgspec.json.encode(contents), indent=1).decode() + "\n")
 
     @classmethod
     def read(cls, directory: Location) -> "Manifest":
@@ -64,20 +61,19 @@ class Manifest:
         if text is None:
             raise HistoryError(f"{where}: not found; a directory of histories needs one (unfinished?)")
         try:
-            told = json.loads(text)
-            version = told.pop("schema_version")
-            if version != SCHEMA_VERSION:
-                raise HistoryError(
-                    f"{where}: schema version {version!r} is unknown; this fencepost reads version {SCHEMA_VERSION}"
-                )
-            totals = HistoryFile(**told.pop("totals"))
-            files = tuple(HistoryFile(**entry) for entry in told.pop("files"))
-            observable = tuple(told.pop("observable"))
-            manifest = cls(files=files, observable=observable, **told)
-        except HistoryError:
-            raise
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise HistoryError(f"{where}: not a manifest of histories: {type(error).__name__}: {error}") from None
+            told = msgspec.json.decode(text, type=dict[str, Any])
+            version = told["schema_version"]
+            if version == SCHEMA_VERSION:
+                totals = msgspec.convert(told.pop("totals"), HistoryFile)
+                manifest = msgspec.convert(told, cls)
+        except KeyError as missing:
+            raise HistoryError(f"{where}: not a manifest of histories: it has no {missing}") from None
+        except ValueError as error:
+            raise HistoryError(f"{where}: not a manifest of histories: {error}") from None
+        if version != SCHEMA_VERSION:
+            raise HistoryError(
+                f"{where}: schema version {version!r} is unknown; this fencepost reads version {SCHEMA_VERSION}"
+            )
         if manifest.totals != totals:
             raise HistoryError(f"{where}: files add up to {told_of(manifest.totals)}, totals say {told_of(totals)}")
         return manifest

@@ -1,6 +1,6 @@
 """What a history is made of: one row per event, the same columns whether it was simulated or recorded.
 
-A `Vocabulary` is one protocol's words: its event kinds (name and code) and its columns. The first four columns
+A `Vocabulary` is one protocol's words: its table of event kinds (`EventKind`) and its columns. The first four columns
 (`history`, `step`, `time_us`, `kind`) are common to every protocol, so that reading, sorting, splitting and counting
 need not know the protocol; the others are the protocol's own. Every column is a non-null integer, -1 meaning "does not
 apply" unless the column says otherwise: NumPy sees plain arrays, and no two readings can differ about nulls.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
+from typing import Self
 
 import pyarrow as pa
 
@@ -46,14 +47,58 @@ COMMON_COLUMNS = (
 )
 
 
+class EventKind(IntEnum):
+    """One kind of event, a row of its protocol's table: `name = code, "columns that it fills", who shows it`.
+
+    The columns stand in one string. An event that is read from JSON lines may lack a `column?`, and if it has an error
+    a `column!` as well. `shown` says in a word of the protocol who sees all events of the kind; it is empty where only
+    the implementation itself does.
+    """
+
+    columns: tuple[str, ...]
+    optional: frozenset[str]
+    optional_with_error: frozenset[str]
+    shown: str
+
+    def __new__(cls, code: int, columns: str = "", shown: str = "") -> Self:
+        kind = int.__new__(cls, code)
+        kind._value_ = code
+        words = columns.split()
+        kind.columns = tuple(word.rstrip("?!") for word in words)
+        kind.optional = frozenset(word[:-1] for word in words if word.endswith("?"))
+        kind.optional_with_error = frozenset(word[:-1] for word in words if word.endswith("!"))
+        kind.shown = shown
+        return kind
+
+
 @dataclass(frozen=True)
 class Vocabulary:
-    """The kinds and columns of one protocol's histories; `used_by` names the columns that each kind fills."""
+    """The kinds and columns of one protocol's histories. `public`: what is `shown` by these, every implementation can
+    show."""
 
     protocol: str
-    kinds: type[IntEnum]
+    kinds: type[EventKind]
     columns: tuple[Column, ...]
-    used_by: Mapping[str, tuple[str, ...]]
+    public: tuple[str, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The protocol's own columns by name, in their order."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def used_by(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns that each kind fills."""
+        return MappingProxyType({kind.name: kind.columns for kind in self.kinds})
+
+    def shown_by(self, *who: str) -> tuple[str, ...]:
+        """The kinds of which every event is seen by one of these."""
+        return tuple(kind.name for kind in self.kinds if kind.shown in who)
+
+    @cached_property
+    def black_box(self) -> frozenset[str]:
+        """The kinds that every implementation can show."""
+        return frozenset(self.shown_by(*self.public))
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -62,6 +107,6 @@ class Vocabulary:
         return pa.schema([column.field() for column in (*COMMON_COLUMNS, *self.columns)], metadata=metadata)
 
     @cached_property
-    def codes(self) -> Mapping[str, IntEnum]:
+    def codes(self) -> Mapping[str, EventKind]:
         """Kind by name."""
         return MappingProxyType(dict(self.kinds.__members__))

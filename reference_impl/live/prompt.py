@@ -19,18 +19,14 @@ from typing import Any
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.events import Event
+from fencepost.reference_impl.transactions.events import KIND_NAMES, Event, Kind
 from fencepost.reference_impl.transactions.system import System, reference
 
 REQUESTS = frozenset({"init", "add", "produce", "end"})
 ANSWERS = frozenset(f"{kind}_answer" for kind in REQUESTS)
 
 # What clients do and are told, and what readers get; all else happens where nobody outside can see it.
-BLACK_BOX = frozenset({
-    "client_started", "client_stopped", "init_sent", "init_taken", "txn_begun", "add_sent", "add_taken", "record_sent",
-    "record_acked", "record_failed", "end_sent", "end_told", "client_failed", "fence_told", "fetched", "record_read",
-    "record_seen", "offset_fetched",
-})  # fmt: skip
+BLACK_BOX = frozenset(name for code, name in KIND_NAMES.items() if code <= Kind.FENCE_TOLD or code >= Kind.FETCHED)
 
 # Answers that only say "try again"; how often depends on what a broker is busy with.
 TRY_AGAIN = frozenset({

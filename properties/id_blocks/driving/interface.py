@@ -14,14 +14,16 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fencepost.properties.driving import Event
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 
 Message = tuple[int, str, int, int]
 """(number, "request" or "response", broker, correlation number of the request)."""
 
-BLACK_BOX = frozenset({"request_sent", "answer_sent", "id_handed_out", "id_refused"})
+BLACK_BOX = ID_BLOCKS.black_box
 """What every implementation can show."""
 
-COLUMNS = ("node", "broker", "broker_epoch", "request", "grant", "first", "length", "producer_id", "error")
+COLUMNS = ID_BLOCKS.names
+"""What an event may say, by name."""
 
 
 class System(Protocol):

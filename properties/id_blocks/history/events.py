@@ -3,39 +3,46 @@
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
 """
 
-from enum import IntEnum
-from types import MappingProxyType
-
 import pyarrow as pa
-from fencepost.properties.history.vocabulary import Column, Vocabulary
+from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+
+BLOCK = "first length"
+
+OUTSIDE = "outside"  # what every implementation can show
 
 
-class Kind(IntEnum):
-    """What happened in one event; the code is what stands in the `kind` column."""
+class Kind(EventKind):
+    """What happened in one event: code, columns, and who shows it."""
 
-    broker_started = 1  # (re)started with an empty memory and registered under that epoch
-    broker_stopped = 2  # crashed: its blocks, its outstanding request and its back-off are gone
-    request_sent = 3  # AllocateProducerIds leaves the broker
-    block_recorded = 4  # the active controller appended the record; it is not committed yet
-    block_committed = 5  # the record is majority-committed
-    answer_sent = 6  # the controller answers; with an error, grant and first are absent
-    answer_taken = 7  # the broker accepted the block as its next, prefetched one
-    answer_dropped = 8  # ignored: late, or a second copy, and so not for the outstanding request
-    answer_refused = 9  # malformed, or starts at or below the last id held: back-off starts
-    answer_failed = 10  # an error answers the outstanding request: back-off starts
-    request_timed_out = 11  # given up: the in-flight flag is cleared, without a back-off
-    block_installed = 12  # the prefetched block becomes the current one; the in-flight flag is cleared
-    id_handed_out = 13  # a client's InitProducerId was answered with this id
-    id_refused = 14  # a client's InitProducerId was answered with an error
-    backoff_over = 15  # the back-off deadline has passed; seen at the next demand after it
-    controller_elected = 16  # a controller became active; uncommitted records and waiting requests are gone
-    snapshot_taken = 17  # a snapshot that says `first` is the next free id; the log before it is dropped
-    zk_read = 18  # read ZooKeeper's block node; `first` is the first id it will try to take
-    zk_written = 19  # the conditional write won: the block is taken
-    zk_conflict = 20  # the conditional write lost
-    migrated = 21  # KRaft took over from ZooKeeper with next free id `first`
-    broker_upgraded = 22  # from now on the broker uses the RPC instead of ZooKeeper
-    request_refused = 23  # the controller refuses; the answer_sent with the same error follows
+    broker_started = 1, "broker broker_epoch"  # (re)started with an empty memory and registered under that epoch
+    broker_stopped = 2, "broker"  # crashed: its blocks, its outstanding request and its back-off are gone
+    request_sent = 3, "broker broker_epoch request", OUTSIDE  # AllocateProducerIds leaves the broker
+    # the active controller appended the record; it is not committed yet
+    block_recorded = 4, f"node broker broker_epoch request grant {BLOCK}"
+    block_committed = 5, f"broker broker_epoch grant {BLOCK}"  # the record is majority-committed
+    # the controller answers; with an error, grant and first are absent
+    answer_sent = 6, f"node broker request grant {BLOCK} error", OUTSIDE
+    answer_taken = 7, f"broker request grant {BLOCK}"  # the broker accepted the block as its next, prefetched one
+    # ignored: late, or a second copy, and so not for the outstanding request
+    answer_dropped = 8, "broker request error"
+    # malformed, or starts at or below the last id held: back-off starts
+    answer_refused = 9, f"broker request grant {BLOCK}"
+    answer_failed = 10, "broker request error"  # an error answers the outstanding request: back-off starts
+    request_timed_out = 11, "broker request"  # given up: the in-flight flag is cleared, without a back-off
+    # the prefetched block becomes the current one; the in-flight flag is cleared
+    block_installed = 12, f"broker {BLOCK}"
+    id_handed_out = 13, "broker producer_id", OUTSIDE  # a client's InitProducerId was answered with this id
+    id_refused = 14, "broker error", OUTSIDE  # a client's InitProducerId was answered with an error
+    backoff_over = 15, "broker"  # the back-off deadline has passed; seen at the next demand after it
+    controller_elected = 16, "node"  # a controller became active; uncommitted records and waiting requests are gone
+    snapshot_taken = 17, "node first"  # a snapshot that says `first` is the next free id; the log before it is dropped
+    zk_read = 18, "broker first"  # read ZooKeeper's block node; `first` is the first id it will try to take
+    zk_written = 19, f"broker request {BLOCK}"  # the conditional write won: the block is taken
+    zk_conflict = 20, "broker request"  # the conditional write lost
+    migrated = 21, "first"  # KRaft took over from ZooKeeper with next free id `first`
+    broker_upgraded = 22, "broker"  # from now on the broker uses the RPC instead of ZooKeeper
+    # the controller refuses; the answer_sent with the same error follows
+    request_refused = 23, "node broker request error"
 
 
 COLUMNS = (
@@ -51,33 +58,4 @@ COLUMNS = (
     Column("error", pa.int16(), "Kafka error code of an answer; 0 = none", absent=0),
 )
 
-_BLOCK = ("first", "length")
-USED_BY = MappingProxyType(
-    {
-        "broker_started": ("broker", "broker_epoch"),
-        "broker_stopped": ("broker",),
-        "request_sent": ("broker", "broker_epoch", "request"),
-        "block_recorded": ("node", "broker", "broker_epoch", "request", "grant", *_BLOCK),
-        "block_committed": ("broker", "broker_epoch", "grant", *_BLOCK),
-        "answer_sent": ("node", "broker", "request", "grant", *_BLOCK, "error"),
-        "answer_taken": ("broker", "request", "grant", *_BLOCK),
-        "answer_dropped": ("broker", "request", "error"),
-        "answer_refused": ("broker", "request", "grant", *_BLOCK),
-        "answer_failed": ("broker", "request", "error"),
-        "request_timed_out": ("broker", "request"),
-        "block_installed": ("broker", *_BLOCK),
-        "id_handed_out": ("broker", "producer_id"),
-        "id_refused": ("broker", "error"),
-        "backoff_over": ("broker",),
-        "controller_elected": ("node",),
-        "snapshot_taken": ("node", "first"),
-        "zk_read": ("broker", "first"),
-        "zk_written": ("broker", "request", *_BLOCK),
-        "zk_conflict": ("broker", "request"),
-        "migrated": ("first",),
-        "broker_upgraded": ("broker",),
-        "request_refused": ("node", "broker", "request", "error"),
-    }
-)
-
-ID_BLOCKS = Vocabulary("id-blocks", Kind, COLUMNS, USED_BY)
+ID_BLOCKS = Vocabulary("id-blocks", Kind, COLUMNS, public=(OUTSIDE,))

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fencepost.properties.driving import Event
+from fencepost.properties.task_counts.history.events import TASK_COUNTS
 
 Thread = tuple[int, str, int, int, int]
 """(number, operation, worker, connector, task): -1 where it does not apply."""
@@ -41,17 +42,10 @@ OUTCOMES = ("ok", "failed", "lost")
 
 SUPPORT = ("none", "disabled", "preparing", "enabled")
 
-COLUMNS = (
-    "node", "connector", "task", "instance", "set", "count", "offset", "member", "producer_id", "epoch", "request",
-    "support", "status", "error",
-)  # fmt: skip
+COLUMNS = TASK_COUNTS.names
+"""What an event may say, by name."""
 
-BLACK_BOX = frozenset({
-    "worker_started", "worker_stopped", "worker_stalled", "worker_resumed", "asked", "connector_written",
-    "connector_tombstoned", "task_config_written", "set_written", "count_written", "count_tombstoned", "id_fenced",
-    "producer_opened", "task_running", "task_failed", "task_stopped", "records_sent", "transaction_committed",
-    "transaction_refused",
-})  # fmt: skip
+BLACK_BOX = TASK_COUNTS.black_box
 """What every cluster shows."""
 
 

@@ -8,62 +8,73 @@ A set of task configurations is named by the place of its commit record in the c
 for every worker; Kafka's own generations are counted by each worker for itself.
 """
 
-from enum import IntEnum
 from types import MappingProxyType
 
 import pyarrow as pa
-from fencepost.properties.history.vocabulary import Column, Vocabulary
+from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+
+PAIR = "producer_id epoch"
+RECORD = f"node connector task set count offset {PAIR}"
+ROUND = f"node connector set count request {PAIR} status error"
+TASK = f"node connector task instance set {PAIR} error"
+GROUP = "node member offset"
+
+TOPIC = "topic"  # a reader of the config topic sees it
+OUTSIDE = "outside"  # what users, brokers and the group show besides
 
 
-class Kind(IntEnum):
-    """What happened in one event; the code is what stands in the `kind` column."""
+class Kind(EventKind):
+    """What happened in one event: code, columns, and who shows it."""
 
-    worker_started = 1
-    worker_stopped = 2  # crashed or shut down; requests and transactions that it sent stay where they are
-    worker_stalled = 3  # stands still, and may go on later with what it knew
-    worker_resumed = 4
-    asked = 5  # a user's request was accepted: a connector with so many tasks; -1 tasks: its deletion
+    worker_started = 1, "node support", OUTSIDE
+    # crashed or shut down; requests and transactions that it sent stay where they are
+    worker_stopped = 2, "node", OUTSIDE
+    worker_stalled = 3, "node", OUTSIDE  # stands still, and may go on later with what it knew
+    worker_resumed = 4, "node", OUTSIDE
+    # a user's request was accepted: a connector with so many tasks; -1 tasks: its deletion
+    asked = 5, "node connector count", OUTSIDE
 
-    joined = 10  # the worker asks the group in
-    member_expired = 11  # the group's session of the worker ended: the others rebalance without it
-    assignment_made = 12  # by the leader, with the offset of the config topic that it carries
-    assigned = 13  # the worker takes its assignment; `count` is 1 if it leads
-    task_assigned = 14
-    task_revoked = 15
+    joined = 10, GROUP  # the worker asks the group in
+    member_expired = 11, GROUP  # the group's session of the worker ended: the others rebalance without it
+    assignment_made = 12, GROUP  # by the leader, with the offset of the config topic that it carries
+    assigned = 13, f"{GROUP} count"  # the worker takes its assignment; `count` is 1 if it leads
+    task_assigned = 14, "node connector task member"
+    task_revoked = 15, "node connector task member"
 
-    topic_claimed = 20  # the leader's transactional producer is open: nobody else's writes from now on
-    claim_failed = 21
-    leadership_lost = 22  # the worker knows now that it does not lead, or may not write
-    connector_written = 23  # this and the next five: a record is committed in the config topic
-    connector_tombstoned = 24
-    task_config_written = 25
-    set_written = 26  # the commit record; `set` is its offset
-    count_written = 27  # the count record; `set` is the latest set before it
-    count_tombstoned = 28
-    write_refused = 29
-    topic_read = 30  # the worker has read the config topic on, up to the exclusive `offset`
-    compacted = 31  # the config topic, up to `offset`
+    topic_claimed = 20, f"node {PAIR}"  # the leader's transactional producer is open: nobody else's writes from now on
+    claim_failed = 21, f"node {PAIR} error"
+    leadership_lost = 22, f"node {PAIR} error"  # the worker knows now that it does not lead, or may not write
+    connector_written = 23, RECORD, TOPIC  # this and the next five: a record is committed in the config topic
+    connector_tombstoned = 24, RECORD, TOPIC
+    task_config_written = 25, RECORD, TOPIC
+    set_written = 26, RECORD, TOPIC  # the commit record; `set` is its offset
+    count_written = 27, RECORD, TOPIC  # the count record; `set` is the latest set before it
+    count_tombstoned = 28, RECORD, TOPIC
+    write_refused = 29, "node connector error"
+    topic_read = 30, "node offset"  # the worker has read the config topic on, up to the exclusive `offset`
+    compacted = 31, "offset"  # the config topic, up to `offset`
 
-    round_asked = 40
-    round_started = 41  # `set`: the latest that the leader knows; `count`: ids to fence, from 0
-    id_fenced = 42  # the admin's answer for one transactional id
-    round_checked = 43  # read to the end after fencing; status 409 if there is a newer set
-    round_failed = 44
-    round_answered = 45  # who asked takes the answer
+    round_asked = 40, f"{ROUND} task"
+    round_started = 41, ROUND  # `set`: the latest that the leader knows; `count`: ids to fence, from 0
+    id_fenced = 42, f"{ROUND} task", OUTSIDE  # the admin's answer for one transactional id
+    round_checked = 43, ROUND  # read to the end after fencing; status 409 if there is a newer set
+    round_failed = 44, ROUND
+    round_answered = 45, f"{ROUND} task"  # who asked takes the answer
 
-    task_starting = 50  # `set`: the one that the instance starts from
-    task_checked = 51  # before the producer is opened: status 200 if a count stands after the latest set, else 409
-    producer_opened = 52
-    task_checked_again = 53  # after it: status 409 if there is a set newer than the instance's
-    task_running = 54  # polls from now on
-    task_abandoned = 55
-    task_failed = 56
-    task_stopped = 57
-    task_left_running = 58  # did not stop in time, and is no longer waited for
+    task_starting = 50, TASK  # `set`: the one that the instance starts from
+    # before the producer is opened: status 200 if a count stands after the latest set, else 409
+    task_checked = 51, f"{TASK} status"
+    producer_opened = 52, TASK, OUTSIDE
+    task_checked_again = 53, f"{TASK} status"  # after it: status 409 if there is a set newer than the instance's
+    task_running = 54, TASK, OUTSIDE  # polls from now on
+    task_abandoned = 55, TASK
+    task_failed = 56, TASK, OUTSIDE
+    task_stopped = 57, TASK, OUTSIDE
+    task_left_running = 58, TASK  # did not stop in time, and is no longer waited for
 
-    records_sent = 60  # of a transaction, open now
-    transaction_committed = 61
-    transaction_refused = 62  # the producer learns that it is fenced
+    records_sent = 60, TASK, OUTSIDE  # of a transaction, open now
+    transaction_committed = 61, TASK, OUTSIDE
+    transaction_refused = 62, TASK, OUTSIDE  # the producer learns that it is fenced
 
 
 SUPPORT = MappingProxyType({"none": 0, "disabled": 1, "preparing": 2, "enabled": 3})
@@ -86,55 +97,4 @@ COLUMNS = (
     Column("error", pa.int16(), "Kafka error code of an answer; 0 = none", absent=0),
 )  # fmt: skip
 
-_PAIR = ("producer_id", "epoch")
-_RECORD = ("node", "connector", "task", "set", "count", "offset", *_PAIR)
-_ROUND = ("node", "connector", "set", "count", "request", *_PAIR, "status", "error")
-_TASK = ("node", "connector", "task", "instance", "set", *_PAIR, "error")
-_GROUP = ("node", "member", "offset")
-USED_BY = MappingProxyType(
-    {
-        "worker_started": ("node", "support"),
-        "worker_stopped": ("node",),
-        "worker_stalled": ("node",),
-        "worker_resumed": ("node",),
-        "asked": ("node", "connector", "count"),
-        "joined": _GROUP,
-        "member_expired": _GROUP,
-        "assignment_made": _GROUP,
-        "assigned": (*_GROUP, "count"),
-        "task_assigned": ("node", "connector", "task", "member"),
-        "task_revoked": ("node", "connector", "task", "member"),
-        "topic_claimed": ("node", *_PAIR),
-        "claim_failed": ("node", *_PAIR, "error"),
-        "leadership_lost": ("node", *_PAIR, "error"),
-        "connector_written": _RECORD,
-        "connector_tombstoned": _RECORD,
-        "task_config_written": _RECORD,
-        "set_written": _RECORD,
-        "count_written": _RECORD,
-        "count_tombstoned": _RECORD,
-        "write_refused": ("node", "connector", "error"),
-        "topic_read": ("node", "offset"),
-        "compacted": ("offset",),
-        "round_asked": (*_ROUND, "task"),
-        "round_started": _ROUND,
-        "id_fenced": (*_ROUND, "task"),
-        "round_checked": _ROUND,
-        "round_failed": _ROUND,
-        "round_answered": (*_ROUND, "task"),
-        "task_starting": _TASK,
-        "task_checked": (*_TASK, "status"),
-        "producer_opened": _TASK,
-        "task_checked_again": (*_TASK, "status"),
-        "task_running": _TASK,
-        "task_abandoned": _TASK,
-        "task_failed": _TASK,
-        "task_stopped": _TASK,
-        "task_left_running": _TASK,
-        "records_sent": _TASK,
-        "transaction_committed": _TASK,
-        "transaction_refused": _TASK,
-    }
-)
-
-TASK_COUNTS = Vocabulary("task-counts", Kind, COLUMNS, USED_BY)
+TASK_COUNTS = Vocabulary("task-counts", Kind, COLUMNS, public=(TOPIC, OUTSIDE))

@@ -12,7 +12,7 @@ from typing import Any
 from fencepost.properties.history.checking import Finding, HistoryProperty, not_promised, reasons
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
-from fencepost.properties.task_counts.history.events import TASK_COUNTS, Kind
+from fencepost.properties.task_counts.history.events import OUTSIDE, TASK_COUNTS, TOPIC, Kind
 from fencepost.properties.task_counts.history.mechanisms import MECHANISMS
 from fencepost.properties.task_counts.history.promises import PROMISES
 from fencepost.properties.task_counts.history.view import TaskCountView
@@ -20,17 +20,16 @@ from fencepost.properties.task_counts.history.view import TaskCountView
 __all__ = ["COLUMNS", "PROPERTIES", "RECORDINGS", "check", "figures", "undecidable", "unpromised"]
 
 PROPERTIES: Mapping[str, HistoryProperty[TaskCountView]] = {told.name: told for told in (*PROMISES, *MECHANISMS)}
-COLUMNS = ("history", "step", "kind", *(column.name for column in TASK_COUNTS.columns if column.name != "member"))
+COLUMNS = ("history", "step", "kind", *(name for name in TASK_COUNTS.names if name != "member"))
 NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
 DEFAULT_MODE = "shipped"
 
-_TOPIC = tuple(kind.name for kind in Kind if Kind.connector_written <= kind <= Kind.count_tombstoned)
-_OUTSIDE = (
-    "worker_started", "worker_stopped", "worker_stalled", "worker_resumed", "asked", "id_fenced", "producer_opened",
-    "task_running", "task_failed", "task_stopped", "records_sent", "transaction_committed", "transaction_refused",
-)  # fmt: skip
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"topic": _TOPIC, "outside": (*_TOPIC, *_OUTSIDE), "all": tuple(kind.name for kind in Kind)}
+    {
+        "topic": TASK_COUNTS.shown_by(TOPIC),
+        "outside": TASK_COUNTS.shown_by(TOPIC, OUTSIDE),
+        "all": tuple(TASK_COUNTS.codes),
+    }
 )
 """Kinds of event by recording."""
 

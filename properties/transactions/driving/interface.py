@@ -15,22 +15,17 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fencepost.properties.driving import Event
+from fencepost.properties.transactions.history.events import TRANSACTIONS
 
 Message = tuple[int, str, str, str, int]
 """(number, kind, source, target, request).  Kinds: init, add, produce, end, marker, check, and each with ``_answer``
 appended.  Source and target: ``client-0``, ``admin-0``, ``coordinator``, ``partition-1``.  ``request`` is the number
 of the request that it belongs to; markers have numbers of their own, and a check that of the produce behind it."""
 
-COLUMNS = (
-    "node", "client", "txn_id", "producer_id", "epoch", "txn", "record", "partition", "offset", "sequence", "request",
-    "outcome", "state", "coordinator_epoch", "upto", "error",
-)  # fmt: skip
+COLUMNS = TRANSACTIONS.names
+"""What an event may say, by name."""
 
-BLACK_BOX = frozenset({
-    "client_started", "client_stopped", "init_sent", "init_taken", "txn_begun", "add_sent", "add_taken", "record_sent",
-    "record_acked", "record_failed", "end_sent", "end_told", "client_failed", "fence_told", "fetched", "record_read",
-    "record_seen", "offset_fetched",
-})  # fmt: skip
+BLACK_BOX = TRANSACTIONS.black_box
 """What every implementation can show."""
 
 READERS = 1_000

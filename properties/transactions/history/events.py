@@ -7,54 +7,72 @@ is another reader.
 """
 
 from enum import IntEnum
-from types import MappingProxyType
 
 import pyarrow as pa
-from fencepost.properties.history.vocabulary import Column, Vocabulary
+from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+
+PAIR = "producer_id epoch"
+PAIR_IF_ANY = "producer_id? epoch?"
+BATCH = f"node partition offset {PAIR} sequence record request"
+MARKER = f"node partition {PAIR} outcome coordinator_epoch"
+
+CLIENTS = "clients"  # what clients do, are told and read: every implementation can show it
+LOGS = "logs"  # what is found on the disks of brokers
 
 
-class Kind(IntEnum):
-    """What happened in one event; the code is what stands in the `kind` column."""
+class Kind(EventKind):
+    """What happened in one event: code, columns, and who shows it."""
 
-    client_started = 1  # a new instance, with an empty memory
-    client_stopped = 2  # crashed; what it sent stays in flight
-    init_sent = 3  # InitProducerId leaves, with the pair that it expects, if any (KIP-360)
-    init_taken = 4  # the client, or the admin, takes the answer
-    txn_begun = 5  # with the pair that the requests of the transaction will carry
-    add_sent = 6  # AddPartitionsToTxn or AddOffsetsToTxn leaves
-    add_taken = 7
-    record_sent = 8  # Produce or TxnOffsetCommit leaves; each retry again
-    record_acked = 9  # the client takes a success
-    record_failed = 10  # the client gives the send up
-    end_sent = 11  # EndTxn leaves; each retry again
-    end_told = 12  # the client learns the end: without an error, as it asked; and the pair for its next transaction
-    client_failed = 13  # fatal: there is no way out of it
-    fence_told = 14  # Admin.fenceProducers has its answer for one transactional id
+    client_started = 1, "client txn_id", CLIENTS  # a new instance, with an empty memory
+    client_stopped = 2, "client", CLIENTS  # crashed; what it sent stays in flight
+    # InitProducerId leaves, with the pair that it expects, if any (KIP-360)
+    init_sent = 3, f"client txn_id request {PAIR_IF_ANY}", CLIENTS
+    init_taken = 4, f"client request {PAIR_IF_ANY} error", CLIENTS  # the client, or the admin, takes the answer
+    txn_begun = 5, f"client txn_id txn {PAIR}", CLIENTS  # with the pair that the requests of the transaction will carry
+    add_sent = 6, f"client txn_id txn partition request {PAIR}", CLIENTS  # AddPartitionsToTxn or AddOffsetsToTxn leaves
+    add_taken = 7, "client txn partition request error", CLIENTS
+    # Produce or TxnOffsetCommit leaves; each retry again
+    record_sent = 8, f"client txn_id txn partition record sequence? request {PAIR}", CLIENTS
+    record_acked = 9, "client txn partition record request offset?", CLIENTS  # the client takes a success
+    record_failed = 10, "client txn partition record! request? error", CLIENTS  # the client gives the send up
+    end_sent = 11, f"client txn_id txn outcome request {PAIR}", CLIENTS  # EndTxn leaves; each retry again
+    # the client learns the end: without an error, as it asked; and the pair for its next transaction
+    end_told = 12, f"client txn outcome request {PAIR_IF_ANY} error", CLIENTS
+    client_failed = 13, "client error", CLIENTS  # fatal: there is no way out of it
+    # Admin.fenceProducers has its answer for one transactional id
+    fence_told = 14, f"client txn_id request {PAIR_IF_ANY} error", CLIENTS
 
-    init_handled = 20  # the answer leaves, after the append to the transaction log where there is one
-    add_handled = 21
-    end_handled = 22
-    txn_logged = 23  # a record of the transaction log is durable, and now the state
-    append_failed = 24  # an append to it did not succeed; `state` is the one that was to be
-    timed_out = 25  # the coordinator starts to abort a transaction whose time is up; the epoch is that before the bump
-    coordinator_loaded = 26  # fail-over: another node has taken over the transaction log
-    partition_checked = 27  # the answer to a leader that asks, which verifies (v1-verified) or adds (v2) the partition
-    marker_acked = 28  # the coordinator takes note that the marker is written
-    id_expired = 29  # the transactional id was idle for too long and is forgotten
+    # the answer leaves, after the append to the transaction log where there is one
+    init_handled = 20, f"node txn_id request {PAIR} error"
+    add_handled = 21, f"node txn_id request partition {PAIR} error"
+    end_handled = 22, f"node txn_id request outcome {PAIR} error"
+    # a record of the transaction log is durable, and now the state
+    txn_logged = 23, f"node txn_id state {PAIR} coordinator_epoch", LOGS
+    # an append to it did not succeed; `state` is the one that was to be
+    append_failed = 24, f"node txn_id state {PAIR}"
+    # the coordinator starts to abort a transaction whose time is up; the epoch is that before the bump
+    timed_out = 25, f"node txn_id {PAIR}"
+    coordinator_loaded = 26, "node coordinator_epoch"  # fail-over: another node has taken over the transaction log
+    # the answer to a leader that asks, which verifies (v1-verified) or adds (v2) the partition
+    partition_checked = 27, f"node txn_id partition {PAIR} request error"
+    marker_acked = 28, f"node txn_id partition {PAIR}"  # the coordinator takes note that the marker is written
+    id_expired = 29, "node txn_id", LOGS  # the transactional id was idle for too long and is forgotten
 
-    batch_appended = 40
-    batch_duplicate = 41  # answered with the offset of old; nothing is written
-    batch_refused = 42
-    marker_appended = 43
-    marker_refused = 44
-    check_asked = 45  # the leader asks the coordinator about a partition
-    leader_changed = 46  # another leader, or a restart: what was only in memory is gone
-    stable_moved = 47  # the last stable offset of the partition
+    batch_appended = 40, BATCH, LOGS
+    batch_duplicate = 41, BATCH  # answered with the offset of old; nothing is written
+    batch_refused = 42, f"node partition {PAIR} sequence record request error"
+    marker_appended = 43, f"{MARKER} offset", LOGS
+    marker_refused = 44, f"{MARKER} error"
+    check_asked = 45, f"node partition {PAIR} request"  # the leader asks the coordinator about a partition
+    leader_changed = 46, "node partition"  # another leader, or a restart: what was only in memory is gone
+    stable_moved = 47, "partition upto"  # the last stable offset of the partition
 
-    fetched = 50  # a read_committed fetch was handled: the reader gets all there is to read from `offset` to `upto`
-    record_read = 51  # … among it this record
-    record_seen = 52  # a read_uncommitted reader got the record
-    offset_fetched = 53  # OffsetFetch that requires stable offsets: the offset committed last is that of `record`
+    # a read_committed fetch was handled: the reader gets all there is to read from `offset` to `upto`
+    fetched = 50, "client partition offset upto", CLIENTS
+    record_read = 51, "client partition offset record", CLIENTS  # … among it this record
+    record_seen = 52, "client partition offset record", CLIENTS  # a read_uncommitted reader got the record
+    # OffsetFetch that requires stable offsets: the offset committed last is that of `record`
+    offset_fetched = 53, "client partition record? error", CLIENTS
 
 
 class State(IntEnum):
@@ -95,48 +113,4 @@ COLUMNS = (
     Column("error", pa.int16(), "Kafka error code of an answer; 0 = none", absent=0),
 )
 
-_PAIR = ("producer_id", "epoch")
-_BATCH = ("node", "partition", "offset", *_PAIR, "sequence", "record", "request")
-_MARKER = ("node", "partition", *_PAIR, "outcome", "coordinator_epoch")
-USED_BY = MappingProxyType(
-    {
-        "client_started": ("client", "txn_id"),
-        "client_stopped": ("client",),
-        "init_sent": ("client", "txn_id", "request", *_PAIR),
-        "init_taken": ("client", "request", *_PAIR, "error"),
-        "txn_begun": ("client", "txn_id", "txn", *_PAIR),
-        "add_sent": ("client", "txn_id", "txn", "partition", "request", *_PAIR),
-        "add_taken": ("client", "txn", "partition", "request", "error"),
-        "record_sent": ("client", "txn_id", "txn", "partition", "record", "sequence", "request", *_PAIR),
-        "record_acked": ("client", "txn", "partition", "record", "request", "offset"),
-        "record_failed": ("client", "txn", "partition", "record", "request", "error"),
-        "end_sent": ("client", "txn_id", "txn", "outcome", "request", *_PAIR),
-        "end_told": ("client", "txn", "outcome", "request", *_PAIR, "error"),
-        "client_failed": ("client", "error"),
-        "fence_told": ("client", "txn_id", "request", *_PAIR, "error"),
-        "init_handled": ("node", "txn_id", "request", *_PAIR, "error"),
-        "add_handled": ("node", "txn_id", "request", "partition", *_PAIR, "error"),
-        "end_handled": ("node", "txn_id", "request", "outcome", *_PAIR, "error"),
-        "txn_logged": ("node", "txn_id", "state", *_PAIR, "coordinator_epoch"),
-        "append_failed": ("node", "txn_id", "state", *_PAIR),
-        "timed_out": ("node", "txn_id", *_PAIR),
-        "coordinator_loaded": ("node", "coordinator_epoch"),
-        "partition_checked": ("node", "txn_id", "partition", *_PAIR, "request", "error"),
-        "marker_acked": ("node", "txn_id", "partition", *_PAIR),
-        "id_expired": ("node", "txn_id"),
-        "batch_appended": _BATCH,
-        "batch_duplicate": _BATCH,
-        "batch_refused": ("node", "partition", *_PAIR, "sequence", "record", "request", "error"),
-        "marker_appended": (*_MARKER, "offset"),
-        "marker_refused": (*_MARKER, "error"),
-        "check_asked": ("node", "partition", *_PAIR, "request"),
-        "leader_changed": ("node", "partition"),
-        "stable_moved": ("partition", "upto"),
-        "fetched": ("client", "partition", "offset", "upto"),
-        "record_read": ("client", "partition", "offset", "record"),
-        "record_seen": ("client", "partition", "offset", "record"),
-        "offset_fetched": ("client", "partition", "record", "error"),
-    }
-)
-
-TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, USED_BY)
+TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, public=(CLIENTS,))

@@ -13,7 +13,7 @@ from fencepost.properties.history.checking import Finding, HistoryProperty, mode
 from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
-from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
+from fencepost.properties.transactions.history.events import CLIENTS, LOGS, TRANSACTIONS, Kind
 from fencepost.properties.transactions.history.mechanisms import MECHANISMS
 from fencepost.properties.transactions.history.promises import PROMISES
 from fencepost.properties.transactions.history.view import TransactionView
@@ -21,15 +21,11 @@ from fencepost.properties.transactions.history.view import TransactionView
 __all__ = ["COLUMNS", "PROPERTIES", "RECORDINGS", "check", "figures", "predicted", "undecidable", "unpromised"]
 
 PROPERTIES: Mapping[str, HistoryProperty[TransactionView]] = {told.name: told for told in (*PROMISES, *MECHANISMS)}
-COLUMNS = ("history", "step", "kind", *(column.name for column in TRANSACTIONS.columns if column.name != "node"))
+COLUMNS = ("history", "step", "kind", *(name for name in TRANSACTIONS.names if name != "node"))
 NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "clients": tuple(kind.name for kind in Kind if kind < Kind.init_handled or kind >= Kind.fetched),
-        "logs": (Kind.txn_logged.name, Kind.id_expired.name, Kind.batch_appended.name, Kind.marker_appended.name),
-        "all": tuple(kind.name for kind in Kind),
-    }
+    {"clients": TRANSACTIONS.shown_by(CLIENTS), "logs": TRANSACTIONS.shown_by(LOGS), "all": tuple(TRANSACTIONS.codes)}
 )
 """Kinds of event by recording. Logs on disk have no order across nodes; an expired id is a tombstone in them."""
 

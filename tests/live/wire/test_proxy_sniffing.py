@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fencepost.proofs.recording.transactions.client_events import Header, read_events, write_events
-from fencepost.properties.transactions.history.events import USED_BY
+from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.reference_impl.live.clients.real_client import send
 from fencepost.reference_impl.live.clients.real_client_librdkafka import LibrdkafkaProducer
 from fencepost.reference_impl.live.proxy.batches import UNNAMED
@@ -70,7 +70,7 @@ def test_a_transaction(proxy: Proxy, sniffer: Sniffer) -> None:
         ("end_sent", {**of_txn, "txn_id": 0, "request": 3, "outcome": 1, **pair}),
         ("end_told", {**of_txn, "request": 3, "outcome": 1, **pair}),
     ]
-    assert all(set(event) <= {"time_us", "kind", *USED_BY[event["kind"]]} for event in events)
+    assert all(set(event) <= {"time_us", "kind", *TRANSACTIONS.used_by[event["kind"]]} for event in events)
     assert [event["time_us"] for event in events] == sorted(event["time_us"] for event in events)
     assert sniffer.drain() == []
 

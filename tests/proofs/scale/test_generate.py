@@ -11,8 +11,7 @@ from fencepost.proofs.scale.generate import generate, seed_of
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import SparkUnavailable, session
 from fencepost.proofs.scale.units import SparkSettings
-from fencepost.properties.history import ID_BLOCKS, KINDS, SCHEMA, HistoryError, Manifest
-from fencepost.reference_impl import id_blocks as reference
+from fencepost.properties.history import HistoryError, Manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,13 +69,6 @@ def test_the_reference_keeps_every_promise(tmp_path: Path, mode: str) -> None:
     assert set(report.not_promised) == ({"answered_after_commit"} if mode == "zookeeper" else set())
     assert {"drop", "duplicate", "delay", "restart", "pause", "fail_over"} <= set(manifest.faults)
     assert all(count > 0 for count in manifest.faults.values())
-
-
-def test_the_vocabulary_is_the_reference_implementations() -> None:
-    """Kinds and columns of the two agree by name, number and order, though neither imports the other."""
-    assert {name: code for code, name in reference.KIND_NAMES.items()} == {name: int(KINDS[name]) for name in KINDS}
-    assert tuple(reference.COLUMNS) == tuple(SCHEMA.names[1:])
-    assert ID_BLOCKS.protocol == "id-blocks"
 
 
 def test_another_seed_gives_other_rows(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from fencepost.properties.history.bends import bent_by
 from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.history.planted import PLANTS, example
-from fencepost.reference_impl.transactions import COLUMNS, KIND_NAMES
 
 CLIENTS = {
     "commits_kept", "commits_acknowledged", "transactions_whole", "aborts_unread", "open_unread", "reads_as_decided",
@@ -78,9 +77,3 @@ def test_what_a_recording_decides_it_decides_from_what_it_shows(recording: str, 
     assert {n: (f.judged, f.violations) for n, f in parts.items()} == {
         n: (f.judged, f.violations) for n, f in whole.items()
     }
-
-
-def test_the_reference_implementation_speaks_the_same_words() -> None:
-    """Kinds by code and columns in order are those of the vocabulary, though neither imports the other."""
-    assert {int(kind): name for name, kind in TRANSACTIONS.codes.items()} == dict(KIND_NAMES)
-    assert list(COLUMNS) == TRANSACTIONS.schema.names[1:]

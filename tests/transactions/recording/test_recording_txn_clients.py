@@ -10,9 +10,11 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
 from fencepost.properties.transactions.history.planted import example
+from fencepost.reference_impl.transactions import readable, simulate
 
 SENT = {"time_us": 5, "kind": "record_sent", "client": 0, "txn_id": 0, "txn": 0, "partition": 1, "record": 3,
         "request": 4, "producer_id": 9, "epoch": 2}  # fmt: skip
+FAILED = {"time_us": 5, "kind": "record_failed", "client": 0, "txn": 0, "partition": 1}
 HEADER = Header(
     mode="v2", ordered=True, quiet_end=True, partitions=(("t", 0, 5), ("t", 1, 0)), groups=("g",),
     transactional_ids=("a",), producer_ids=(4000,), faults={"killed": 2},
@@ -65,16 +67,19 @@ def test_columns_without_meaning_are_left_out(tmp_path: Path) -> None:
     ("line", "words"),
     [
         ("{", "line 2 is not an event of a client"),
-        ("[1, 2]", "it is no JSON object"),
-        ({**SENT, "kind": "record_dreamt"}, "unknown kind 'record_dreamt'"),
-        ({**SENT, "kind": "txn_logged"}, "txn_logged is nothing that a client sees"),
-        ({name: value for name, value in SENT.items() if name != "record"}, "record_sent lacks 'record'"),
-        ({name: value for name, value in SENT.items() if name != "time_us"}, "record_sent lacks 'time_us'"),
-        ({**SENT, "offset": 4}, "record_sent has no column 'offset' (it has: client, txn_id,"),
-        ({**SENT, "epoch": "2"}, "epoch is '2', not a whole number"),
-        ({**SENT, "epoch": True}, "epoch is True, not a whole number"),
-        ({**SENT, "epoch": 1.5}, "epoch is 1.5, not a whole number"),
-        ({"partitions": []}, "unknown kind None"),
+        ("[1, 2]", "Expected `object`, got `array`; kind is one of client_started"),
+        ({**SENT, "kind": "record_dreamt"}, "Invalid value 'record_dreamt' - at `$.kind`; kind is one of"),
+        ({**SENT, "kind": "txn_logged"}, "Invalid value 'txn_logged' - at `$.kind`; kind is one of"),
+        ({name: value for name, value in SENT.items() if name != "record"}, "missing required field `record`"),
+        ({name: value for name, value in SENT.items() if name != "time_us"}, "missing required field `time_us`"),
+        ({**SENT, "offset": 4}, "unknown field `offset`; record_sent has time_us, client, txn_id,"),
+        ({**SENT, "epoch": "2"}, "Expected `int`, got `str` - at `$.epoch`"),
+        ({**SENT, "epoch": True}, "Expected `int`, got `bool` - at `$.epoch`"),
+        ({**SENT, "epoch": 1.5}, "Expected `int`, got `float` - at `$.epoch`"),
+        ({**SENT, "epoch": 40_000_000_000}, "Expected `int` <= 2147483647 - at `$.epoch`"),
+        ({**SENT, "record": 1 << 70}, "Expected `int` <= 9223372036854775807 - at `$.record`"),
+        (FAILED, "missing required field `record`, as there is no error"),
+        ({"partitions": []}, "missing required field `kind`"),
     ],
 )
 def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: str) -> None:
@@ -88,15 +93,15 @@ def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: st
 @pytest.mark.parametrize(
     ("header", "words"),
     [
-        ({"partition": []}, "a header has no 'partition'"),
-        ({"partitions": [["t", 0]]}, "partition ['t', 0] is not [topic, partition, first offset]"),
+        ({"partition": []}, "Object contains unknown field `partition`"),
+        ({"partitions": [["t", 0]]}, "Expected `array` of length 3 - at `$.partitions[0]`"),
         ({"partitions": [["t", 0, 0], ["t", 0, 9]]}, "a partition is named twice"),
         ({"mode": "v3"}, "mode 'v3' is none of v1, v1-verified, v2, mixed"),
         ({"observable": ["txn_logged"]}, "'txn_logged' is nothing that a client sees"),
-        ({"groups": [1]}, "groups, transactional_ids and record_key are strings"),
-        ({"producer_ids": ["a"]}, "producer_ids whole numbers"),
-        ({"ordered": 1}, "ordered and quiet_end are true or false"),
-        ({"faults": {"killed": "twice"}}, "faults is an object of whole numbers"),
+        ({"groups": [1]}, "Expected `str`, got `int` - at `$.groups[0]`"),
+        ({"producer_ids": ["a"]}, "Expected `int`, got `str` - at `$.producer_ids[0]`"),
+        ({"ordered": 1}, "Expected `bool`, got `int` - at `$.ordered`"),
+        ({"faults": {"killed": "twice"}}, "Expected `int`, got `str` - at `$.faults[...]`"),
     ],
 )
 def test_a_header_that_is_none_is_refused(tmp_path: Path, header: Any, words: str) -> None:
@@ -104,12 +109,31 @@ def test_a_header_that_is_none_is_refused(tmp_path: Path, header: Any, words: st
     assert words in refusal(tmp_path / "clients.jsonl", header, SENT)
 
 
-def test_numbers_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    """Before anything is written."""
-    assert "has the value 40000000000 for epoch" in refusal(tmp_path / "a", {**SENT, "epoch": 40_000_000_000})
-    assert "beyond 64 bits" in refusal(tmp_path / "b", {**SENT, "record": 1 << 70})
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """In one line, as all else."""
     with pytest.raises(RecordingError, match="cannot be read"):
         read_events(tmp_path / "nowhere")
+
+
+def test_what_an_error_leaves_out_need_not_be_there(tmp_path: Path) -> None:
+    """A send that failed with an error may have no record; one without an error says which it was."""
+    file = tmp_path / "clients.jsonl"
+    file.write_text(json.dumps({**FAILED, "error": 7}))
+    assert read_events(file).columns["record"].tolist() == [-1]
+
+
+@pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
+def test_whatever_clients_of_the_reference_see_can_be_written_and_read(tmp_path: Path, mode: str) -> None:
+    """No kind lacks a column that its lines need, whatever happened before: a send may fail before any request left."""
+    rows = [row for seed in range(20) for row in simulate(seed, {"mode": mode})]
+    events = [event._asdict() for event in map(readable, rows) if event.kind in TRANSACTIONS.black_box]
+    assert {event["kind"] for event in events} >= {"record_failed", "end_told", "offset_fetched"}
+    write_events(tmp_path / "clients.jsonl", events)
+    read = read_events(tmp_path / "clients.jsonl")
+    for name in ("time_us", *TRANSACTIONS.names):
+        if name != "node":
+            assert read.columns[name].tolist() == [event[name] for event in events], name
+    assert read.columns["kind"].tolist() == [int(Kind[event["kind"]]) for event in events]
 
 
 def test_clients_alone_make_a_history(tmp_path: Path) -> None:
