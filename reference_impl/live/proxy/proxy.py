@@ -7,17 +7,26 @@
         answer = late.send()                   # the broker gets the request a second time
 
 Clients find every broker through it, since their addresses in answers are its own. A rule meets the next request that
-it covers, once; of several the oldest. Every handle says `wait()` and `answer()`, with a bound. Below it lie
-`proxy_loop.py` (the event loop), `proxy_links.py` (connections), `proxy_rules.py` (handles), `proxy_addresses.py`
-(what is rewritten) and `proxy_frames.py` (the format). `sniffing.py` makes events of what passes.
+it covers, once; of several the oldest. Every handle says `wait()` and `answer()`, with a bound. One
+thread accepts, connects, and lets the rules decide what passes when. Below it lie `links.py` (connections), `rules.py`
+(handles), `addresses.py` (what is rewritten) and `frames.py` (the format); `sniffing.py` makes events of what passes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from typing import TypeVar
+import itertools
+import socket
+import struct
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
-from fencepost.reference_impl.live.proxy.loop import ProxyLoop
+from fencepost.reference_impl.live.proxy.addresses import Rewriting
+from fencepost.reference_impl.live.proxy.frames import LARGEST, Request, framed
+from fencepost.reference_impl.live.proxy.links import Exchange, Link, Pipe, now_us
 from fencepost.reference_impl.live.proxy.rules import (
     Copied,
     Cut,
@@ -28,16 +37,79 @@ from fencepost.reference_impl.live.proxy.rules import (
     Met,
     Where,
 )
+from fencepost.reference_impl.live.tcp.connection import WireError, parse_servers
 
 Rule = TypeVar("Rule", bound=Met)
 
 
-class Proxy(ProxyLoop):
-    """`with Proxy(bootstrap) as proxy:`, then clients use `proxy.bootstrap`. The arguments are those of `ProxyLoop`.
+class Watcher(Protocol):
+    """What sees the requests and answers that pass; called in the proxy's thread, and must not block."""
 
-    In what follows `api` is Kafka's name (EndTxn); `txn` a transactional id, `client` a client id and `where` a
-    predicate on kio's request narrow it down.
+    def requested(self, exchange: Exchange) -> None:
+        """A request has come from a client."""
+
+    def answered(self, exchange: Exchange, time_us: int) -> None:
+        """Its answer goes to the client."""
+
+    def lost(self, exchange: Exchange, time_us: int) -> None:
+        """Its client's connection ended before the answer."""
+
+
+class Proxy:
+    """`with Proxy(bootstrap) as proxy:`, then clients use `proxy.bootstrap`.
+
+    `bootstrap`: `host:port,…` of the brokers. `watch` sees what passes.
+    `at_most` limits the versions that clients are offered, by Kafka's name of the API: `{"EndTxn": 4, "Produce": 11}`
+    makes a client of transaction.version 2 one of version 1. `timeout_s` bounds every wait that names no bound itself.
+
+    In the rules `api` is Kafka's name (EndTxn); `txn` a transactional id, `client` a client id and `where` a predicate
+    on kio's request narrow it down.
     """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        watch: Watcher | None = None,
+        *,
+        at_most: Mapping[str, int] | None = None,
+        timeout_s: float = 15.0,
+    ) -> None:
+        self.timeout_s = timeout_s
+        self._servers = parse_servers(bootstrap)
+        self._watch = watch
+        self.gate: Callable[[Exchange], Met | None] | None = None  # for requests that no rule meets; set before use
+        self._rewriting = Rewriting(self._local_port, at_most or {})
+        self._ports: dict[tuple[str, int], int] = {}
+        self._rules: list[Met] = []
+        self._met: dict[int, Met] = {}  # by exchange
+        self._lock = threading.Lock()
+        self._links: set[Link] = set()
+        self._link_numbers, self._exchange_numbers = itertools.count(), itertools.count()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._servers_open: list[asyncio.Server] = []
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="fencepost-proxy", daemon=True)
+
+    def __enter__(self) -> Self:
+        ports = [self._local_port(*server) for server in self._servers]
+        self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection and end the thread; safe to repeat."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(self.timeout_s)
+            if self._thread.is_alive():
+                raise WireError(f"the proxy's thread did not end within {self.timeout_s:g} s")
+
+    # -- rules for what comes next
 
     def hold_next(
         self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None
@@ -92,3 +164,148 @@ class Proxy(ProxyLoop):
         with self._lock:
             self._rules.append(rule)
         return rule
+
+    # -- for handles
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Have it called in the event loop."""
+        self._loop.call_soon_threadsafe(callback)
+
+    def send_afresh(self, address: tuple[str, int], request: Request, told: Callable[[bytes | None], None]) -> None:
+        """Send a request over a connection of its own."""
+        self._start(self._ask(address, request, told))
+
+    # -- decisions, in the event loop
+
+    def request_came(self, link: Link, request: Request) -> Exchange:
+        """Number a request, let it be seen, and find what is to become of it."""
+        exchange = Exchange(next(self._exchange_numbers), link.number, request, now_us())
+        if self._watch is not None:
+            self._watch.requested(exchange)
+        rule = self._rule(request) if self._rules else None
+        if rule is None and self.gate is not None:
+            rule = self.gate(exchange)
+        if rule is not None:
+            self._met[exchange.number] = rule
+            rule.meet(link, exchange)
+        return exchange
+
+    def _rule(self, request: Request) -> Met | None:
+        with self._lock:
+            rule = next((each for each in self._rules if each.meant.covers(request)), None)
+            if rule is not None:
+                self._rules.remove(rule)
+        return rule
+
+    def on_request(self, link: Link, exchange: Exchange) -> bool:
+        """Whether it may go to the broker now."""
+        refusal = self._rewriting.refusal(exchange.request)
+        if refusal is not None and link.client is not None:
+            link.client.write(refusal)
+            link.asked.remove(exchange)
+            return True
+        rule = self._met.get(exchange.number)
+        return rule is None or rule.at_request()
+
+    def on_answer(self, link: Link, exchange: Exchange) -> bool:
+        """Whether its answer may go to the client now."""
+        rule = self._met.get(exchange.number)
+        return rule is None or rule.at_answer()
+
+    def rewrite(self, exchange: Exchange, frame: bytes) -> bytes:
+        """The answer as the client gets it."""
+        return self._rewriting.answer(exchange.request, frame)
+
+    def answered(self, exchange: Exchange) -> None:
+        """The answer goes to the client."""
+        self._met.pop(exchange.number, None)
+        if self._watch is not None:
+            self._watch.answered(exchange, now_us())
+
+    def closed(self, link: Link, unanswered: list[Exchange]) -> None:
+        """The client has closed its connection."""
+        if self._watch is not None:
+            for exchange in unanswered:
+                self._watch.lost(exchange, now_us())
+
+    # -- connections
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            for server in self._servers_open:
+                server.close()
+            for task in self._tasks:
+                task.cancel()
+            for link in list(self._links):
+                link.cut()
+            self._loop.run_until_complete(self._wind_up())
+            self._loop.close()
+
+    async def _wind_up(self) -> None:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # lets aborted sockets close
+
+    def _later(self, delay_s: float, callback: Callable[[], None]) -> None:
+        self._loop.call_later(delay_s, callback)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _local_port(self, host: str, port: int) -> int:
+        """The port that stands for a broker; one is opened for a broker not seen before."""
+        address = host, port
+        if address not in self._ports:
+            listener = socket.create_server(("127.0.0.1", 0))
+            self._ports[address] = int(listener.getsockname()[1])
+            self._loop.call_soon_threadsafe(lambda: self._start(self._serve(listener, address)))
+        return self._ports[address]
+
+    async def _serve(self, listener: socket.socket, address: tuple[str, int]) -> None:
+        def accept() -> Pipe:
+            link = Link(next(self._link_numbers), self, address)
+            link.client = Pipe(link.take, lambda: self._client_lost(link))
+            self._links.add(link)
+            self._start(self._connect(link))
+            return link.client
+
+        self._servers_open.append(await self._loop.create_server(accept, sock=listener))
+
+    async def _connect(self, link: Link) -> None:
+        """Reach the broker; a client whose broker is down sees its own connection end."""
+        pipe = Pipe(link.give, link.broker_lost)
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                await self._loop.create_connection(lambda: pipe, *link.address)
+        except OSError:  # TimeoutError is one
+            link.is_dead = True
+            link.cut()
+            return
+        link.broker = pipe
+        link.push()
+        link.close_if_idle()
+
+    def _client_lost(self, link: Link) -> None:
+        link.client_lost()
+        self._links.discard(link)
+
+    async def _ask(self, address: tuple[str, int], request: Request, told: Callable[[bytes | None], None]) -> None:
+        answer = None
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                reader, writer = await asyncio.open_connection(*address)
+                try:
+                    writer.write(framed(request.frame))
+                    (length,) = struct.unpack(">i", await reader.readexactly(4))
+                    if 4 <= length <= LARGEST:
+                        answer = await reader.readexactly(length)
+                finally:
+                    writer.close()
+        except (OSError, asyncio.IncompleteReadError):
+            answer = None
+        finally:
+            told(answer)

@@ -27,9 +27,7 @@ from fencepost.reference_impl.task_counts.herder.rounds import Round, Rounds
 from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.permissions import task_transactional_id
 from fencepost.reference_impl.task_counts.tasks.producers import TransactionalProducer
-from fencepost.reference_impl.task_counts.tasks.source_task import SourceTask
-from fencepost.reference_impl.task_counts.tasks.task_base import TaskFailed
-from fencepost.reference_impl.task_counts.tasks.task_start import ABANDON
+from fencepost.reference_impl.task_counts.tasks.source_task import ABANDON, SourceTask, TaskFailed
 from fencepost.reference_impl.task_counts.tasks.threads import Script
 from fencepost.reference_impl.task_counts.topic.privilege import WritePrivilege
 

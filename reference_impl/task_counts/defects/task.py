@@ -8,8 +8,7 @@ from fencepost.reference_impl.task_counts.herder.herder import Herder
 from fencepost.reference_impl.task_counts.herder.requests import Request
 from fencepost.reference_impl.task_counts.permissions import of_task, task_transactional_id
 from fencepost.reference_impl.task_counts.tasks.producers import TransactionalProducer
-from fencepost.reference_impl.task_counts.tasks.source_task import SourceTask
-from fencepost.reference_impl.task_counts.tasks.task_base import TaskFailed
+from fencepost.reference_impl.task_counts.tasks.source_task import SourceTask, TaskFailed
 from fencepost.reference_impl.task_counts.tasks.threads import Script
 from fencepost.reference_impl.task_counts.topic.writes import Writes
 

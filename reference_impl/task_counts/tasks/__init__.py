@@ -1,4 +1,4 @@
 """Source tasks: threads that start, poll and end.
 
-Read `threads`, `worker`, `producers`, `task_base`, `task_start`, `source_task`.
+Read `threads`, `worker`, `producers`, `source_task`.
 """

@@ -1,15 +1,43 @@
-"""A source task's thread: its start, then polling, until it stops or fails.
+"""A source task's thread: its start, step by step, then polling, until it stops or fails.
 
-Every poll is a transaction of its own: records and their offsets, then the commit. Below it lie `task_start.py` (the
-steps of each revision) and `task_base.py` (what an instance is, how it ends).
+The steps of each revision, and their order, are in revisions.py; each is a method here that lets the start go on
+(None), or ends it (618.14 to 618.20, 618.44). Every poll is a transaction of its own: records and their offsets, then
+the commit. A task that was told to stop looks between two operations, as Kafka's does; one that its worker has left
+running no longer looks, except that as shipped its producer is closed.
+(WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask)
 """
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fencepost.reference_impl.task_counts.brokers import OFFSETS_TOPIC, OUTPUT_TOPIC
 from fencepost.reference_impl.task_counts.events import Kind
-from fencepost.reference_impl.task_counts.tasks.producers import FENCED, KafkaError
-from fencepost.reference_impl.task_counts.tasks.task_base import TaskFailed
-from fencepost.reference_impl.task_counts.tasks.task_start import ABANDON, TaskStart
-from fencepost.reference_impl.task_counts.tasks.threads import INTERRUPTED, Script
+from fencepost.reference_impl.task_counts.herder.asking import ask_for_round
+from fencepost.reference_impl.task_counts.herder.assignors import TaskId
+from fencepost.reference_impl.task_counts.herder.endpoint import CONFLICT
+from fencepost.reference_impl.task_counts.herder.session_keys import OK
+from fencepost.reference_impl.task_counts.permissions import (
+    of_offsets_topic,
+    of_task,
+    task_transactional_id,
+    tolerates_creation_error,
+)
+from fencepost.reference_impl.task_counts.tasks.producers import FENCED, KafkaError, TransactionalProducer
+from fencepost.reference_impl.task_counts.tasks.threads import INTERRUPTED, OperationError, Refused, Script, Wait
+
+if TYPE_CHECKING:
+    from fencepost.reference_impl.task_counts.herder.herder import Herder
+
+NONE = -1
+ABANDON, STOP = "abandon", "stop"  # how a step ends a start, without failing it
+
+
+class TaskFailed(Refused):
+    """The start, or a poll, has failed; `trace` is what the status will say."""
+
+    def __init__(self, trace: str, error: int = NONE) -> None:
+        super().__init__(trace)
+        self.error = error
 
 
 def never() -> bool:
@@ -17,8 +45,35 @@ def never() -> bool:
     return False
 
 
-class SourceTask(TaskStart):
-    """One instance, complete."""
+class SourceTask:
+    """One start of one task: an instance. `set` and `generation` are those it starts from."""
+
+    def __init__(self, herder: "Herder", name: str, task: int) -> None:
+        self.herder = herder
+        self.env = herder.env
+        self.id: TaskId = (name, task)
+        self.instance = herder.env.next_instance()
+        self.set = NONE
+        self.generation = NONE
+        self.producer: TransactionalProducer | None = None
+        self.stopping = False
+        self.left_running = False
+        self.ended = False
+        self.failed = False
+        self.polls = 0
+        self.start_from_newest_set()
+
+    def start_from_newest_set(self) -> None:
+        """What the worker knows now is what this instance starts from (gen0, 618.19)."""
+        state = self.herder.view.state
+        self.set = state.set_place(self.id[0])
+        self.generation = state.generation(self.id[0])
+
+    def must_stop(self) -> bool:
+        """Whether to look no further: told to stop, and not left to itself since."""
+        return self.stopping and not self.left_running
+
+    # The thread
 
     def run(self) -> Script:
         """The thread."""
@@ -37,6 +92,122 @@ class SourceTask(TaskStart):
                     pass
         except TaskFailed as failure:
             self.fail(failure)
+
+    def steps(self) -> tuple[str, ...]:
+        """The start-up, in order."""
+        return self.env.revision.steps
+
+    def start_up(self) -> Script:
+        """Step by step; None if the task may poll."""
+        for step in self.steps():
+            ending = yield from getattr(self, step)()
+            if ending is not None:
+                return ending
+            if self.must_stop():
+                return STOP
+        return None
+
+    # The steps of the start
+
+    def look(self) -> Script:
+        """A: on the worker's own view; without a count record after the set wait for the next rebalance (618.14)."""
+        may_run = self.may_start()
+        self.emit(Kind.TASK_CHECKED, status=OK if may_run else CONFLICT)
+        if not may_run:
+            self.herder.warnings.append(f"task {self.id}: no task count record after the latest set: not started")
+            return ABANDON
+        yield from ()
+        return None
+
+    def await_count(self) -> Script:
+        """M: the same, but the task starts as soon as the record is read (618.44)."""
+        yield Wait(lambda: self.stopping or self.may_start())
+        if self.stopping:
+            return STOP
+        self.start_from_newest_set()
+        may_run = self.id[1] < self.herder.view.state.tasks(self.id[0])  # a newer, smaller set may have come meanwhile
+        self.emit(Kind.TASK_CHECKED, status=OK if may_run else CONFLICT)
+        return None if may_run else ABANDON
+
+    def ask(self) -> Script:
+        """B, shipped: a round, by the leader; any failure fails the task (618.15, 618.11)."""
+        reply = yield from ask_for_round(self.herder, *self.id, lambda: self.stopping)
+        if not reply.status:
+            return STOP
+        if reply.status != OK:
+            raise TaskFailed(reply.trace)
+        return None
+
+    def check_before(self) -> Script:
+        """B: read to the end; without a count record after the latest set the start is abandoned (618.16)."""
+        may_run = yield from self.attempt("check_before", self.look_again)
+        return None if may_run else ABANDON
+
+    def look_again(self) -> bool:
+        """Read to the end, and whether a count record stands after the latest set."""
+        self.herder.view.read_to_end()
+        may_run = self.may_start()
+        self.emit(Kind.TASK_CHECKED, status=OK if may_run else CONFLICT)
+        return may_run
+
+    def may_start(self) -> bool:
+        """618.2."""
+        return self.herder.view.state.may_run(self.id[0])
+
+    def open_producer(self) -> Script:
+        """initTransactions() under the task's id: whoever held it is fenced (618.18)."""
+        if self.producer is None:
+            name = task_transactional_id(self.env.config.group_id, *self.id)
+            self.producer = TransactionalProducer(
+                self.env.brokers, name, of_task(self.env.config.group_id, *self.id)
+            )  # fmt: skip
+        if self.left_running and self.env.revision.cancels:
+            self.producer.close()
+        yield from self.attempt("open_producer", self.open)
+
+    def open(self) -> None:
+        """The call itself."""
+        assert self.producer is not None, "made just before"
+        self.producer.open()
+        self.emit(Kind.PRODUCER_OPENED)
+
+    def create_offsets_topic(self) -> Script:
+        """If a separate offsets topic is used, create it; what the worker tolerates for its own topics is ignored, any
+        other error fails the task (618.17)."""
+        if self.env.config.offsets_topic:
+            yield from self.attempt("create_topic", self.create)
+        return None
+
+    def create(self) -> None:
+        """The call itself, as the connector's admin."""
+        brokers, topic = self.env.brokers, self.env.config.offsets_topic
+        error = brokers.acls.error(of_offsets_topic(topic)) or brokers.create_topic(topic)
+        if not tolerates_creation_error(error):
+            raise TaskFailed(f"ConnectException: offsets topic {topic} cannot be created: error {error}", error)
+
+    def check_after(self) -> Script:
+        """Read to the end once more: no newer set than the one started from (618.19, 618.20)."""
+        passed = yield from self.attempt("check_after", self.check_generation)
+        if passed:
+            return None
+        if self.env.revision.mismatch_fails:
+            raise TaskFailed(
+                f"ConnectException: task {self.id} was started from generation {self.generation}, which is not the "
+                f"newest any more, or is not assigned to this worker"
+            )
+        return ABANDON
+
+    def check_generation(self) -> bool:
+        """Whether the set started from is still the newest; as shipped, also whether the task is still assigned."""
+        self.herder.view.read_to_end()
+        owned = self.id in self.herder.owned_tasks or not self.env.revision.checks_ownership
+        passed = owned and not self.is_overtaken()
+        self.emit(Kind.TASK_CHECKED_AGAIN, status=OK if passed else CONFLICT)
+        return passed
+
+    def is_overtaken(self) -> bool:
+        """Generations compared, as this worker counts them (618.19)."""
+        return self.herder.view.state.generation(self.id[0]) != self.generation
 
     # Polling
 
@@ -98,3 +269,62 @@ class SourceTask(TaskStart):
         self.emit(Kind.RECORDS_SENT)
         self.env.brokers.append_plainly(OFFSETS_TOPIC, (*self.id, self.instance, self.polls))
         self.emit(Kind.TRANSACTION_COMMITTED)
+
+    # Ends, and what every operation needs
+
+    def stop(self) -> Script:
+        """Told to, and doing so; False if the task does not get to it ("failed"): it polls on."""
+        try:
+            yield self.herder.operation("stop", lambda: self.end(Kind.TASK_STOPPED), *self.id)
+        except OperationError:
+            return self.ended
+        return True
+
+    def leave_running(self) -> None:
+        """It did not stop in time: nothing waits for it any more (618.23); as shipped, its producer is closed."""
+        self.left_running = True
+        self.emit(Kind.TASK_LEFT_RUNNING)
+        if self.env.revision.cancels and self.producer is not None:
+            self.producer.close()
+
+    def fail(self, failure: TaskFailed) -> None:
+        """FAILED, with a trace; a task that is being stopped only logs it."""
+        self.failed = True
+        if self.stopping:
+            self.end(Kind.TASK_STOPPED, error=failure.error)
+        else:
+            self.end(Kind.TASK_FAILED, "FAILED", str(failure), failure.error)
+
+    def end(self, kind: int, state: str = "", trace: str = "", error: int = 0) -> None:
+        """The thread is over; an open transaction stays open."""
+        self.ended = True
+        self.emit(kind, error=error)
+        if self.producer is not None:
+            self.producer.close()
+        if state:
+            self.put_status(state, trace)
+
+    def put_status(self, state: str, trace: str = "") -> None:
+        """Only the instance that its worker counts as the task's."""
+        if not self.left_running:
+            self.env.put_status(*self.id, state, trace)
+
+    def attempt(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
+        """One operation, whose failure is the task's."""
+        try:
+            return (yield self.herder.operation(name, act, *self.id, interrupted))
+        except OperationError as error:
+            raise TaskFailed(f"TimeoutException: {error}", error.code) from error
+        except KafkaError as error:
+            raise TaskFailed(str(error), error.code) from error
+
+    def emit(self, kind: int, status: int = NONE, error: int = 0, pair: tuple[int, int] | None = None) -> None:
+        """An event of this instance."""
+        name, task = self.id
+        producer_id, epoch = pair or (
+            (NONE, NONE) if self.producer is None else (self.producer.producer_id, self.producer.epoch)
+        )
+        self.env.emit(
+            kind, node=self.herder.node, connector=self.env.numbers[name], task=task, instance=self.instance,
+            set=self.set, producer_id=producer_id, epoch=epoch, status=status, error=error,
+        )  # fmt: skip

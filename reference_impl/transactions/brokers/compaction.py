@@ -7,8 +7,7 @@ What is gone leaves a gap: offsets stay what they are. (LogCleaner.java, Cleaned
 
 from typing import Self
 
-from fencepost.reference_impl.transactions.brokers.log import PartitionLog
-from fencepost.reference_impl.transactions.brokers.written_log import AbortedTxn
+from fencepost.reference_impl.transactions.brokers.log import AbortedTxn, PartitionLog
 from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.messages import Batch, FetchResponse
 

@@ -1,9 +1,12 @@
-"""What may be written into a partition: the checks that batches and markers pass, in Kafka's order, each a method.
+"""A partition's log: what may be written into it, what follows from it for producers, and how far readers may read.
 
-`append` and `append_marker` check; what is written, and what follows from it, is in `written_log.py`.
-(ProducerAppendInfo.java, UnifiedLog.scala)
+`append` and `append_marker` make the checks that batches and markers pass, in Kafka's order, each a method. Every batch
+holds one record and takes one offset, so that an offset is a position in `batches`; with one replica the high watermark
+is the log's end. All but the verification entries can be rebuilt from the batches alone.
+(ProducerAppendInfo.java, ProducerStateManager.java, UnifiedLog.scala)
 """
 
+from bisect import bisect_left
 from typing import NamedTuple, Self
 
 from fencepost.reference_impl.transactions.brokers.producer_state import (
@@ -12,10 +15,17 @@ from fencepost.reference_impl.transactions.brokers.producer_state import (
     Verification,
     follows,
 )
-from fencepost.reference_impl.transactions.brokers.written_log import WrittenLog
 from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.messages import Batch, ProduceRequest, WriteTxnMarkersRequest
+from fencepost.reference_impl.transactions.messages import (
+    AbortedTransaction,
+    Batch,
+    FetchResponse,
+    ProduceRequest,
+    WriteTxnMarkersRequest,
+)
+
+PRODUCER_EXPIRATION_MS = 24 * 3600 * 1000  # producer.id.expiration.ms
 
 
 class Appended(NamedTuple):
@@ -26,13 +36,28 @@ class Appended(NamedTuple):
     duplicate: bool = False
 
 
-class PartitionLog(WrittenLog):
-    """One partition with a leader. The verification entries are the leader's memory only."""
+class AbortedTxn(NamedTuple):
+    """One entry of the index of aborted transactions; `last_stable_offset` is the one right after its marker."""
 
-    __slots__ = ("_guards", "verifying")
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class PartitionLog:
+    """One partition with a leader. The verification entries are in the leader's memory only."""
+
+    __slots__ = ("_guards", "aborted", "batches", "env", "leader_epoch", "open", "partition", "producers", "verifying")
 
     def __init__(self, env: Environment, partition: int, leader_epoch: int = 0) -> None:
-        super().__init__(env, partition, leader_epoch)
+        self.env = env
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.batches: list[Batch] = []
+        self.producers: dict[int, ProducerEntry] = {}
+        self.open: dict[int, int] = {}  # producer id -> first offset of its open transaction
+        self.aborted: list[AbortedTxn] = []
         self.verifying: dict[int, Verification] = {}
         self._guards = 0
 
@@ -172,12 +197,6 @@ class PartitionLog(WrittenLog):
         verification = self.verifying.get(producer_id)
         return verification is not None and guard == verification.guard
 
-    def write(self, batch: Batch) -> None:
-        """Write, and with it settle the producer's open question."""
-        super().write(batch)
-        if self.ends_verification(batch):
-            self.verifying.pop(batch.producer_id, None)
-
     def ends_verification(self, batch: Batch) -> bool:
         """Whether an answer still under way is void from now on: after every record or marker of a transaction.
 
@@ -185,7 +204,103 @@ class PartitionLog(WrittenLog):
         """
         return batch.is_transactional
 
+    # What is written
+
+    def write(self, batch: Batch) -> None:
+        """Put a batch at the end, note what it means, and with it settle the producer's open question."""
+        self.batches.append(batch)
+        entry = self.producers.get(batch.producer_id)
+        if entry is None:
+            entry = self.producers[batch.producer_id] = ProducerEntry()
+        if batch.producer_epoch != entry.epoch:
+            self.enter_epoch(entry, batch.producer_epoch)
+        if batch.marker < 0:
+            self.apply_data(entry, batch)
+        else:
+            self.apply_marker(entry, batch)
+        if self.ends_verification(batch):
+            self.verifying.pop(batch.producer_id, None)
+
+    def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
+        """A new epoch, by a record or a marker: old batches answer no longer, numbers start again (txn.13, txn.14)."""
+        entry.epoch = epoch
+        entry.window.clear()
+        entry.last_sequence = -1
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        """Remember a record's number, and where its transaction began."""
+        entry.last_sequence = batch.base_sequence
+        entry.window.append((batch.base_sequence, batch.base_offset))
+        if batch.is_transactional:
+            self.open.setdefault(batch.producer_id, batch.base_offset)
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        """End the transaction that is open, if any; what is aborted goes into the index for readers."""
+        entry.coordinator_epoch = batch.coordinator_epoch
+        first = self.open.pop(batch.producer_id, None)
+        if batch.marker == 0:
+            if first is not None:
+                stable = self.last_stable_offset()
+                self.aborted.append(AbortedTxn(batch.producer_id, first, batch.base_offset, stable))
+            if self.clears_window_on_abort():
+                entry.window.clear()
+
+    def clears_window_on_abort(self) -> bool:
+        """An aborted batch must not answer for one of the next transaction that has its number (txn.14).
+
+        Within one epoch (v1) the numbers go on: only the old offsets are forgotten. Stricter than Kafka, whose client
+        asks for another epoch before it uses a number again, and whose leader answers for aborted batches as well.
+        """
+        return not self.env.config.is_recent
+
+    def forget_idle(self) -> None:
+        """Producers without an open transaction that have written nothing for long: so everything about them."""
+        last = {batch.producer_id: batch.timestamp_ms for batch in self.batches}
+        for producer_id in self.producers.keys() - self.open.keys():
+            if last[producer_id] + PRODUCER_EXPIRATION_MS <= self.env.now_ms:
+                del self.producers[producer_id]
+
     def rebuilt(self, leader_epoch: int) -> Self:
-        fresh = super().rebuilt(leader_epoch)
+        """The state of the next leader, from the log alone: a replica has followed it batch by batch.
+
+        After a restart there is a snapshot instead, which keeps one batch per producer.
+        """
+        fresh = type(self)(self.env, self.partition, leader_epoch)
+        for batch in self.batches:
+            fresh.write(batch)
+        if self.env.config.leader_change == "restart":
+            for entry in fresh.producers.values():
+                while len(entry.window) > 1:
+                    entry.window.popleft()
         fresh._guards = self._guards  # a guard is unique for ever, or an old answer could meet it again
         return fresh
+
+    def record_key(self) -> bytes | None:
+        """The key of every record, in bytes on disk."""
+        return None
+
+    # Reading
+
+    def last_stable_offset(self) -> int:
+        """The first offset that is not decided yet: where the oldest open transaction begins, or the end."""
+        return min(self.open.values()) if self.open else len(self.batches)
+
+    def read_limit(self, committed: bool) -> int:
+        """Where a fetch stops, exclusive (txn.17)."""
+        return self.last_stable_offset() if committed else len(self.batches)
+
+    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+        """Everything from `offset` to the limit, and for read_committed the transactions in it to be skipped."""
+        upto = self.read_limit(committed)
+        batches = tuple(self.batches[offset:upto])
+        return FetchResponse(upto, batches, tuple(self.aborted_between(offset, upto)) if committed else ())
+
+    def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
+        """From the index, in order of their end: what ends at or behind `offset` and begins before `upto`."""
+        found = []
+        for aborted in self.aborted[bisect_left(self.aborted, offset, key=lambda txn: txn.last_offset) :]:
+            if aborted.first_offset < upto:
+                found.append(AbortedTransaction(aborted.producer_id, aborted.first_offset))
+            if aborted.last_stable_offset >= upto:
+                break
+        return found

@@ -1,25 +1,26 @@
 """How a transaction is completed: its markers go to every partition, again and again, then Complete is recorded once.
 
-From a durable Prepare record on the outcome is final (txn.8); whoever coordinates, now or after a fail-over, only
+From a durable Prepare record on the outcome is final (txn.8); this coordinator, or the next one after a fail-over, only
 carries it out (txn.10). (TransactionMarkerChannelManager.scala)
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fencepost.reference_impl.simulation import Message
-from fencepost.reference_impl.transactions.brokers.coordinator_base import CoordinatorBase
 from fencepost.reference_impl.transactions.brokers.states import (
     COMPLETION,
-    PREPARED,
     TransactionMetadata,
     TransactionState,
     Transit,
 )
-from fencepost.reference_impl.transactions.brokers.transaction_log import TransactionLog
-from fencepost.reference_impl.transactions.environment import Environment, partition_name
+from fencepost.reference_impl.transactions.environment import partition_name
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.events import Kind
 from fencepost.reference_impl.transactions.messages import RequestBody, WriteTxnMarkersRequest
+
+if TYPE_CHECKING:
+    from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
 
 # Another coordinator, or a newer epoch, has been at the partition: this one leaves the transaction alone.
 OVERTAKEN = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
@@ -40,21 +41,16 @@ class MarkerRound:
         self.target = target
 
 
-class MarkerSender(CoordinatorBase):
-    """Carries out what a Prepare record decided."""
+class Markers:
+    """Carries out what Prepare records decided, for one coordinator."""
 
-    __slots__ = ("marker_requests", "rounds")
+    __slots__ = ("coordinator", "env", "marker_requests", "rounds")
 
-    def __init__(self, env: Environment, transaction_log: TransactionLog, coordinator_epoch: int) -> None:
-        super().__init__(env, transaction_log, coordinator_epoch)
+    def __init__(self, coordinator: "Coordinator") -> None:
+        self.coordinator = coordinator
+        self.env = coordinator.env
         self.rounds: dict[int, MarkerRound] = {}  # by transactional id: at most one transaction of it is ending
         self.marker_requests: dict[int, tuple[MarkerRound, int]] = {}  # by request number: the partition asked
-
-    def carry_on(self, metadata: TransactionMetadata) -> None:
-        """After a fail-over: markers of every Prepare, to all partitions, under the new coordinator epoch (txn.19)."""
-        super().carry_on(metadata)
-        if metadata.now.state in PREPARED:
-            self.send_markers(self.begin_completion(metadata))
 
     def begin_completion(self, metadata: TransactionMetadata) -> MarkerRound:
         """The Prepare record is durable: from now on only its completion can be next."""
@@ -104,11 +100,11 @@ class MarkerSender(CoordinatorBase):
             this_round.producer_epoch,
             this_round.committed,
             partition,
-            self.coordinator_epoch,
+            self.coordinator.coordinator_epoch,
             this_round.target.client_transaction_version,
         )
-        self.env.network.send("marker", self.name, partition_name(partition), RequestBody(number, request))
-        self.after(self.env.config.request_timeout_ms * 1000, self.resend, (this_round, partition))
+        self.env.network.send("marker", self.coordinator.name, partition_name(partition), RequestBody(number, request))
+        self.coordinator.after(self.env.config.request_timeout_ms * 1000, self.resend, (this_round, partition))
 
     def resend(self, marker: tuple[MarkerRound, int]) -> None:
         """No answer in time: without end, until every partition has its marker (txn.10)."""
@@ -117,7 +113,7 @@ class MarkerSender(CoordinatorBase):
             self.send_marker(this_round, partition)
 
     def receive_marker_answer(self, message: Message) -> None:
-        """Take note of a marker written, ask again, or give the transaction up to whoever overtook."""
+        """Take note of a marker written, ask again, or leave the transaction to the coordinator that overtook."""
         this_round, partition = self.marker_requests.pop(message.body.number, (None, -1))
         if this_round is None or not self.is_current(this_round) or partition not in this_round.unwritten:
             return
@@ -134,7 +130,7 @@ class MarkerSender(CoordinatorBase):
         metadata = this_round.metadata
         this_round.unwritten.discard(partition)
         self.env.emit(
-            Kind.MARKER_ACKED, node=self.node_id, txn_id=metadata.transactional_id, partition=partition,
+            Kind.MARKER_ACKED, node=self.coordinator.node_id, txn_id=metadata.transactional_id, partition=partition,
             producer_id=this_round.producer_id, epoch=this_round.producer_epoch,
         )  # fmt: skip
         if not this_round.unwritten:
@@ -143,7 +139,9 @@ class MarkerSender(CoordinatorBase):
     def write_completion(self, this_round: MarkerRound) -> None:
         """Record that the transaction is over; nothing new can begin until that is durable."""
         target = this_round.target._replace(txn_last_update_timestamp=self.env.now_ms)
-        self.write(this_round.metadata, target, partial(self.completion_written, this_round), keep_pending=True)
+        self.coordinator.transitions.write(
+            this_round.metadata, target, partial(self.completion_written, this_round), keep_pending=True
+        )
 
     def completion_written(self, this_round: MarkerRound, ok: bool) -> None:
         """A failed append of the completion is appended again: the markers cannot be taken back."""

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import partial
 
 from fencepost.reference_impl.simulation import Message
-from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
-from fencepost.reference_impl.transactions.brokers.coordinator_base import Done
+from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator, Done
 from fencepost.reference_impl.transactions.brokers.states import (
     TransactionMetadata,
     TransactionState,
     Transit,
 )
+from fencepost.reference_impl.transactions.brokers.transitions import Transitions
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import AddPartitionsToTxnRequest, InitProducerIdRequest
 
@@ -70,8 +70,8 @@ class ExhaustedOneLate(Coordinator):
         return epoch >= self.env.config.max_epoch
 
 
-class AddOverwrites(Coordinator):
-    """AddPartitions replaces the partitions of the transaction."""
+class OverwritingTransitions(Transitions):
+    """The partitions that an append adds are all that there are."""
 
     def write(
         self, metadata: TransactionMetadata, target: Transit, done: Callable[[bool], object], keep_pending: bool = False
@@ -83,6 +83,12 @@ class AddOverwrites(Coordinator):
 
     def verify_completion(self, metadata: TransactionMetadata, target: Transit) -> None:
         """Kafka's sanity check would stop this defect with a crash."""
+
+
+class AddOverwrites(Coordinator):
+    """AddPartitions replaces the partitions of the transaction."""
+
+    transitions_type = OverwritingTransitions
 
 
 class AddTakesOlderEpoch(Coordinator):
@@ -133,5 +139,5 @@ class OpenIdsExpire(Coordinator):
             open_and_old &= metadata.now.txn_last_update_timestamp <= oldest_ms
             if metadata.pending_state is None and open_and_old:
                 metadata.pending_state = TransactionState.DEAD
-                self.write_tombstone(metadata, partial(self.expired, metadata))
+                self.transitions.write_tombstone(metadata, partial(self.expired, metadata))
         super().expire_idle(_)

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from fencepost.reference_impl.simulation import Message
-from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
-from fencepost.reference_impl.transactions.brokers.coordinator_base import Done
-from fencepost.reference_impl.transactions.brokers.markers import MarkerRound
+from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator, Done
+from fencepost.reference_impl.transactions.brokers.markers import MarkerRound, Markers
 from fencepost.reference_impl.transactions.brokers.states import (
     PREPARED,
     TransactionLogValue,
@@ -13,8 +12,6 @@ from fencepost.reference_impl.transactions.brokers.states import (
     TransactionState,
     Transit,
 )
-from fencepost.reference_impl.transactions.brokers.transaction_log import TransactionLog
-from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import EndTxnRequest, InitProducerIdRequest
 
@@ -99,26 +96,33 @@ class DoubleBump(Coordinator):
         return target._replace(producer_epoch=overflowed, last_producer_epoch=epoch, next_producer_id=next_id)
 
 
-class FenceMarkersKeepEpoch(Coordinator):
-    """The markers of a fence carry the epoch of the producer that is fenced (F03, B06)."""
+class MarkersBeforeTheFence(Markers):
+    """Markers in the epoch that `fenced` has of an id, which is the one before its fence."""
 
-    def __init__(self, env: Environment, transaction_log: TransactionLog, coordinator_epoch: int) -> None:
-        super().__init__(env, transaction_log, coordinator_epoch)
+    def __init__(self, coordinator: Coordinator) -> None:
+        super().__init__(coordinator)
         self.fenced: dict[int, int] = {}
-
-    def fence_and_abort(self, metadata: TransactionMetadata, done: Done) -> None:
-        self.fenced[metadata.transactional_id] = metadata.now.producer_epoch
-        super().fence_and_abort(metadata, done)
 
     def marker_epoch(self, metadata: TransactionMetadata) -> int:
         return self.fenced.pop(metadata.transactional_id, super().marker_epoch(metadata))
 
 
-class MarkersByKeyOnly(Coordinator):
-    """An answer counts for whatever transaction of the id is ending now, if the partition fits (F14)."""
+class FenceMarkersKeepEpoch(Coordinator):
+    """The markers of a fence carry the epoch of the producer that is fenced (F03, B06)."""
 
-    def __init__(self, env: Environment, transaction_log: TransactionLog, coordinator_epoch: int) -> None:
-        super().__init__(env, transaction_log, coordinator_epoch)
+    markers_type = MarkersBeforeTheFence
+    markers: MarkersBeforeTheFence
+
+    def fence_and_abort(self, metadata: TransactionMetadata, done: Done) -> None:
+        self.markers.fenced[metadata.transactional_id] = metadata.now.producer_epoch
+        super().fence_and_abort(metadata, done)
+
+
+class AnswersByKeyOnly(Markers):
+    """An answer counts for whatever transaction of the id is ending now, if the partition fits."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        super().__init__(coordinator)
         self.asked: dict[int, tuple[int, int]] = {}
 
     def send_marker(self, this_round: MarkerRound, partition: int) -> None:
@@ -132,28 +136,52 @@ class MarkersByKeyOnly(Coordinator):
             self.note_written(this_round, partition)
 
 
-class CompletesAtFirstMarker(Coordinator):
-    """One partition's marker is taken for all (txn.10)."""
+class MarkersByKeyOnly(Coordinator):
+    """An answer counts for another transaction of the id than the one asked for (F14)."""
+
+    markers_type = AnswersByKeyOnly
+
+
+class OneMarkerForAll(Markers):
+    """One partition's marker is taken for all."""
 
     def note_written(self, this_round: MarkerRound, partition: int) -> None:
         this_round.unwritten.intersection_update({partition})
         super().note_written(this_round, partition)
 
 
-class MarkersNotRepeated(Coordinator):
-    """A marker is sent once; if it is lost, so it is (txn.10)."""
+class CompletesAtFirstMarker(Coordinator):
+    """A transaction is complete when one partition has its marker (txn.10)."""
+
+    markers_type = OneMarkerForAll
+
+
+class MarkersSentOnce(Markers):
+    """A marker that is lost is not sent again."""
 
     def resend(self, marker: tuple[MarkerRound, int]) -> None:
         """Nothing."""
 
 
-class LastPartitionForgotten(Coordinator):
-    """The transaction's last partition gets no marker, and is not waited for (txn.10)."""
+class MarkersNotRepeated(Coordinator):
+    """A marker is sent once, whether or not it arrives (txn.10)."""
+
+    markers_type = MarkersSentOnce
+
+
+class MarkersWithoutTheLast(Markers):
+    """The last of several partitions gets no marker."""
 
     def marker_partitions(self, this_round: MarkerRound) -> list[int]:
         partitions = super().marker_partitions(this_round)
         this_round.unwritten.difference_update(partitions[1:][-1:])
         return partitions[:1] + partitions[1:-1]
+
+
+class LastPartitionForgotten(Coordinator):
+    """The transaction's last partition gets no marker, and is not waited for (txn.10)."""
+
+    markers_type = MarkersWithoutTheLast
 
 
 class ReloadForgetsPrepare(Coordinator):

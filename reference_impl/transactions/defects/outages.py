@@ -5,11 +5,10 @@ It takes an upgrade, a partition without a leader, two coordinators at once, or 
 
 from fencepost.reference_impl.transactions.brokers.compaction import CompactedLog
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
-from fencepost.reference_impl.transactions.brokers.log import PartitionLog
-from fencepost.reference_impl.transactions.brokers.markers import MarkerRound
+from fencepost.reference_impl.transactions.brokers.log import AbortedTxn, PartitionLog
+from fencepost.reference_impl.transactions.brokers.markers import MarkerRound, Markers
 from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
 from fencepost.reference_impl.transactions.brokers.states import TransactionLogValue
-from fencepost.reference_impl.transactions.brokers.written_log import AbortedTxn
 from fencepost.reference_impl.transactions.messages import Batch, WriteTxnMarkersRequest
 
 
@@ -21,12 +20,18 @@ class ChecksByFeature(PartitionLog):
         return super().marker_refused(entry, request._replace(transaction_version=version))
 
 
-class TakesLeaderlessForDeleted(Coordinator):
-    """A partition without a leader is one that no longer exists: it needs no marker (KAFKA-20734)."""
+class MarkersWithLeader(Markers):
+    """Only partitions that have a leader get a marker."""
 
     def marker_partitions(self, this_round: MarkerRound) -> list[int]:
         this_round.unwritten.difference_update(self.env.leaderless)
         return super().marker_partitions(this_round)
+
+
+class TakesLeaderlessForDeleted(Coordinator):
+    """A partition without a leader is one that no longer exists: it needs no marker (KAFKA-20734)."""
+
+    markers_type = MarkersWithLeader
 
 
 class LoadsPastTheHighWatermark(Coordinator):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
-from fencepost.reference_impl.transactions.brokers.written_log import PRODUCER_EXPIRATION_MS
+from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATION_MS
 from fencepost.reference_impl.transactions.defects.outages import ChecksByFeature, TakesLeaderlessForDeleted
 from fencepost.reference_impl.transactions.defects.partition import NotWaitingForMarker
 from fencepost.reference_impl.transactions.events import Event

@@ -1,7 +1,7 @@
 """EndTxn: every row of both tables, when the outcome is fixed, and the pair for the next transaction."""
 
 import pytest
-from fencepost.reference_impl.transactions.brokers.ending import V1_RESULT, V2_RESULT
+from fencepost.reference_impl.transactions.brokers.end_results import V1_RESULT, V2_RESULT
 from fencepost.reference_impl.transactions.brokers.states import TransactionState as S
 from fencepost.reference_impl.transactions.errors import ErrorCode as E
 from fencepost.reference_impl.transactions.messages import EndTxnRequest

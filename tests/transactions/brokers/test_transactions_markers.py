@@ -101,7 +101,7 @@ def test_late_answer_is_not_taken_for_the_next_transaction():
     bench.events()
     bench.system.deliver(stale[0])
     assert not bench.events("marker_acked")
-    assert bench.system.coordinator.rounds[0].unwritten == {0}
+    assert bench.system.coordinator.markers.rounds[0].unwritten == {0}
 
 
 def test_failed_completion_is_appended_again():

@@ -2,8 +2,8 @@
 that are not covered."""
 
 import pytest
+from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATION_MS
 from fencepost.reference_impl.transactions.brokers.states import TransactionState
-from fencepost.reference_impl.transactions.brokers.written_log import PRODUCER_EXPIRATION_MS
 from fencepost.reference_impl.transactions.outages import (
     DEPOSED,
     come_back,
