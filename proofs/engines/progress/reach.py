@@ -48,18 +48,6 @@ def distinct(values: Ints) -> Ints:
     return ordered[fresh]
 
 
-def reached(arrows: Arrows, start: Ints, inside: Bools) -> Bools:
-    """The nodes that can be reached from ``start`` without leaving ``inside``."""
-    seen = np.zeros(arrows.nodes, np.bool_)
-    frontier = start[inside[start]]
-    seen[frontier] = True
-    while frontier.size:
-        ends = arrows.end[arrows.of(frontier)]
-        frontier = distinct(ends[inside[ends] & ~seen[ends]])
-        seen[frontier] = True
-    return seen
-
-
 def path(arrows: Arrows, start: int, inside: Bools, goal_arrows: Bools, goal_nodes: Bools) -> list[int]:
     """Arrows of a shortest walk of at least one arrow from ``start``, inside, ending with a goal arrow or at a goal
     node.

@@ -200,10 +200,13 @@ def test_a_copy_is_the_same_message_on_both_sides():
 def test_markers_that_never_come_are_seen_by_readers():
     """txn.10: two systems that differ only where nobody outside sees it differ in what can be read."""
 
-    class Lazy(Parts().coordinator):
+    class NoMarkers(Parts().coordinator.markers_type):
         def marker_partitions(self, this_round):
             this_round.unwritten.clear()
             return []
+
+    class Lazy(Parts().coordinator):
+        markers_type = NoMarkers
 
     system = run(lambda config: prompt(config, lambda inner: build(inner, Parts(coordinator=Lazy))))
     system.commit(0)

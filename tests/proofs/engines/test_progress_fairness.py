@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from fencepost.proofs.engines.explore import Graph
-from fencepost.proofs.engines.progress.components import by_arrays, by_networkx
+from fencepost.proofs.engines.progress.components import by_networkx, by_scipy
 from fencepost.proofs.engines.progress.fairness import Duties, fair_components, resting
 from fencepost.proofs.engines.progress.lasso import cycle
 from fencepost.proofs.engines.progress.reach import Arrows
@@ -89,9 +89,9 @@ def check_cycle(graph: Graph, owed: Duties, walk: list[int], start: int) -> None
 
 @pytest.mark.parametrize("density", [0.5, 1.0, 1.5, 3.0])
 def test_both_ways_to_find_components_agree(density: float) -> None:
-    """networkx and arrays give the same components of random graphs, loops and lone nodes included."""
+    """networkx and scipy give the same components of random graphs, loops and lone nodes included."""
     for seed in range(30):
         draw = np.random.default_rng(seed)
         nodes = int(draw.integers(1, 60))
         begin, end = draw.integers(0, nodes, (2, int(density * nodes)))
-        assert by_arrays(nodes, begin, end).tolist() == by_networkx(nodes, begin, end).tolist()
+        assert by_scipy(nodes, begin, end).tolist() == by_networkx(nodes, begin, end).tolist()
