@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Spec
@@ -141,7 +142,7 @@ class ProtocolEntry:
         raise CatalogueError(f"{self.name} has no variant {name!r}; there are {there}: pick one of them")
 
 
-class CatalogueError(Exception):
+class CatalogueError(InputError):
     """A protocol, variant, profile or bound that does not exist, with those that do."""
 
 

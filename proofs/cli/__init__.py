@@ -84,21 +84,9 @@ def refuse(why: str, command: str = "fencepost") -> NoReturn:
     sys.exit(2)
 
 
-INPUT_ERRORS = {
-    "fencepost.model.language": "ModelError",
-    "fencepost.properties.catalogue": "CatalogueError",
-    "fencepost.properties.history": "HistoryError",
-    "fencepost.proofs.testing": "ImplementationError",
-    "fencepost.proofs.engines.explore": "TooManySteps",
-    "fencepost.proofs.engines.explore.compiled": "NotInstalled",
-    "fencepost.proofs.readings.ground": "BoundsError",
-    "fencepost.proofs.recording.errors": "RecordingError",
-    "fencepost.reference_impl.live.tcp.connection": "WireError",
-    "fencepost.proofs.scale.spark": "SparkUnavailable",
-}
-
-
 def input_errors() -> tuple[type[Exception], ...]:
-    """The errors that mean bad input or environment.  One whose module was never imported was not raised."""
-    raised = {module: name for module, name in INPUT_ERRORS.items() if module in sys.modules}
-    return (OSError, *(getattr(sys.modules[module], name) for module, name in raised.items()))
+    """The errors that mean bad input or environment; imported when one has been raised."""
+    from fencepost.model.language.checks.errors import InputError
+    from fencepost.proofs.unanswered import wire_errors
+
+    return (OSError, InputError, *wire_errors())

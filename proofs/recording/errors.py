@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fencepost.model.language.checks.errors import InputError
 
-class RecordingError(ValueError):
+
+class RecordingError(InputError, ValueError):
     """One line: what is wrong, where (file, byte position), why it cannot be used, and what to do about it."""
 
     def __init__(self, what: str, where: Path, todo: str, position: int | None = None) -> None:

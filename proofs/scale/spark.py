@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.scale.units import Outcome, Result, Shipped, SparkSettings, Unit
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -38,7 +39,7 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 """
 
 
-class SparkUnavailable(RuntimeError):
+class SparkUnavailable(InputError, RuntimeError):
     """Spark cannot be started, or failed while running; the message is one line that says why."""
 
 

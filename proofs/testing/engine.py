@@ -11,12 +11,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.testing.consequences import going_on
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.failures import Disagreement
 from fencepost.proofs.testing.pasting import paste
-from fencepost.proofs.testing.search import Failure, Search, is_wire_error
+from fencepost.proofs.testing.search import Failure, Search
 from fencepost.proofs.testing.shrinking import shrink
+from fencepost.proofs.unanswered import wire_errors
 from fencepost.properties.agreement import DRIVEN, FOLLOWED, Agreeing, driven
 from fencepost.properties.driving import Call, Factory, Program
 from hypothesis.database import ExampleDatabase
@@ -25,7 +27,7 @@ from hypothesis.errors import Flaky
 SHRUNK = 3  # of the failures found
 
 
-class ImplementationError(Exception):
+class ImplementationError(InputError):
     """The implementation cannot be reached under that name, or does not have the plug, or is not deterministic."""
 
 
@@ -178,7 +180,7 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
     try:
         system = factory(small)
     except Exception as error:  # whatever an implementation of anybody's raises
-        if is_wire_error(error):
+        if isinstance(error, wire_errors()):
             raise
         raise ImplementationError(
             f"{name}: makes no cluster from {small}: {type(error).__name__}: {error}; "

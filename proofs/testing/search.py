@@ -1,7 +1,6 @@
 """One search: every example is a system that is driven and held against the model, until one disagrees or the examples
 are used up."""
 
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from fencepost.proofs.testing.exercised import Exercised
 from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.readings import read_followed
 from fencepost.proofs.testing.tracker import Tracker
+from fencepost.proofs.unanswered import wire_errors
 from fencepost.properties.agreement import Agreeing, Broken, FalseConjunct
 from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, read
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
@@ -47,7 +47,7 @@ class Watch:
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         if made.error is not None:
-            if is_wire_error(made.error):
+            if isinstance(made.error, wire_errors()):
                 raise Unreachable(made.error)
             raise Disagreed(Evidence(made, None, ()), (FalseConjunct("plug", "", f"the call raised {made.error!r}"),))
         self.monitor.watch(made, messages)
@@ -89,12 +89,6 @@ class Unreachable(BaseException):
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
-
-
-def is_wire_error(error: BaseException) -> bool:
-    """Did no answer come from a broker?  (Where nobody imported what speaks to brokers, it was not that.)"""
-    connection = sys.modules.get("fencepost.reference_impl.live.tcp.connection")
-    return connection is not None and isinstance(error, connection.WireError)
 
 
 class Enough(BaseException):
@@ -190,7 +184,7 @@ class Search:
         try:
             run = self.under_way = Run(self.factory, config, self._watch(config, self.coverage))
         except Exception as error:
-            if is_wire_error(error):
+            if isinstance(error, wire_errors()):
                 raise Unreachable(error) from error
             raise
         if self.prefixes:

@@ -14,12 +14,13 @@ from types import MappingProxyType
 from typing import Self
 
 import pyarrow as pa
+from fencepost.model.language.checks.errors import InputError
 
 SCHEMA_VERSION = 1
 ABSENT = -1  # the value of a column that does not apply to an event, where the column names no other
 
 
-class HistoryError(ValueError):
+class HistoryError(InputError, ValueError):
     """A history, or a directory of histories, that cannot be used; the message is one line that says why and where."""
 
 

@@ -1,4 +1,5 @@
-"""Mistakes in a protocol, found while its class is made: where, what, and what to write instead."""
+"""The base of all errors of input, and mistakes in a protocol, found while its class is made: where, what, and what to
+write instead."""
 
 import os
 import sys
@@ -7,7 +8,14 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """The folder of the language, in which no protocol is written."""
 
 
-class ModelError(Exception):
+class InputError(Exception):
+    """What a command was given cannot be used; the message is one line: what, where, why, and what to do.
+
+    The base of all such errors of models, properties and proofs: the command line turns each into exit code 2.
+    """
+
+
+class ModelError(InputError):
     """A protocol or property that cannot mean what it says.  The message starts with ``file:line:``."""
 
 

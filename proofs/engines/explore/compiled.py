@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
 from fencepost.proofs.engines.explore.scalar import emit_scalar
@@ -88,7 +89,7 @@ def rehash(old, table):
 '''
 
 
-class NotInstalled(Exception):
+class NotInstalled(InputError):
     """numba is asked for and not there."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.engines.explore import sets
 from fencepost.proofs.engines.explore.exploration import Exploration
 from fencepost.proofs.engines.explore.packing import Words
@@ -38,7 +39,7 @@ class Graph:
         return int(self.depth.size)
 
 
-class TooManySteps(Exception):
+class TooManySteps(InputError):
     """The graph has more steps than allowed."""
 
 

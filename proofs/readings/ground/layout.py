@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.types import (
     AtomsType,
@@ -28,7 +29,7 @@ from fencepost.proofs.results import State
 Bounds = Mapping[str, int]
 
 
-class BoundsError(Exception):
+class BoundsError(InputError):
     """Bounds under which the protocol cannot be explored: the message says which, why, and what to do."""
 
 

@@ -3,10 +3,13 @@
 import json
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
+from unittest.mock import Mock
 
 import pyarrow.parquet as pq
 import pytest
 from command_line import fencepost, process
+from fencepost.proofs import cli
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history import ID_BLOCKS, write_histories
 from fencepost.properties.id_blocks.history.planted import planted
@@ -208,6 +211,37 @@ def test_the_exit_code_reaches_the_shell() -> None:
     ran = process("explore", "nope")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"fencepost: {NO_SUCH_PROTOCOL}\n"
+
+
+ERRORS_OF_INPUT = (
+    "fencepost.model.language:ModelError",
+    "fencepost.properties.catalogue:CatalogueError",
+    "fencepost.properties.history:HistoryError",
+    "fencepost.proofs.engines.explore:TooManySteps",
+    "fencepost.proofs.engines.explore.compiled:NotInstalled",
+    "fencepost.proofs.readings.ground:BoundsError",
+    "fencepost.proofs.recording.errors:RecordingError",
+    "fencepost.proofs.scale.spark:SparkUnavailable",
+    "fencepost.proofs.testing:ImplementationError",
+    "fencepost.reference_impl.live.tcp.connection:WireError",
+)
+
+
+@pytest.mark.parametrize("name", ERRORS_OF_INPUT)
+def test_every_error_of_input_is_one_line(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever command it ends; an error that is not one of input is shown as the defect that it is."""
+    error = resolve_name(name)
+    raised = error("no such thing", Path("here"), "look") if name.endswith("RecordingError") else error("no such thing")
+    monkeypatch.setattr(cli, "fencepost", Mock(side_effect=raised))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"fencepost: {raised}\n"
+    monkeypatch.setattr(cli, "fencepost", Mock(side_effect=KeyError("a defect")))
+    with pytest.raises(KeyError, match="a defect"):
+        cli.main()
 
 
 def test_without_a_command_the_help_is_shown() -> None:
