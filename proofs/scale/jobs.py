@@ -1,7 +1,7 @@
 """Jobs: work that processes of their own do meanwhile, as many at a time as there are cores.
 
-They are begun in the order in which they are handed in, whoever asks for the results, so that no core waits for
-another protocol's last variant, and a process imports and traces everything once only.
+They are begun in the order in which they are handed in, in whatever order the results are asked for, so that no core
+waits for another protocol's last variant, and a process imports and traces everything once only.
 """
 
 import functools
@@ -9,34 +9,62 @@ import multiprocessing
 import os
 import pickle
 import signal
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from multiprocessing.pool import Pool
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-class Jobs(AbstractContextManager["Jobs"]):
-    """``number``: how many there will be; for fewer than two, or on one core, no process is begun, and a job is done
-    here when its result is asked for."""
+def cores_here() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
-    def __init__(self, number: int) -> None:
-        workers = min(len(os.sched_getaffinity(0)), number)
-        self._pool: Pool | None = None
+
+class Jobs(AbstractContextManager["Jobs"]):
+    """``number``: how many there will be, ``cores``: how many processes at most (all cores by default).
+
+    For fewer than two of either no process is begun, and a job is done here when its result is asked for.
+    """
+
+    def __init__(self, number: int, cores: int | None = None) -> None:
+        workers = min(cores or cores_here(), number)
+        self._pool: ProcessPoolExecutor | None = None
+        self._others = set(multiprocessing.active_children())
         if workers > 1:
-            context = multiprocessing.get_context("spawn")
-            self._pool = context.Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN))
+            # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
+            self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
 
     def __exit__(self, *_: object) -> None:
+        """Whatever is still being done is given up."""
         if self._pool is not None:
-            self._pool.terminate()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - self._others:
+                process.terminate()
 
     def hand_in(self, function: Callable[..., T], *arguments: Any, travels: bool = True) -> Callable[[], T]:
-        """The result, when called.  ``travels``: could another process import what the arguments name?"""
-        if self._pool is not None and travels and _is_picklable(arguments):
-            return self._pool.apply_async(function, arguments).get
-        return functools.cache(functools.partial(function, *arguments))
+        """The result, when called.  ``travels``: could another process import what the arguments name?
+
+        ChildProcessError if the process that does it, or another of this pool, is killed.
+        """
+        if self._pool is None or not travels or not _is_picklable(arguments):
+            return functools.cache(functools.partial(function, *arguments))
+        with _interrupts_held():
+            return functools.partial(_result, self._pool.submit(function, *arguments))
+
+
+def _result(future: "Future[T]") -> T:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "a process that did a part of the work was killed, most often because memory ran out; "
+            "use fewer cores or smaller bounds"
+        ) from error
 
 
 def _is_picklable(arguments: Any) -> bool:
@@ -45,3 +73,16 @@ def _is_picklable(arguments: Any) -> bool:
     except (pickle.PicklingError, AttributeError, TypeError):
         return False
     return True
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started within never see Ctrl-C, which a terminal sends to all: their starter ends them, quietly."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

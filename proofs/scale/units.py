@@ -4,17 +4,14 @@ A unit names its work (a file and a row group, a range of seeds); the worker rea
 a small result. Nothing else crosses the border between processes: that, not the checking, is what costs time.
 """
 
-import multiprocessing
-import os
 import pickle
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from fencepost.proofs.scale.jobs import Jobs
 from fencepost.properties.history import HistoryError
 from fencepost.properties.history.location import Location
 
@@ -101,36 +98,10 @@ class Shipped(Generic[Unit, Result]):
 def _local(
     units: Sequence[Unit], shipped: Shipped[Unit, Result], cores: int | None, advance: Callable[[int], None]
 ) -> Iterator[Outcome[Result]]:
-    workers = min(cores or os.cpu_count() or 1, len(units))
-    if workers <= 1:
-        for unit in units:
-            yield shipped(unit)
+    with Jobs(len(units), cores) as jobs:
+        for outcome in [jobs.hand_in(shipped, unit) for unit in units]:
+            yield outcome()
             advance(1)
-        return
-    # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        try:
-            with _interrupts_held():
-                outcomes = pool.map(shipped, units, chunksize=1 + len(units) // (workers * 32))
-            for outcome in outcomes:
-                yield outcome
-                advance(1)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Processes started within never see Ctrl-C, which a terminal sends to all: who started them ends them, quietly."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

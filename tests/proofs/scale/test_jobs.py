@@ -1,0 +1,66 @@
+"""Jobs: results in processes of their own and in this one, refusals, workers that are killed, work that is given up."""
+
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+from fencepost.proofs.scale.jobs import Jobs
+
+
+def sum_of(numbers: list[int]) -> int:
+    return sum(numbers)
+
+
+def process_id(_: int) -> int:
+    return os.getpid()
+
+
+def refuse(number: int) -> int:
+    raise ValueError(f"{number} is refused")
+
+
+def die(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_results_come_as_asked_on_any_number_of_cores(cores: int) -> None:
+    """Also of a job that no other process could be handed."""
+    with Jobs(3, cores) as jobs:
+        answers = [jobs.hand_in(sum_of, [n, n]) for n in range(20)]
+        here = jobs.hand_in(lambda values: sum(values()), lambda: [1, 2, 3])
+        assert [answer() for answer in reversed(answers)] == [2 * n for n in reversed(range(20))]
+        assert here() == 6
+        with pytest.raises(ValueError, match="7 is refused"):
+            jobs.hand_in(refuse, 7)()
+
+
+def test_only_what_travels_leaves_this_process() -> None:
+    """With two cores a job is done elsewhere; one that names what others cannot import is done here."""
+    with Jobs(2, 2) as jobs:
+        assert jobs.hand_in(process_id, 0)() != os.getpid()
+        assert jobs.hand_in(process_id, 0, travels=False)() == os.getpid()
+
+
+def test_a_killed_process_is_an_error_and_no_wait_for_ever() -> None:
+    """As when memory runs out: every result that is still to come says so."""
+    with Jobs(2, 2) as jobs:
+        lost, later = jobs.hand_in(die, 0), jobs.hand_in(time.sleep, 60)
+        with pytest.raises(ChildProcessError, match="most often because memory ran out"):
+            lost()
+        with pytest.raises(ChildProcessError, match="use fewer cores"):
+            later()
+
+
+def test_work_that_nothing_waits_for_is_given_up() -> None:
+    """At the end of the block, or where an error leaves it."""
+    before = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), Jobs(8, 2) as jobs:
+        for _ in range(8):
+            jobs.hand_in(time.sleep, 300)
+        raise KeyboardInterrupt
+    while multiprocessing.active_children():
+        assert time.monotonic() < before + 60
+        time.sleep(0.05)
