@@ -212,11 +212,10 @@ def _list_variants(entry: ProtocolEntry) -> None:
 
 
 def _list_rules(variant: Variant) -> None:
-    from fencepost.proofs.readings.words import say_action
+    from fencepost.proofs.readings.naming import say_actions
 
-    for action in variant.spec.actions.values():
-        for line in say_action(action):
-            console.print(line, markup=False)
+    for line in say_actions(variant.properties.protocol, variant.spec):
+        console.print(line, markup=False)
     for item in variant.asked.values():
         tag = f"  [{item.rule}]" if item.rule else ""
         console.print(f"{item.role} {name_in_words(item.name)}{tag}: {' '.join(item.doc.split())}", markup=False)

@@ -1,0 +1,185 @@
+"""A protocol as a table of rules in which a long expression that stands in several places is named once.
+
+A name is that of the protocol's own helper method which returned the expression, ``size(latest_set)``, and so leads to
+where the model says it.  What no helper returned is called x1, x2, … within one action.
+"""
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fencepost.model.language.protocol import Action, ActionMethod, Protocol, Spec
+from fencepost.model.language.tracing.proxies import StateProxy
+from fencepost.model.language.tracing.recording import Guard, Recorder, Update
+from fencepost.model.language.tracing.symbols import Symbol
+from fencepost.model.language.tree.terms import Term, free_locals, local, rewrite, substitute, with_args
+from fencepost.model.language.tree.types import ScalarType
+from fencepost.proofs.readings.words import say, say_action
+
+LONG = 40
+"""Characters from which on an expression that stands in several places is better named."""
+
+Fold = dict[Term, Term]
+"""Expressions, each with the name that stands for it, as a term that is said as that name."""
+
+
+def say_actions(protocol: type[Protocol], spec: Spec) -> Iterator[str]:
+    """Every action as `say_action` has it, with names, each explained by the action that uses it first.  ``spec``: the
+    protocol settled, or a mutant of it, whose changed expressions are not what a helper returns any more."""
+    names = Names(protocol, spec)
+    for action in spec.actions.values():
+        folded, further = numbered(names.folded(action), names.fold)
+        yield from say_action(folded)
+        yield from (f"    where  {name} is {say(node)}" for node, name in further)
+        yield from (f"    where  {line}" for line in names.explained())
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a helper: what it was given by parameter, Python values among it, and the term that it returned."""
+
+    helper: str
+    given: tuple[tuple[str, Any], ...]
+    returned: Term
+
+
+class Names:
+    """The names of a protocol's expressions.  Its actions are run on symbols once more, with helpers that note what
+    they return: equal terms are one object, so that each is found again wherever it stands."""
+
+    def __init__(self, protocol: type[Protocol], spec: Spec) -> None:
+        self.spec = protocol.spec
+        self.owner = replace(self.spec, helpers={n: self._noting(n, body) for n, body in self.spec.helpers.items()})
+        self.calls: dict[Term, Call] = {}
+        self.fold: Fold = {}
+        self._used: dict[Term, None] = {}
+        self._explained: set[tuple[str, int]] = set()
+        for name, action in self.spec.actions.items():
+            method = getattr(protocol, name, None)
+            if isinstance(method, ActionMethod):
+                with Recorder(self.spec.types, self.spec.ghosts) as recorder:
+                    method.body(StateProxy(self.owner, recorder), *_symbols(action.parameters))
+        counts = _occurrences(root for action in spec.actions.values() for root in _roots(action))
+        repeated = [node for node in self.calls if counts[node] > 1 and node.args and len(say(node)) > LONG]
+        self.helpers = {self.calls[node].helper for node in repeated}
+        for call in list(self.calls.values()):
+            self._name(call)
+        self._used.clear()
+
+    def folded(self, action: Action) -> Action:
+        """An action with names for the largest expressions that have one."""
+        return _with_roots(action, self._fold)
+
+    def explained(self) -> Iterator[str]:
+        """What the names stand for that were used since and not yet explained, in other names."""
+        while self._used:
+            node = next(iter(self._used))
+            del self._used[node]
+            call = self.calls[node]
+            if (form := (call.helper, len(call.given))) not in self._explained:
+                self._explained.add(form)
+                yield self._definition(call)
+
+    def _noting(self, name: str, body: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = list(inspect.signature(body).parameters)[1:]
+
+        def helper(s: Any, *given: Any) -> Any:
+            returned = body(s, *given)
+            if isinstance(returned, Symbol):
+                call = Call(name, tuple(zip(parameters, given, strict=False)), _settled(returned.term))
+                if call.returned not in self.calls or len(given) < len(self.calls[call.returned].given):
+                    self.calls[call.returned] = call
+            return returned
+
+        return helper
+
+    def _name(self, call: Call) -> None:
+        """Has a name from now on, if it is one of those helpers; what it was given was computed and named before."""
+        kind = call.returned.type
+        if call.helper in self.helpers and call.returned not in self.fold and isinstance(kind, ScalarType):
+            given = ", ".join(self._said(value) for _, value in call.given)
+            self.fold[call.returned] = local(call.helper + (f"({given})" if given else ""), kind)
+
+    def _said(self, value: Any) -> str:
+        return say(self._fold(_settled(value.term))) if isinstance(value, Symbol) else str(value)
+
+    def _fold(self, root: Term) -> Term:
+        if root in self.fold:
+            self._used[root] = None
+            for _, value in self.calls[root].given:
+                self._said(value)  # its name has their names in it
+            return self.fold[root]
+        return with_args(root, tuple(map(self._fold, root.args))) if root.args else root
+
+    def _definition(self, call: Call) -> str:
+        """``size(g) is …`` of any arguments; of those of this call where the helper asks what they are."""
+        body = self.spec.helpers[call.helper]
+        symbols = {n: _settled(v.term) for n, v in call.given if isinstance(v, Symbol)}
+        free = {n: Symbol(local(n, node.type)) for n, node in symbols.items() if isinstance(node.type, ScalarType)}
+        before = set(self.calls)
+        returned = body(StateProxy(self.owner, None), *(free.get(n, value) for n, value in call.given))
+        meaning, head = _settled(returned.term), ", ".join(n if n in free else self._said(v) for n, v in call.given)
+        if substitute(meaning, symbols) is not call.returned:
+            meaning, head = call.returned, ", ".join(self._said(value) for _, value in call.given)
+        for node in self.calls.keys() - before - {meaning}:
+            self._name(self.calls[node])
+        inside = with_args(meaning, tuple(map(self._fold, meaning.args)))
+        return f"{call.helper}{f'({head})' if head else ''} is {say(inside)}"
+
+
+def _symbols(parameters: Iterable[tuple[str, Any]]) -> Iterator[Symbol]:
+    return (Symbol(local(name, kind)) for name, kind in parameters)
+
+
+def _settled(root: Term) -> Term:
+    return rewrite(root, lambda node: node.args[0] if node.op == "choice" else node)
+
+
+def _roots(action: Action) -> list[Term]:
+    return [*(g.condition for g in action.guards), *(t for u in action.updates for t in (u.value, *u.keys))]
+
+
+def _with_roots(action: Action, changed: Callable[[Term], Term]) -> Action:
+    def guard(g: Guard) -> Guard:
+        return replace(g, condition=changed(g.condition))
+
+    def update(u: Update) -> Update:
+        return replace(u, value=changed(u.value), keys=tuple(map(changed, u.keys)))
+
+    return replace(action, guards=tuple(map(guard, action.guards)), updates=tuple(map(update, action.updates)))
+
+
+def _occurrences(roots: Iterable[Term]) -> Counter[Term]:
+    """How often each expression stands in the text of these."""
+    counts: Counter[Term] = Counter()
+    left = list(roots)
+    while left:
+        node = left.pop()
+        counts[node] += 1
+        left += node.args
+    return counts
+
+
+def numbered(action: Action, fold: Fold) -> tuple[Action, list[tuple[Term, str]]]:
+    """An action in which what is long and stands there several times is called x1, x2, …; and what these are.  What
+    speaks of a quantifier's variable is left where that is bound."""
+    parameters = {name for name, _ in action.parameters}
+    known = parameters | {name.data for node, name in fold.items() if free_locals(node) <= parameters}
+    further: list[tuple[Term, str]] = []
+    while True:
+        counts = _occurrences([*_roots(action), *(node for node, _ in further)])
+        found = [n for n, count in counts.items() if count > 1 and n.args and free_locals(n) <= known]
+        longest = max(found, key=lambda n: len(say(n)), default=None)
+        if longest is None or len(say(longest)) <= LONG or not isinstance(longest.type, ScalarType):
+            return action, further
+        name = local(f"x{len(further) + 1}", longest.type)
+        known.add(name.data)
+        named = {longest: name}
+        action = _with_roots(action, lambda root: _replaced(root, named))  # noqa: B023
+        further = [*((_replaced(node, named), called) for node, called in further), (longest, name.data)]
+
+
+def _replaced(root: Term, by: Fold) -> Term:
+    return rewrite(root, lambda node: by.get(node, node))
