@@ -15,18 +15,32 @@ if TYPE_CHECKING:
     from fencepost.properties.history import Manifest
 
 CONFORMANCE = "conformance"
-SPARK = click.option(
-    "--spark/--no-spark", default=True, show_default=True, help="On Spark, or on this machine's processes alone."
+SPARK = click.option("--spark/--no-spark", default=None, hidden=True, help="Older names: with, or without, --master.")
+MASTER = click.option(
+    "--master", metavar="URL", help="Work on Spark, with this master, such as local[2], rather than in processes here."
 )
-MASTER = click.option("--master", default="local[2]", show_default=True, help="Spark's master.")
-CORES = click.option("--cores", type=click.IntRange(1), help="Without Spark: how many processes.")
+CORES = click.option("--cores", type=click.IntRange(1), help="How many processes work.  [default: one a core]")
+LARGE = 1_000_000_000
+"""Events from which on the work goes to Spark by itself: it takes long enough that a worker may die meanwhile, and
+Spark does again what that one did.  Below, to start Spark costs more than it gives."""
 
 
-def settings(spark: bool, master: str) -> Any:
-    """Spark's settings, or None where Spark is not wanted."""
+def settings(spark: bool | None, master: str | None, events: int) -> Any:
+    """Spark's settings where it was asked for, or the work is large; None for processes of this machine."""
     from fencepost.proofs.scale.units import SparkSettings
 
-    return SparkSettings(master) if spark else None
+    if spark is False or not (spark or master or events >= LARGE):
+        return None
+    chosen = SparkSettings(master) if master else SparkSettings()
+    if not (spark or master):
+        from fencepost.proofs.scale.spark import missing_java
+
+        without = missing_java()
+        how = f"in processes here, since {without}" if without else f"on Spark ({chosen.master}), as --master would"
+        errors.print(f"{events:,} events are many: {how}", markup=False)
+        if without:
+            return None
+    return chosen
 
 
 def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
@@ -70,12 +84,12 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
 @JSON
 def generate(
     name: str, directory: str, histories: int, seed: int, pairs: tuple[str, ...], simulator: str | None,
-    spark: bool, master: str, cores: int | None, json_file: Path | None,
+    spark: bool | None, master: str | None, cores: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Simulate histories into a directory.
 
-    Spark's workers write the Parquet files, and a manifest says what they hold; the same seed gives the same histories
-    on any number of cores.
+    As many processes as there are cores write the Parquet files, Spark's workers where --master names one, and a
+    manifest says what they hold; the same seed gives the same histories however they are made.
 
     Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=answers_before_commit
     """
@@ -88,10 +102,13 @@ def generate(
     if variant.name not in known and simulator is None:
         raise CatalogueError(f"{name} has no simulator; name yours with --simulator, or one of {_simulated(entry)}")
     import_from_here()
-    function, config = known.get(variant.name, ("", {}))
+    function, usual = known.get(variant.name, ("", {}))
+    config = {**usual, **parse_config(pairs)}
+    each = config.get("events")
+    where = settings(spark, master, histories * each if isinstance(each, int) else 0)
     manifest = run(
-        directory, simulator or function, histories=histories, seed=seed, config={**config, **parse_config(pairs)},
-        protocol=entry.name, variant=variant.name, spark=settings(spark, master), cores=cores,
+        directory, simulator or function, histories=histories, seed=seed, config=config,
+        protocol=entry.name, variant=variant.name, spark=where, cores=cores,
     )  # fmt: skip
     totals = manifest.totals
     console.print(f"{totals.rows:,} events in {totals.histories:,} histories, {len(manifest.files)} files, seed {seed}")
@@ -131,8 +148,8 @@ def replay(
     checks: tuple[str, ...],
     required: tuple[str, ...],
     conformance: bool,
-    spark: bool,
-    master: str,
+    spark: bool | None,
+    master: str | None,
     cores: int | None,
     json_file: Path | None,
 ) -> int:
@@ -143,7 +160,7 @@ def replay(
     that the model cannot follow to its end is `undecided`.  Exit code 1 if something is violated, if what --require
     names is not decided, or if nothing is.
 
-    Example: fencepost replay made --no-spark --require all
+    The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
     from fencepost.proofs.scale.replay import replay as run
     from fencepost.proofs.traces import conformance_of
@@ -157,7 +174,8 @@ def replay(
     entry = protocols()[manifest.protocol]
     variants = [v for v in entry.variants if v.name == manifest.variant] or entry.variants
     read = read_from(variants, properties_of(entry.name).module)
-    report = run(directory, spark=settings(spark, master), cores=cores, checks=checks or None, further=further)
+    where = settings(spark, master, manifest.totals.rows)
+    report = run(directory, spark=where, cores=cores, checks=checks or None, further=further)
     console.print(
         f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
         f"{report.events_per_second:,.0f} events/s"

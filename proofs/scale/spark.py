@@ -136,12 +136,18 @@ def packed_distribution(folder: Path) -> Path:
     return target
 
 
-def _require_java() -> None:
+def missing_java() -> str | None:
+    """Why Spark cannot be started on this machine; None where it can be."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java")
-    if java is None:
-        place = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no `java` on the PATH"
-        raise SparkUnavailable(f"Spark needs Java 17 or newer: {place}; install it, or work without Spark (--no-spark)")
+    if java is not None:
+        return None
+    return f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no `java` on the PATH"
+
+
+def _require_java() -> None:
+    if place := missing_java():
+        raise SparkUnavailable(f"Spark needs Java 17 or newer: {place}; install it, or leave out --master (--no-spark)")
 
 
 @contextlib.contextmanager

@@ -191,13 +191,15 @@ def test_a_log_that_is_not_kafkas(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["generate", "replay"])
 def test_spark_without_java(command: str, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing, and how to do without."""
+    """What is missing, and how to do without, where Spark is asked for; nobody who does not ask needs it."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    words = ["generate", KRAFT, tmp_path / "made"] if command == "generate" else ["replay", directory]
-    line = refused(*words)
-    assert "Spark needs Java 17 or newer: there is no `java` on the PATH" in line
-    assert "--no-spark" in line
+    words = ["generate", KRAFT, tmp_path / "made", "--histories", 2] if command == "generate" else ["replay", directory]
+    for asked in (("--master", "local[2]"), ("--spark",)):
+        line = refused(*words, *asked)
+        assert "Spark needs Java 17 or newer: there is no `java` on the PATH" in line
+        assert "leave out --master (--no-spark)" in line
+    assert fencepost(*words, "--master", "local[2]", "--no-spark", "--cores", 1).code == 0
 
 
 def test_numba_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

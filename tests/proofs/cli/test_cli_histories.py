@@ -1,0 +1,73 @@
+"""`generate` and `replay`: in processes of this machine unless Spark is asked for, with the same report either way."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from command_line import fencepost, process, read_json, untimed
+from fencepost.proofs.cli import histories
+from fencepost.proofs.scale.units import SparkSettings
+
+KRAFT = "id-blocks/kraft"
+
+
+def path_without_java(folder: Path) -> str:
+    """A PATH on which there is no java."""
+    places = os.environ["PATH"].split(os.pathsep)
+    return os.pathsep.join(p for p in places if not Path(p, "java").exists()) or str(folder)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Histories with a defect, so that a report has violations."""
+    made = tmp_path_factory.mktemp("spark") / "made"
+    config = ("--config", "events=300", "--config", "broken=answers_before_commit")
+    assert fencepost("generate", KRAFT, made, "--histories", 40, *config, "--cores", 1).code == 0
+    return made
+
+
+def rates_left_out(text: str) -> str:
+    return re.sub(r"[\d,]+ events/s", "N events/s", text)
+
+
+def test_the_same_report_with_spark_and_without(made: Path, tmp_path: Path) -> None:
+    """Byte for byte, timings aside, on paper and in JSON; and the same rows generated."""
+    ran = {}
+    for name, words in (("here", ()), ("spark", ("--master", "local[2]")), ("older", ("--no-spark",))):
+        ran[name] = process("replay", made, *words, "--json", tmp_path / f"{name}.json")
+        assert ran[name].code == 1, ran[name].err
+        assert "violated" in ran[name].out
+    assert rates_left_out(ran["here"].out) == rates_left_out(ran["spark"].out) == rates_left_out(ran["older"].out)
+    here, spark, older = (untimed(read_json(tmp_path / f"{name}.json")) for name in ran)
+    assert here == spark == older
+    words = ("generate", KRAFT, tmp_path / "again", "--histories", 40, "--config", "events=300")
+    assert process(*words, "--config", "broken=answers_before_commit", "--master", "local[2]").code == 0
+    assert (tmp_path / "again" / "part-00000.parquet").read_bytes() == (made / "part-00000.parquet").read_bytes()
+
+
+def test_without_java(made: Path, tmp_path: Path) -> None:
+    """Neither command needs it, and nothing of Spark is imported."""
+    environment = {"PATH": path_without_java(tmp_path), "JAVA_HOME": ""}
+    assert process("generate", KRAFT, tmp_path / "new", "--histories", 4, **environment).code == 0
+    assert process("replay", tmp_path / "new", **environment).code == 0
+    assert process("replay", made, "--master", "local[1]", **environment).code == 2
+
+
+@pytest.mark.parametrize("java", [True, False])
+def test_large_work_goes_to_spark_and_says_so(
+    java: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where there is Java; where there is none it stays here, and says why."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if java:
+        (tmp_path / "java").touch(mode=0o755)
+    assert histories.settings(None, None, histories.LARGE - 1) is None
+    assert capsys.readouterr().err == ""
+    assert histories.settings(None, None, histories.LARGE) == (SparkSettings("local[2]") if java else None)
+    why = "on Spark (local[2])" if java else "in processes here, since there is no `java` on the PATH"
+    assert f"1,000,000,000 events are many: {why}" in capsys.readouterr().err
+    assert histories.settings(False, "local[7]", histories.LARGE) is None
+    assert histories.settings(None, "local[7]", 1) == SparkSettings("local[7]")
+    assert histories.settings(True, None, 1) == SparkSettings("local[2]")
