@@ -44,6 +44,15 @@ class Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from fencepost.properties.nearest import nearest
+
+        if args and args[0] not in COMMANDS and (near := nearest(args[0], COMMANDS)):
+            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(near)}?")
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fencepost")

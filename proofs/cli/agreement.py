@@ -1,5 +1,6 @@
 """``fencepost agree``: any implementation against the model, or real brokers."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
 from fencepost.properties.agreement import DRIVEN, Agreeing, driven
 from fencepost.properties.catalogue import CatalogueError, find
+from fencepost.properties.nearest import instead, underscored
 
 WIRE = "fencepost.reference_impl.live"
 LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
@@ -81,7 +83,8 @@ def agree(
 
     agreeing, variant = _driven(name)
     import_from_here()
-    excused, only = _rules("--expecting", expecting), _rules("--promise", promises)
+    kept = _promises(agreeing.protocol, variant)
+    excused, only = _rules("--expecting", expecting, kept), _rules("--promise", promises, kept)
     config: dict[str, Any] = {}
     if bootstrap is not None:
         agreeing, config = _over_the_wire(agreeing, bootstrap, beside_reference, timeouts)
@@ -149,11 +152,22 @@ def agree(
     return 0 if report.verdict == "holds" else 1
 
 
-def _rules(option: str, names: tuple[str, ...]) -> frozenset[str] | None:
-    """Rule numbers; None where there are none.  CatalogueError for what is no rule."""
-    if unknown := [rule for rule in names if rule not in RULES and rule != "none"]:
-        raise CatalogueError(f"{option}: there is no rule {', '.join(unknown)}; name promises (txn.P5) or none")
-    return frozenset(names) - {"none"} if names else None
+def _promises(protocol: str, variant: str) -> dict[str, str]:
+    """The rules of the promises that a variant of the model is asked for, by the names of their properties."""
+    asked = [p for v in find(protocol)[0].variants if v.name == variant for p in v.asked.values()]
+    return {p.name: p.rule for p in asked if p.rule is not None and RULES[p.rule].kind == "promise"}
+
+
+def _rules(option: str, names: tuple[str, ...], kept: Mapping[str, str]) -> frozenset[str] | None:
+    """Rule numbers, named by number or by a property that says them; None where there are none.  CatalogueError for
+    what is no rule."""
+    rules = [kept.get(underscored(name), name) for name in names]
+    for name in rules:
+        if name not in RULES and name != "none":
+            known = [rule for rule, told in RULES.items() if told.kind == "promise"]
+            meant = instead(name, [*known, *map(name_in_words, kept)], "fencepost list PROTOCOL/VARIANT")
+            raise CatalogueError(f"{option}: there is no rule {name}; name promises (txn.P5) or none: {meant}")
+    return frozenset(rules) - {"none"} if rules else None
 
 
 def _over_the_wire(

@@ -15,6 +15,7 @@ from fencepost.proofs.cli.options import JSON, PROFILE, SEED, OutputFile
 from fencepost.proofs.cli.output import console, duration, read_from, spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
+from fencepost.properties.nearest import instead, underscored
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
@@ -47,6 +48,7 @@ def dangers(
     id-blocks/kraft --promise 730.P1
     """
     wanted = _wanted(name)
+    promise = None if promise is None else underscored(promise)
     _require_promise(promise, wanted)
     read_from(variant for _, variants in wanted for variant in variants)
     matrices = _matrices(wanted, profile, seed, anew=anew)
@@ -88,8 +90,8 @@ def _require_promise(promise: str | None, wanted: Sequence[Wanted]) -> None:
         for word in (p.rule, n)
     }
     if promise not in asked:
-        there = ", ".join(word for word in asked if word in RULES)
-        raise CatalogueError(f"no promise {promise!r} is asked there; there are {there}, and their properties")
+        meant = instead(promise, [word.replace("_", " ") for word in asked], "fencepost list PROTOCOL/VARIANT")
+        raise CatalogueError(f"no promise {promise!r} is asked there; {meant}")
 
 
 def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bool) -> "list[Matrix]":

@@ -9,6 +9,7 @@ from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find, protocols
+from fencepost.properties.nearest import instead, underscored
 from rich.markup import escape
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ def replay(
     from fencepost.properties.history.properties_of import properties_of
 
     manifest = Manifest.read(Location.of(directory))
+    checks = tuple(_history_property(manifest, "--check", name) for name in checks)
     further = {CONFORMANCE: conformance_of(manifest)} if conformance else {}
     wanted = _required(manifest, required, checks, conformance)
     entry = protocols()[manifest.protocol]
@@ -216,12 +218,21 @@ def _required(
 
     properties = properties_of(manifest.protocol)
     checked = [*(checks or properties.names), *([CONFORMANCE] if conformance else [])]
+    names = tuple(_history_property(manifest, "--require", name, "all", CONFORMANCE) for name in names)
     for name in names:
-        if name != "all" and name not in (*properties.names, CONFORMANCE):
-            known = ", ".join((*properties.names, CONFORMANCE))
-            raise CatalogueError(f"--require: {manifest.protocol} has no history property {name!r}; it has {known}")
         if name not in ("all", *checked):
             raise CatalogueError(f"--require: {name} is not checked: name it with --check as well, or leave that out")
     if "all" not in names:
         return tuple(dict.fromkeys(names))
     return tuple(name for name in checked if name in names or name not in properties.unpromised(manifest))
+
+
+def _history_property(manifest: "Manifest", option: str, name: str, *further: str) -> str:
+    """A property by its name in the code, given that or its name as it is printed.  CatalogueError if it is none."""
+    from fencepost.properties.history.properties_of import properties_of
+
+    known = (*properties_of(manifest.protocol).names, *further)
+    if underscored(name) not in known:
+        meant = instead(name, [name_in_words(each) for each in known], "a replay without that option")
+        raise CatalogueError(f"{option}: {manifest.protocol} has no history property {name!r}; {meant}")
+    return underscored(name)

@@ -45,8 +45,8 @@ def the_one(name: str) -> tuple[ProtocolEntry, Variant]:
     """The variant that was named, or the protocol's only one; CatalogueError if there are several to choose from."""
     [first, *more] = chosen(name)
     if more:
-        there = ", ".join(f"{entry.name}/{variant.name}" for entry, variant in (first, *more))
-        raise CatalogueError(f"{name} has several variants; name one, such as {there}")
+        there = ", ".join(f"{entry.name}/{variant.name}" for entry, variant in (first, *more)[:3])
+        raise CatalogueError(f"{name} has several variants; name one, such as {there}; fencepost list {name} has all")
     return first
 
 

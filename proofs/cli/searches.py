@@ -18,6 +18,7 @@ from fencepost.properties.catalogue import (
     features_of,
     whole_of,
 )
+from fencepost.properties.nearest import instead
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.engines.explore import Exploration
@@ -180,7 +181,7 @@ def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
 
     judged = {m.rule for v in entry.variants if v.main for m in mutations(v.properties.protocol.spec)}
     judged = {r for r in judged if RULES[r].kind == "mechanism"} | {v.rule for v in entry.variants if v.rule}
-    names = ", ".join(sorted(judged, key=list(RULES).index)) or "none"
+    meant = instead(rule, sorted(judged, key=list(RULES).index), f"fencepost list {entry.name} --mutations")
     if rule not in RULES:
-        return f"there is no rule {rule!r}; the rules of {entry.name} that necessity judges: {names}"
-    return f"rule {rule} of kind {RULES[rule].kind} is not judged for {entry.name}; the rules that are: {names}"
+        return f"there is no rule {rule!r}; of those of {entry.name} that necessity judges: {meant}"
+    return f"rule {rule} of kind {RULES[rule].kind} is not judged for {entry.name}; of those that are: {meant}"

@@ -18,6 +18,7 @@ from fencepost.properties.catalogue import (
     protocols,
     whole_of,
 )
+from fencepost.properties.nearest import instead, underscored
 
 if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
     from fencepost.model.language.properties import Property
@@ -50,8 +51,8 @@ def show(
     if there was something to show.  Example: fencepost show id-blocks/kraft-answer-first "disjoint blocks"
     """
     entry, variant = the_one(name)
-    asked = _property(variant, prop)
-    spec = variant.spec if without is None else _mutated(variant, without)
+    asked = _property(entry, variant, prop)
+    spec = variant.spec if without is None else _mutated(entry, variant, without)
     read_from([variant])
     bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
     got_wrong = f" without {' '.join(without)}" if without else ""
@@ -76,15 +77,16 @@ def show(
     return 0 if verdict == variant.expected.get(asked.name, "holds") else 1
 
 
-def _property(variant: Variant, prop: str) -> "Property":
-    wanted = prop.replace(" ", "_")
+def _property(entry: ProtocolEntry, variant: Variant, prop: str) -> "Property":
+    wanted = underscored(prop)
     if wanted not in variant.asked:
-        there = ", ".join(name_in_words(n) for n, p in variant.asked.items() if p.role != "lemma")
-        raise CatalogueError(f"{variant.name} is not asked for a property {prop!r}; it has {there}")
+        there = [name_in_words(n) for n, p in variant.asked.items() if p.role != "lemma"]
+        meant = instead(prop, there, f"fencepost list {entry.name}/{variant.name}")
+        raise CatalogueError(f"{variant.name} is not asked for a property {prop!r}; {meant}")
     return variant.asked[wanted]
 
 
-def _mutated(variant: Variant, without: tuple[str, str]) -> "Spec":
+def _mutated(entry: ProtocolEntry, variant: Variant, without: tuple[str, str]) -> "Spec":
     from fencepost.model.language.derived.mutations import mutations
 
     if variant.reading is not None:
@@ -94,8 +96,10 @@ def _mutated(variant: Variant, without: tuple[str, str]) -> "Spec":
     for mutant in there:
         if (mutant.rule, mutant.name) == without:
             return mutant.apply()
-    names = [f'{m.rule} "{m.name}"' for m in there if m.rule == without[0]] or sorted({m.rule for m in there})
-    raise CatalogueError(f'{variant.name} has no mutation {without[0]} "{without[1]}"; there are {", ".join(names)}')
+    of_rule = [m.name for m in there if m.rule == without[0]]
+    wrong, known = (without[1], of_rule) if of_rule else (without[0], list(dict.fromkeys(m.rule for m in there)))
+    meant = instead(wrong, known, f"fencepost list {entry.name}/{variant.name} --mutations")
+    raise CatalogueError(f'{variant.name} has no mutation {without[0]} "{without[1]}"; {meant}')
 
 
 def _shortest(

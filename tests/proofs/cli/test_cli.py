@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import fencepost, read_json
+from command_line import fencepost, read_json, untimed
 from fencepost.properties.catalogue import protocols
 from metadata_logs import real_logs
 
@@ -205,11 +205,29 @@ def test_replay_finds_a_seeded_defect(tmp_path: Path) -> None:
     assert "conformance" not in ran.out
 
 
-def test_replay_of_one_property(histories: Path) -> None:
-    """--check leaves out the others."""
-    ran = fencepost("replay", histories, "--no-spark", "--no-conformance", "--check", "ids_unique")
+@pytest.mark.parametrize("name", ["ids_unique", "ids unique"])
+def test_replay_of_one_property(histories: Path, name: str) -> None:
+    """--check leaves out the others; a property is named as it is printed, or as it stands in the code."""
+    ran = fencepost("replay", histories, "--no-conformance", "--check", name, "--require", name)
     assert ran.code == 0
     assert [line.split("  ")[2] for line in ran.out.splitlines()[2:]] == ["ids unique"]
+    ran = fencepost("replay", histories, "--check", "ids uniqe")
+    assert (ran.code, ran.err.split("; ")[1]) == (
+        2,
+        "did you mean ids unique? a replay without that option names all 9\n",
+    )
+
+
+@pytest.mark.parametrize("name", ["disjoint blocks", "disjoint_blocks"])
+def test_a_promise_is_named_as_it_is_printed(name: str, tmp_path: Path) -> None:
+    """By `show`; and by `agree`, where the promise of a property is meant, as by the number of its rule."""
+    assert "disjoint blocks: " in fencepost("show", "id-blocks/by-broker-id", name).out
+    files = [tmp_path / "number.json", tmp_path / "name.json"]
+    for promise, file in zip(("txn.P1", "no zombie write"), files, strict=True):
+        asked = ("agree", "transactions/v2", "--examples", 2, "--promise", promise)
+        ran = fencepost(*asked, "--json", file)
+        assert ran.code == 0 and "(txn.P1 only; model: none)" in ran.out
+    assert untimed(read_json(files[0])) == untimed(read_json(files[1]))
 
 
 def test_record_then_replay(tmp_path: Path) -> None:

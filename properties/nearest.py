@@ -1,0 +1,43 @@
+"""A name that there is none of: what may have been meant.  And names as they are printed: ``ids unique``."""
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+FEW = 6
+"""As many names are told all, where none is near."""
+
+
+def underscored(name: str) -> str:
+    """A name as it stands in the code, where it was given as it is printed."""
+    return "_".join(name.split())
+
+
+def in_words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def instead(wrong: str, known: Collection[str], where: str) -> str:
+    """What to write instead of a name that is none of ``known``: the nearest, or all if they are few, or ``where`` they
+    are listed: ``did you mean kraft or kraft-threads? fencepost list id-blocks names all``."""
+    if near := nearest(wrong, known):
+        return f"did you mean {_either(near)}? {where} names all {len(known)}"
+    if len(known) <= FEW:
+        return f"there {'is' if len(known) == 1 else 'are'} {', '.join(known) or 'none'}"
+    return f"{where} names all {len(known)}"
+
+
+def nearest(wrong: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The names that are most like this one, those that begin with it or have it in them first."""
+    names = {_plain(name): name for name in known}
+    asked = _plain(wrong)
+    inside = sorted((n for n in names if asked and asked in n), key=lambda n: (not n.startswith(asked), len(n), n))
+    found = dict.fromkeys([*inside, *get_close_matches(asked, names, n=most, cutoff=0.6)])
+    return [names[n] for n in found][:most]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", " ").replace("-", " ")
+
+
+def _either(names: list[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

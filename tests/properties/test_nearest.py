@@ -1,0 +1,34 @@
+"""What may have been meant by a name that there is none of."""
+
+from fencepost.properties.nearest import in_words, instead, nearest, underscored
+
+KNOWN = ("no_id_twice", "disjoint_blocks", "used_up_for_ever", "two_blocks_held", "a_gap", "run_out", "nothing_left")
+
+
+def test_names_as_they_are_printed() -> None:
+    """Back and forth."""
+    assert [underscored(in_words(name)) for name in KNOWN] == list(KNOWN)
+    assert underscored("  no  id twice ") == "no_id_twice"
+
+
+def test_the_nearest_come_first() -> None:
+    """What begins with the word or has it in it, then what is spelt like it; case, blanks and hyphens do not count."""
+    assert nearest("Blocks", KNOWN) == ["disjoint_blocks", "two_blocks_held"]
+    assert nearest("disjoint-block", KNOWN) == ["disjoint_blocks"]
+    assert nearest("nothing letf", KNOWN) == ["nothing_left"]
+    assert nearest("core", ("kraft", "core-v2", "loose-core-v1", "core-v1", "core-v1-verified")) == [
+        "core-v1", "core-v2", "core-v1-verified"
+    ]  # fmt: skip
+    assert nearest("zzz", KNOWN) == nearest("", KNOWN) == []
+
+
+def test_what_to_write_instead() -> None:
+    """The nearest and where all are; all of them where they are few and none is near; else where they are."""
+    assert instead("a gapp", KNOWN, "fencepost list") == "did you mean a_gap? fencepost list names all 7"
+    assert instead("kraft", ("core v1", "core v2"), "list") == "there are core v1, core v2"
+    assert instead("kraft", ("core",), "list") == "there is core"
+    assert instead("kraft", (), "list") == "there are none"
+    assert instead("zzz", KNOWN, "list") == "list names all 7"
+    assert instead("core", ("core-v1", "core-v2", "core-v3", "core-v4"), "list").startswith(
+        "did you mean core-v1, core-v2 or core-v3? "
+    )
