@@ -19,13 +19,16 @@ COMMANDS = {
     "keep": "fencepost.proofs.cli.keeping:keep",
     "show": "fencepost.proofs.cli.telling:show",
     "list": "fencepost.proofs.cli.telling:list_protocols",
-    "wander": "fencepost.proofs.cli.wandering:wander",
+    "simulate": "fencepost.proofs.cli.simulating:simulate",
     "agree": "fencepost.proofs.cli.agreement:agree",
     "generate": "fencepost.proofs.cli.histories:generate",
     "replay": "fencepost.proofs.cli.histories:replay",
     "record": "fencepost.proofs.cli.recording:record",
     "findings": "fencepost.proofs.cli.findings:findings",
 }
+
+OLDER = {"wander": "simulate"}
+"""Names under which a command was known before, and is still called; the help shows the new ones."""
 
 
 class Lazy(click.Group):
@@ -37,6 +40,7 @@ class Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from importlib import import_module
 
+        cmd_name = OLDER.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
@@ -49,7 +53,7 @@ class Lazy(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from fencepost.properties.nearest import nearest
 
-        if args and args[0] not in COMMANDS and (near := nearest(args[0], COMMANDS)):
+        if args and args[0] not in {**COMMANDS, **OLDER} and (near := nearest(args[0], COMMANDS)):
             ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(near)}?")
         return super().resolve_command(ctx, args)
 

@@ -41,7 +41,7 @@ BESIDE = f"{WIRE}.beside:beside_reference"
     help="A promise whose violation is no failure where the documents predict it; may be repeated; `none` for none; "
     "default: those that the variant is known to break.",
 )
-@click.option("--promises-only", is_flag=True, help="Follow no model: faster, and sees less.")
+@click.option("--promises-only", is_flag=True, help="Check promises on events only; skip the model.")
 @click.option(
     "--promise",
     "promises",

@@ -16,7 +16,7 @@ COMMANDS = (
     "keep",
     "show",
     "list",
-    "wander",
+    "simulate",
     "agree",
     "generate",
     "replay",
@@ -244,12 +244,12 @@ def test_record_then_replay(tmp_path: Path) -> None:
     assert "answers disjoint             unknown: the histories do not show answer_sent" in ran.out
 
 
-def test_wander_tells_a_run_and_says_when_it_found_none(tmp_path: Path) -> None:
+def test_simulate_tells_a_run_and_says_when_it_found_none(tmp_path: Path) -> None:
     """A mistake that plain walks meet comes with its run; that nothing broke is no verdict, and told so."""
     name = "kip618-yardstick/any-writer"
-    found = fencepost("wander", name, "--aim", "plain", "--json", tmp_path / "w.json")
+    found = fencepost("simulate", name, "--aim", "plain", "--json", tmp_path / "w.json")
     assert (found.code, "counts match broke" in found.out) == (0, True)
     document = read_json(tmp_path / "w.json")
     assert document["promise"] == "counts_match" and len(document["run"]) >= 6 and document["seed"] == 1
-    missed = fencepost("wander", name, "--aim", "plain", "--steps", 20)
-    assert missed.code == 0 and "one is known to" in missed.out
+    missed = fencepost("simulate", name, "--aim", "plain", "--steps", 20)
+    assert missed.code == 0 and "this variant has one, which explore finds" in missed.out

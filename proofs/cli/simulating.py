@@ -1,4 +1,4 @@
-"""``wander``: random walks through a model, aimed or plain."""
+"""``simulate``: random walks through a model, aimed or plain."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from fencepost.properties.catalogue import Profile, bounds_of
 
 AIM = click.option(
     "--aim", "aims", multiple=True, type=click.Choice(("plain", "starts", "near", "weights", "targets")),
-    default=("near",), show_default=True, help="What guides the walks; may be repeated.  plain: nothing does.",
+    default=("near",), show_default=True, help="Search heuristic; may be repeated.  plain: uniformly random.",
 )  # fmt: skip
 
 
@@ -25,7 +25,7 @@ AIM = click.option(
 @BOUND
 @PROFILE
 @JSON
-def wander(
+def simulate(
     name: str, steps: int, aims: tuple[str, ...], seed: int, changes: tuple[str, ...], profile: Profile,
     json_file: Path | None,
 ) -> int:  # fmt: skip
@@ -34,7 +34,7 @@ def wander(
     It proves nothing, and is for models too large to be searched, and to see what random testing can be expected to
     find.  Aimed walks set out from runs of the protocol as it should be.  Exit code 0 if what breaks, or that nothing
     does, is what the documents say; a predicted violation that these walks miss is told, and is no failure.
-    Example: fencepost wander kip618-yardstick/fence-new-count
+    Example: fencepost simulate kip618-yardstick/fence-new-count
     """
     from fencepost.proofs.engines.simulate import AIMS
     from fencepost.proofs.engines.simulate import wander as walk
@@ -49,7 +49,9 @@ def wander(
     about += f"; {found.explored:,} states explored to set out from" if found.explored else ""
     if found.promise is None or found.trace is None:
         missed = any(verdict == "violated" for verdict in variant.expected.values())
-        console.print(f"No promise broke{', which says little: one is known to' if missed else ''}.  {about}")
+        console.print(
+            f"No violation found{', though this variant has one, which explore finds' if missed else ''}.  {about}"
+        )
     else:
         for line in brief(variant.spec, found.trace):
             console.print(line, markup=False)
