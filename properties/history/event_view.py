@@ -7,11 +7,12 @@ later than all, NONE is no row.
 
 from enum import IntEnum
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from fencepost.properties.history.grouping import Numbers, numbered
+from fencepost.properties.history.grouping import Groups, Numbers, numbered
 from fencepost.properties.history.pieces import Columns, starts_of
+from fencepost.properties.history.timelines import Timeline
 
 
 class EventView:
@@ -26,6 +27,9 @@ class EventView:
         self.place = np.repeat(np.arange(len(starts)), np.diff(starts, append=self.size))
         self._rows: dict[tuple[IntEnum, ...], np.ndarray] = {}
         self._numbers: dict[tuple[str, ...], Numbers] = {}
+        self._groups: dict[tuple[Any, ...], Groups] = {}
+        self._timelines: dict[tuple[tuple[str, ...], tuple[IntEnum, ...]], Timeline] = {}
+        self.scratch = np.empty(self.size + 1, np.int64)  # by row; fresh memory for each use would cost more
 
     def rows_of(self, *kinds: IntEnum) -> np.ndarray:
         """Rows of these kinds, ascending."""
@@ -49,7 +53,7 @@ class EventView:
 
     def at(self, column: str, rows: np.ndarray) -> np.ndarray:
         """The values of a column at `rows`, as int64."""
-        values: np.ndarray = self.columns[column][rows].astype(np.int64)
+        values: np.ndarray = self.columns[column][rows].astype(np.int64, copy=False)
         return values
 
     def fine(self, *kinds: IntEnum) -> np.ndarray:
@@ -74,3 +78,43 @@ class EventView:
             rows = np.flatnonzero(applies)
             self._numbers[columns] = self.numbers(rows, *(self.at(column, rows) for column in columns))
         return self._numbers[columns]
+
+    def applying(self, columns: tuple[str, ...], *kinds: IntEnum) -> np.ndarray:
+        """Rows of these kinds to which these columns apply, ascending."""
+        rows, numbers = self.rows_of(*kinds), self.numbers_of(*columns)
+        applying: np.ndarray = rows[numbers.of[rows] < numbers.size]
+        return applying
+
+    def timeline(self, columns: tuple[str, ...], *kinds: IntEnum) -> Timeline:
+        """Rows of these kinds to which these columns apply, by their values."""
+        key = (columns, kinds)
+        if key not in self._timelines:
+            self._timelines[key] = self.timeline_of(columns, self.rows_of(*kinds))
+        return self._timelines[key]
+
+    def timeline_of(self, columns: tuple[str, ...], rows: np.ndarray) -> Timeline:
+        """The same of rows chosen otherwise, ascending."""
+        numbers = self.numbers_of(*columns)
+        rows = rows[numbers.of[rows] < numbers.size]
+        return Timeline(rows, numbers.of[rows], self.size)
+
+    def numbered_rows(
+        self, kinds: tuple[IntEnum, ...], columns: tuple[str, ...], blank: bool
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Rows of these kinds, ascending; numbers for them, equal where history and columns are; and how many at most.
+
+        Without `blank` only those rows to which all columns apply.
+        """
+        if columns and not blank:
+            rows, numbers = self.applying(columns, *kinds), self.numbers_of(*columns)
+            return rows, numbers.of[rows], numbers.size
+        rows = self.rows_of(*kinds)
+        return rows, *numbered(self.place[rows], *(self.at(column, rows) for column in columns))
+
+    def groups_of(self, kinds: tuple[IntEnum, ...], columns: tuple[str, ...], blank: bool, along: str) -> Groups:
+        """The same rows by number, and in the order of the column `along`, if it names one."""
+        key = (kinds, columns, blank, along)
+        if key not in self._groups:
+            rows, number, _ = self.numbered_rows(kinds, columns, blank)
+            self._groups[key] = Groups(rows, number, by=self.at(along, rows) if along else None)
+        return self._groups[key]

@@ -47,7 +47,7 @@ def taken(values: np.ndarray, places: np.ndarray, missing: int = NONE) -> np.nda
     there = (places >= 0) & (places != NEVER)
     if not len(values):
         return np.full(len(places), missing, np.int64)
-    found: np.ndarray = np.where(there, values[np.where(there, places, 0)].astype(np.int64), missing)
+    found: np.ndarray = np.where(there, values[np.where(there, places, 0)].astype(np.int64, copy=False), missing)
     return found
 
 

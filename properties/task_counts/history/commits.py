@@ -5,26 +5,15 @@ from fencepost.properties.history.checking import Rows, found
 from fencepost.properties.history.grouping import (
     NEVER,
     NONE,
-    Groups,
     contained,
-    first_rows,
     joined,
     last_rows,
 )
-from fencepost.properties.history.timelines import LeastOf, expanded, taken
+from fencepost.properties.history.timelines import LeastOf, expanded
 from fencepost.properties.task_counts.history.events import Kind
 from fencepost.properties.task_counts.history.view import TaskCountView
 
 _CONNECTOR, _PRODUCER = ("connector",), ("producer_id",)
-
-
-def no_zombie_commits(view: TaskCountView) -> Rows:
-    """Transactions committed, against the newest set of the connector of which a task had polled."""
-    rows, numbers = view.applying(_CONNECTOR, Kind.transaction_committed), view.numbers_of(*_CONNECTOR)
-    polled = view.timeline(_CONNECTOR, Kind.task_running)
-    newest, reached = polled.greatest(view.columns["set"])
-    place = polled.place_before(numbers.of[rows], rows)
-    return found(rows, taken(newest, place) > view.columns["set"][rows], taken(reached, place))
 
 
 def producers_covered(view: TaskCountView) -> Rows:
@@ -58,55 +47,6 @@ def _first_newer(view: TaskCountView, rows: np.ndarray) -> np.ndarray:
     newer = np.full(len(rows), NEVER)
     newer[there] = least[place[there]] % width
     return newer
-
-
-def given(view: TaskCountView) -> np.ndarray:
-    """Rows at which the epoch of a producer id was raised, ascending."""
-    return view.fine(Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed)
-
-
-def fenced_never_commit(view: TaskCountView) -> Rows:
-    """Transactions committed, against the greatest epoch that anybody had been given."""
-    rows, numbers = view.applying(_PRODUCER, Kind.transaction_committed), view.numbers_of(*_PRODUCER)
-    raised = view.timeline_of(_PRODUCER, given(view))
-    greatest, reached = raised.greatest(view.columns["epoch"])
-    place = raised.place_before(numbers.of[rows], rows)
-    return found(rows, taken(greatest, place) > view.columns["epoch"][rows], taken(reached, place))
-
-
-def epochs_grow(view: TaskCountView) -> Rows:
-    """Epochs given, against the one given before of the same producer id."""
-    rows, numbers = given(view), view.numbers_of(*_PRODUCER)
-    rows = rows[numbers.of[rows] < numbers.size]
-    groups = Groups(rows, numbers.of[rows])
-    before = np.append(NONE, groups.rows[:-1])[: len(rows)]
-    bad = groups.same & (view.columns["epoch"][groups.rows] <= view.columns["epoch"][before])
-    return found(groups.rows, bad, before)
-
-
-def ids_of_their_own(view: TaskCountView) -> Rows:
-    """Producer ids given, against the first who was given them."""
-    rows, numbers = given(view), view.numbers_of(*_PRODUCER)
-    rows = rows[numbers.of[rows] < numbers.size]
-    first = first_rows(numbers.of[rows], rows, numbers.size)[numbers.of[rows]]
-    other = np.zeros(len(rows), bool)
-    for column in ("connector", "task"):
-        other |= view.columns[column][rows] != view.columns[column][first]
-    return found(rows, other, first)
-
-
-def only_running_polls(view: TaskCountView) -> Rows:
-    """What tasks send and commit, against whether they had come so far."""
-    rows = view.applying(("instance",), Kind.records_sent, Kind.transaction_committed)
-    running = view.last(rows, ("instance",), Kind.task_running)
-    return found(rows, running == NONE, np.full(len(rows), NEVER))
-
-
-def silent_when_over(view: TaskCountView) -> Rows:
-    """What tasks send, against whether they had given up, failed or stopped."""
-    rows = view.applying(("instance",), Kind.records_sent)
-    over = view.last(rows, ("instance",), Kind.task_abandoned, Kind.task_failed, Kind.task_stopped)
-    return found(rows, over != NONE, over)
 
 
 def newest_set_polls(view: TaskCountView) -> Rows:

@@ -1,34 +1,61 @@
 """How KIP-618 keeps its promises of who may run: rounds, starts and the leader's producer, held against all events."""
 
 from fencepost.properties.history.checking import HistoryProperty
+from fencepost.properties.history.related import IT, each, last, when
 from fencepost.properties.task_counts.history import starting, topic
 from fencepost.properties.task_counts.history.events import Kind
-from fencepost.properties.task_counts.history.view import TaskCountView
+from fencepost.properties.task_counts.history.view import OK, SETS, TaskCountView, declared
 from fencepost.properties.task_counts.history.words import saying
 
-_HISTORY, _CONNECTOR, _INSTANCE = ("history",), ("history", "connector"), ("history", "instance")
-_SETS = frozenset({Kind.set_written, Kind.connector_written, Kind.connector_tombstoned})
-_TOPIC = _SETS | {Kind.count_written, Kind.count_tombstoned}
+_HISTORY, _CONNECTOR = ("history",), ("history", "connector")
+_TOPIC = SETS | {Kind.count_written, Kind.count_tombstoned}
 _WRITES = frozenset(kind for kind in Kind if Kind.connector_written <= kind <= Kind.count_tombstoned)
+
+CONNECTOR, INSTANCE, REQUEST, NODE = (("connector",), ("instance",), ("request",), ("node",))
+ROUND, ASKER = ("node", "connector"), ("node", "connector", "task")  # several instances of a task may ask at one worker
+PASSED = IT.status == OK
+IS_COUNT = IT.kind == Kind.count_written  # and no tombstone
+
+NEWEST = last(Kind.set_written, by=CONNECTOR)
+COUNT = last(Kind.count_written, Kind.count_tombstoned, by=CONNECTOR, only=IS_COUNT)
+COVERED = when(COUNT.missing, 0, COUNT.count)
+NEWEST_OR_DELETED = last(Kind.set_written, Kind.connector_tombstoned, by=CONNECTOR)
+ROUND_OF_WRITER = last(Kind.round_started, by=ROUND)
+LOOKED = last(Kind.round_started, Kind.round_checked, by=ROUND)
+CLAIMED = last(Kind.topic_claimed, by=NODE)
+OWN_COUNT = last(Kind.count_written, by=NODE)
+STARTED_FOR = last(Kind.round_started, by=REQUEST)
+ASKED = last(Kind.round_asked, by=REQUEST)
+NEWEST_THEN = last(Kind.set_written, by=CONNECTOR, asking=ASKED)
+COUNT_THEN = last(Kind.count_written, Kind.count_tombstoned, by=CONNECTOR, only=IS_COUNT, asking=ASKED)
+STARTED = last(Kind.task_starting, by=INSTANCE)
+ANSWERED = last(Kind.round_answered, by=ASKER, where=PASSED)
+CHECKED = last(Kind.task_checked, by=INSTANCE)
+CHECK_PASSED = last(Kind.task_checked, by=INSTANCE, only=PASSED)
+OPENED = last(Kind.producer_opened, by=INSTANCE)
+PASSED_AGAIN = last(Kind.task_checked_again, by=INSTANCE, only=PASSED)
 
 MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     HistoryProperty(
         "sets_whole", "618.3",
         "a task starts from a set that was committed with the configuration of every task, its own among them",
         _CONNECTOR, starting.sets_whole, saying("not a whole set with this task:", "there is no such set"),
-        _SETS | {Kind.task_starting, Kind.task_config_written}, needs_order=True,
+        SETS | {Kind.task_starting, Kind.task_config_written}, needs_order=True,
     ),
-    HistoryProperty(
+    declared(
         "rounds_fence_the_count", "618.6",
         "a round is to fence as many ids as the latest count says; none if that is 1, and 1 the size of the set",
-        _CONNECTOR, topic.rounds_fence_the_count, saying("not as many as stand in"),
-        _TOPIC | {Kind.round_started}, needs_order=True,
+        each(Kind.round_started, by=CONNECTOR),
+        (IT.count != COVERED) & ~((COVERED == 1) & (NEWEST.count == 1) & (IT.count == 0)),
+        saying("not as many as stand in"), explained=when(COUNT.missing, NEWEST.at, COUNT.at),
+        given=NEWEST.at > COUNT.at,
     ),
-    HistoryProperty(
+    declared(
         "fences_of_the_round", "618.6",
         "the ids fenced are those from 0 to what the round is to fence",
-        ("history", "request"), topic.fences_of_the_round, saying("not of", "there is no such round"),
-        frozenset({Kind.round_started, Kind.id_fenced}), needs_order=True,
+        each(Kind.id_fenced, by=REQUEST),
+        (IT.task < 0) | (IT.task >= STARTED_FOR.count), saying("not of", "there is no such round"),
+        explained=STARTED_FOR,
     ),
     HistoryProperty(
         "fenced_before_count", "618.7",
@@ -36,11 +63,12 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         _CONNECTOR, topic.fenced_before_count, saying("not all fenced that are covered by"),
         _TOPIC | {Kind.id_fenced}, needs_order=True,
     ),
-    HistoryProperty(
+    declared(
         "counts_of_newest_set", "618.43",
         "a count is written by a round for the newest set there is",
-        _CONNECTOR, topic.counts_of_newest_set, saying("its round knew nothing of"),
-        _SETS | {Kind.round_started, Kind.count_written}, needs_order=True,
+        each(Kind.count_written, by=ROUND),
+        (NEWEST_OR_DELETED.offset > ROUND_OF_WRITER.set) & (NEWEST_OR_DELETED.kind == Kind.set_written),
+        saying("its round knew nothing of"), explained=NEWEST_OR_DELETED, given=~ROUND_OF_WRITER.missing,
     ),
     HistoryProperty(
         "checked_after_fencing", "618.43",
@@ -49,11 +77,11 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         frozenset({Kind.round_started, Kind.id_fenced, Kind.round_checked, Kind.count_written}), needs_order=True,
         modes=("M", "B", "shipped"),
     ),
-    HistoryProperty(
+    declared(
         "not_reclaimed_since", "618.43",
         "the leader does not regain the right to write between its look at the topic and the count",
-        ("history", "node"), topic.not_reclaimed_since, saying("claimed anew by"),
-        frozenset({Kind.round_started, Kind.round_checked, Kind.topic_claimed, Kind.count_written}), needs_order=True,
+        each(Kind.count_written, by=ROUND),
+        CLAIMED.at > LOOKED.at, saying("claimed anew by"), explained=CLAIMED, given=~LOOKED.missing,
     ),
     HistoryProperty(
         "writes_by_latest_claimant", "618.26",
@@ -68,31 +96,33 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         _WRITES | {Kind.topic_claimed, Kind.assigned, Kind.leadership_lost, Kind.worker_started, Kind.worker_stopped},
         needs_order=True,
     ),
-    HistoryProperty(
+    declared(
         "assignments_reach_counts", "618.8",
         "the offset that goes out with an assignment lies after every count that the leader has written",
-        ("history", "node"), topic.assignments_reach_counts, saying("at or before"),
-        frozenset({Kind.assignment_made, Kind.count_written}), needs_order=True, modes=("A",),
+        each(Kind.assignment_made, by=NODE),
+        IT.offset <= OWN_COUNT.offset, saying("at or before"), explained=OWN_COUNT, given=~OWN_COUNT.missing,
+        modes=("A",),
     ),
-    HistoryProperty(
+    declared(
         "answers_with_count", "618.15",
         "a round is answered with success only if a count stood after the newest set at some time since it was asked",
-        _HISTORY, topic.answers_with_count, saying("no count came after"),
-        _TOPIC | {Kind.round_asked, Kind.round_answered}, needs_order=True, modes=("M", "B", "shipped"),
+        each(Kind.round_answered, by=REQUEST, where=PASSED & (IT.connector >= 0)),
+        ~NEWEST_THEN.missing & (COUNT.at <= ASKED.at) & (COUNT_THEN.at <= NEWEST_THEN.at),
+        saying("no count came after"), explained=NEWEST_THEN, given=~ASKED.missing, modes=("M", "B", "shipped"),
     ),
-    HistoryProperty(
+    declared(
         "opened_after_answer", "618.15",
         "a task opens its producer after the leader has answered with success, since it started",
-        _HISTORY, starting.opened_after_answer,
-        saying("the latest success is", "there was no answer"),
-        frozenset({Kind.task_starting, Kind.round_answered, Kind.producer_opened}), needs_order=True,
-        modes=("B", "shipped"),
+        each(Kind.producer_opened, by=ASKER, where=IT.instance >= 0),
+        ANSWERED.missing | (ANSWERED.at < STARTED.at), saying("the latest success is", "there was no answer"),
+        explained=when(ANSWERED.missing, STARTED.at, ANSWERED.at), modes=("B", "shipped"),
     ),
-    HistoryProperty(
+    declared(
         "opened_after_check", "618.16",
         "a task opens its producer after it has found a count after the latest set",
-        _INSTANCE, starting.opened_after_check, saying("the latest check is", "it has not looked"),
-        frozenset({Kind.task_checked, Kind.producer_opened}), needs_order=True, modes=("A", "M", "B"),
+        each(Kind.producer_opened, by=INSTANCE),
+        CHECK_PASSED.missing, saying("the latest check is", "it has not looked"), explained=CHECKED,
+        modes=("A", "M", "B"),
     ),
     HistoryProperty(
         "checked_with_count", "618.16",
@@ -102,16 +132,17 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
                                                 "B": frozenset()},
         needs_order=True, modes=("A", "M", "B"),
     ),
-    HistoryProperty(
+    declared(
         "running_checked_again", "618.19",
         "a task polls only when it has looked for a newer set once more, with its producer open",
-        _INSTANCE, starting.running_checked_again, saying("no look passed since", "its producer was never opened"),
-        frozenset({Kind.producer_opened, Kind.task_checked_again, Kind.task_running}), needs_order=True,
+        each(Kind.task_running, by=INSTANCE),
+        OPENED.missing | (PASSED_AGAIN.at < OPENED.at),
+        saying("no look passed since", "its producer was never opened"), explained=OPENED,
     ),
-    HistoryProperty(
+    declared(
         "checked_again_newest", "618.19",
         "that look passes only if the set that the task started from is still the newest",
-        _CONNECTOR, starting.checked_again_newest, saying("newer is"),
-        _SETS | {Kind.task_checked_again}, needs_order=True,
+        each(Kind.task_checked_again, by=CONNECTOR, where=PASSED),
+        NEWEST.offset > IT.set, saying("newer is"), explained=NEWEST,
     ),
 )  # fmt: skip

@@ -1,23 +1,36 @@
 """What KIP-618 promises of who may run, held against what topics, coordinators and REST show from outside."""
 
 from fencepost.properties.history.checking import HistoryProperty
-from fencepost.properties.task_counts.history import commits, starting, topic
+from fencepost.properties.history.related import IT, each, first, greatest, last
+from fencepost.properties.task_counts.history import commits, starting
 from fencepost.properties.task_counts.history.events import Kind
-from fencepost.properties.task_counts.history.view import TaskCountView
+from fencepost.properties.task_counts.history.view import SETS, TaskCountView, declared
 from fencepost.properties.task_counts.history.words import saying
 
-_CONNECTOR, _PRODUCER, _INSTANCE = ("history", "connector"), ("history", "producer_id"), ("history", "instance")
-_SETS = frozenset({Kind.set_written, Kind.connector_written, Kind.connector_tombstoned})
-_TOPIC = _SETS | {Kind.count_written, Kind.count_tombstoned}
-_GIVEN = frozenset({Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed})
+_CONNECTOR = ("history", "connector")
+_TOPIC = SETS | {Kind.count_written, Kind.count_tombstoned}
 _OVER = frozenset({Kind.task_abandoned, Kind.task_failed, Kind.task_stopped})
 
+CONNECTOR, PRODUCER, INSTANCE = (("connector",), ("producer_id",), ("instance",))
+FINE = IT.error == 0
+GIVEN = (Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed)
+"""By which the epoch of a producer id is raised."""
+
+POLLED = greatest("set", Kind.task_running, by=CONNECTOR)
+RAISED = greatest("epoch", *GIVEN, by=PRODUCER, where=FINE)
+GIVEN_BEFORE = last(*GIVEN, by=PRODUCER, where=FINE)
+FIRST_GIVEN = first(*GIVEN, by=PRODUCER, where=FINE)
+RUNNING = last(Kind.task_running, by=INSTANCE)
+OVER = last(Kind.task_abandoned, Kind.task_failed, Kind.task_stopped, by=INSTANCE)
+SET_BELOW = last(Kind.set_written, by=CONNECTOR, along="offset")
+LATEST_BELOW = last(Kind.set_written, Kind.connector_tombstoned, by=CONNECTOR, along="offset")
+
 PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
-    HistoryProperty(
+    declared(
         "no_zombie_commits", "618.P1",
         "once a task of a newer set of its connector polls, no task of an older set commits",
-        _CONNECTOR, commits.no_zombie_commits, saying("though a newer set polls since"),
-        frozenset({Kind.task_running, Kind.transaction_committed}), needs_order=True,
+        each(Kind.transaction_committed, by=CONNECTOR),
+        POLLED.set > IT.set, saying("though a newer set polls since"), explained=POLLED,
     ),
     HistoryProperty(
         "producers_covered", "618.P3",
@@ -29,49 +42,52 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
         "newest_set_polls", "618.P4",
         "at the end every task of the newest set polls",
         ("history",), commits.newest_set_polls, saying("some task of it does not poll at the end"),
-        _OVER | _SETS | {Kind.task_running, Kind.worker_stopped},
+        _OVER | SETS | {Kind.task_running, Kind.worker_stopped},
         needs_quiet_end=True,
     ),
-    HistoryProperty(
+    declared(
         "fenced_never_commit", "618.18",
         "no producer commits once a greater epoch of its id was given to another, or to the leader that fenced it",
-        _PRODUCER, commits.fenced_never_commit, saying("fenced before by"),
-        _GIVEN | {Kind.transaction_committed}, needs_order=True,
+        each(Kind.transaction_committed, by=PRODUCER),
+        RAISED.epoch > IT.epoch, saying("fenced before by"), explained=RAISED,
     ),
-    HistoryProperty(
+    declared(
         "epochs_grow", "618.12",
         "whoever opens or fences a transactional id gets a greater epoch of it than anybody before",
-        _PRODUCER, commits.epochs_grow, saying("not above that of"),
-        _GIVEN, needs_order=True,
+        each(*GIVEN, by=PRODUCER, where=FINE),
+        ~GIVEN_BEFORE.missing & (IT.epoch <= GIVEN_BEFORE.epoch), saying("not above that of"),
+        explained=GIVEN_BEFORE,
     ),
-    HistoryProperty(
+    declared(
         "ids_of_their_own", "618.49",
         "a transactional id belongs to one task of one connector, or to the leader",
-        _PRODUCER, commits.ids_of_their_own, saying("the same id as"),
-        _GIVEN,
+        each(*GIVEN, by=PRODUCER, where=FINE),
+        (IT.connector != FIRST_GIVEN.connector) | (IT.task != FIRST_GIVEN.task), saying("the same id as"),
+        explained=FIRST_GIVEN,
     ),
-    HistoryProperty(
+    declared(
         "only_running_polls", "618.20",
         "only tasks that were allowed to poll send and commit",
-        _INSTANCE, commits.only_running_polls, saying("it was never allowed to poll"),
-        frozenset({Kind.task_running, Kind.records_sent, Kind.transaction_committed}), needs_order=True,
+        each(Kind.records_sent, Kind.transaction_committed, by=INSTANCE),
+        RUNNING.missing, saying("it was never allowed to poll"),
     ),
-    HistoryProperty(
+    declared(
         "silent_when_over", "618.20",
         "a task that gave up, failed or stopped sends nothing more",
-        _INSTANCE, commits.silent_when_over, saying("it was over by"),
-        _OVER | {Kind.records_sent}, needs_order=True,
+        each(Kind.records_sent, by=INSTANCE),
+        ~OVER.missing, saying("it was over by"), explained=OVER,
     ),
     HistoryProperty(
         "running_with_count", "618.2",
         "a task polls only when a count has come to stand after its set, while that was the newest",
         _CONNECTOR, starting.running_with_count, saying("there is a count only by", "there is no such count"),
-        _SETS | {Kind.task_running, Kind.count_written}, needs_order=True,
+        SETS | {Kind.task_running, Kind.count_written}, needs_order=True,
     ),
-    HistoryProperty(
+    declared(
         "counts_are_sizes", "618.42",
         "a count is the size of the set that it stands after, or 0 if the connector was deleted since",
-        _CONNECTOR, topic.counts_are_sizes, saying("not the size of"),
-        _SETS | {Kind.count_written},
+        each(Kind.count_written, by=CONNECTOR),
+        (IT.count != SET_BELOW.count) & ~((LATEST_BELOW.kind == Kind.connector_tombstoned) & (IT.count == 0)),
+        saying("not the size of"), explained=SET_BELOW, given=~SET_BELOW.missing,
     ),
 )  # fmt: skip

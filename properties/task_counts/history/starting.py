@@ -37,30 +37,6 @@ def _is_whole(view: TaskCountView, sets: np.ndarray) -> np.ndarray:
     return whole
 
 
-def _passed(view: TaskCountView, rows: np.ndarray, kind: Kind) -> np.ndarray:
-    """For rows of an instance: the row at which it last passed a check of this kind; NONE if it did not."""
-    checked = view.last(rows, _INSTANCE, kind)
-    return np.where(view.value("status", checked) == OK, checked, NONE)
-
-
-def opened_after_answer(view: TaskCountView) -> Rows:
-    """Producers opened, against whether the leader had answered with success since the task started."""
-    rows = view.applying(("node", "connector", "task"), Kind.producer_opened)
-    rows = rows[view.columns["instance"][rows] >= 0]
-    started = view.last(rows, _INSTANCE, Kind.task_starting)
-    answers = view.rows_of(Kind.round_answered)
-    answers = answers[view.columns["status"][answers] == OK]
-    asker = ("node", "connector", "task")  # several instances of a task may ask at one worker
-    answered = view.timeline_of(asker, answers).before(view.numbers_of(*asker).of[rows], rows)
-    return found(rows, (answered == NONE) | (answered < started), np.where(answered == NONE, started, answered))
-
-
-def opened_after_check(view: TaskCountView) -> Rows:
-    """Producers opened, against whether the task had found a count after the latest set."""
-    rows = view.applying(_INSTANCE, Kind.producer_opened)
-    return found(rows, _passed(view, rows, Kind.task_checked) == NONE, view.last(rows, _INSTANCE, Kind.task_checked))
-
-
 def checked_with_count(view: TaskCountView) -> Rows:
     """Checks passed, against what stands in the topic, as far as the worker has read it, or to its end (B)."""
     rows = view.applying(("connector", "node"), Kind.task_checked)
@@ -84,19 +60,3 @@ def running_with_count(view: TaskCountView) -> Rows:
         counts, (view.at("connector", counts), view.value("offset", newest)),
     )  # fmt: skip
     return found(rows, first > rows, first)
-
-
-def running_checked_again(view: TaskCountView) -> Rows:
-    """Tasks that begin to poll, against whether they had looked for a newer set after opening their producer."""
-    rows = view.applying(_INSTANCE, Kind.task_running)
-    opened = view.last(rows, _INSTANCE, Kind.producer_opened)
-    checked = _passed(view, rows, Kind.task_checked_again)
-    return found(rows, (opened == NONE) | (checked < opened), opened)
-
-
-def checked_again_newest(view: TaskCountView) -> Rows:
-    """Second checks passed, against the newest set."""
-    rows = view.applying(_CONNECTOR, Kind.task_checked_again)
-    rows = rows[view.columns["status"][rows] == OK]
-    newest = view.newest_set[rows]
-    return found(rows, view.value("offset", newest) > view.columns["set"][rows], newest)

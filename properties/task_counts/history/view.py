@@ -4,10 +4,11 @@ A set is known to everybody by the offset of its commit record. What came last b
 """
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from fencepost.properties.history import related
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NONE, Groups, Values, joined, looked_up
 from fencepost.properties.history.pieces import Columns
@@ -17,6 +18,10 @@ from fencepost.properties.task_counts.history.events import SUPPORT, Kind
 OK, CONFLICT = 200, 409
 NEEDED = {"A": SUPPORT["enabled"], "M": SUPPORT["disabled"], "B": SUPPORT["disabled"]}
 """From which support on a leader writes in transactions; as shipped from `preparing` on (618.24)."""
+
+SETS = frozenset({Kind.set_written, Kind.connector_written, Kind.connector_tombstoned})
+declared = partial(related.declared, implied={Kind.set_written: SETS})
+"""A set that is written when its connector was deleted is as if absent, so that deletions must be recorded with it."""
 
 
 class TaskCountView(EventView):
@@ -30,7 +35,6 @@ class TaskCountView(EventView):
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns)
         self.mode = str(config.get("mode", "shipped"))
-        self._timelines: dict[tuple[tuple[str, ...], tuple[Kind, ...]], Timeline] = {}
 
     def kinds(self) -> np.ndarray:
         """Without the sets that were written when their connector was deleted: nobody takes note of them."""
@@ -42,25 +46,6 @@ class TaskCountView(EventView):
         kinds = kind.copy()
         kinds[sets[taken(kind, last) == Kind.connector_tombstoned]] = 0
         return kinds
-
-    def timeline(self, columns: tuple[str, ...], *kinds: Kind) -> Timeline:
-        """Rows of these kinds to which these columns apply, by their values."""
-        key = (columns, kinds)
-        if key not in self._timelines:
-            self._timelines[key] = self.timeline_of(columns, self.rows_of(*kinds))
-        return self._timelines[key]
-
-    def timeline_of(self, columns: tuple[str, ...], rows: np.ndarray) -> Timeline:
-        """The same of rows chosen otherwise, ascending."""
-        numbers = self.numbers_of(*columns)
-        rows = rows[numbers.of[rows] < numbers.size]
-        return Timeline(rows, numbers.of[rows], self.size)
-
-    def applying(self, columns: tuple[str, ...], *kinds: Kind) -> np.ndarray:
-        """Rows of these kinds to which these columns apply, ascending."""
-        rows, numbers = self.rows_of(*kinds), self.numbers_of(*columns)
-        applying: np.ndarray = rows[numbers.of[rows] < numbers.size]
-        return applying
 
     def last(self, rows: np.ndarray, columns: tuple[str, ...], *kinds: Kind) -> np.ndarray:
         """For rows, the last of these kinds before with the same values of these columns; NONE if there is none."""

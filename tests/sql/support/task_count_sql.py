@@ -1,14 +1,17 @@
-"""The history properties of task counts in SQL: an implementation that shares nothing with the kernels but the table.
+"""The history properties of task counts in SQL: those with kernels of their own, and some that are declared.
 
-One text for DuckDB and Spark. Columns whose names are reserved words are renamed. `seen` has every event with the steps
-at which things last happened before it: `set_at` the latest set of its connector, `claim_at` its node's claim, and so
-on; the properties look up what stands there.
+What is written here shares nothing with the kernels but the table; the declared ones among it test the SQL that is
+written from declarations. One text for DuckDB and Spark. Columns whose names are reserved words are renamed. `seen` has
+every event with the steps at which things last happened before it: `set_at` the latest set of its connector, `round_at`
+its writer's round, and so on; the properties look up what stands there.
 """
 
 import duckdb
 import pyarrow as pa
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
+from fencepost.properties.task_counts.history.properties import PROPERTIES
 from id_block_sql import told
+from related_sql import generated
 
 RENAMED = {"set": "gen", "count": "n", "offset": "spot"}
 NEEDED = {"A": 3, "M": 1, "B": 1, "shipped": 2}
@@ -29,24 +32,12 @@ def last(column: str, by: str, kinds: str, value: str = "step", also: str = "") 
 SEEN = ", ".join((
     last("set_at", "connector", "26"),
     last("count_at", "connector", "27, 28"),
-    last("polled", "connector", "54", value="gen"),
     last("round_at", "node, connector", "41"),
-    last("begun_at", "request", "41"),
-    last("look_at", "node, connector", "41, 43"),
-    last("answer_at", "node, connector, task", "45", also="status = 200"),
-    last("claim_at", "node", "20"),
     last("known_at", "node", "1, 2, 13, 20, 22"),
-    last("there_at", "connector", "24, 26"),
     last("worker_at", "node", "1"),
-    last("own_count_at", "node", "27"),
     last("read_at", "node", "30"),
     last("asked_at", "request", "40"),
-    last("start_at", "instance", "50"),
     last("first_at", "instance", "51"),
-    last("open_at", "instance", "52"),
-    last("again_at", "instance", "53"),
-    last("running_at", "instance", "54"),
-    last("over_at", "instance", "55, 56, 57"),
     last("any_claim_at", "", "20"),
     last("raised", "producer_id", "20, 42, 52", value="epoch", also="error = 0"),
 ))  # fmt: skip
@@ -116,7 +107,6 @@ PARTS = {
 }
 
 VIOLATIONS = {
-    "no_zombie_commits": "SELECT history, step FROM seen WHERE kind = 61 AND polled > gen",
     "producers_covered": """
       SELECT c.history, c.step FROM covering c
         LEFT JOIN events k ON k.history = c.history AND k.connector = c.connector AND k.kind IN (27, 28)
@@ -128,20 +118,12 @@ VIOLATIONS = {
         LEFT JOIN polling p ON p.history = n.history AND p.connector = n.connector AND p.gen = n.spot AND p.task < n.n
       GROUP BY n.history, n.step, n.n HAVING count(DISTINCT p.task) < n.n""",
     "fenced_never_commit": "SELECT history, step FROM seen WHERE kind = 61 AND raised > epoch",
-    "epochs_grow": """
-      SELECT history, step FROM (
-        SELECT history, step, epoch, lag(epoch) OVER (PARTITION BY history, producer_id ORDER BY step) AS before
-        FROM given) g
-      WHERE epoch <= before""",
     "ids_of_their_own": """
       SELECT g.history, g.step FROM given g
         JOIN (SELECT history, producer_id, min(step) AS step FROM given GROUP BY history, producer_id) m
           ON m.history = g.history AND m.producer_id = g.producer_id
         JOIN events f ON f.history = m.history AND f.step = m.step
       WHERE f.connector <> g.connector OR f.task <> g.task""",
-    "only_running_polls":
-      "SELECT history, step FROM seen WHERE kind IN (60, 61) AND instance >= 0 AND running_at IS NULL",
-    "silent_when_over": "SELECT history, step FROM seen WHERE kind = 60 AND over_at IS NOT NULL",
     "running_with_count": """
       SELECT r.history, r.step FROM events r
         LEFT JOIN counted k ON k.history = r.history AND k.connector = r.connector AND k.kind = 27 AND k.step < r.step
@@ -164,22 +146,12 @@ VIOLATIONS = {
           GROUP BY x.history, x.step, x.connector, x.task) b
         LEFT JOIN whole w ON w.history = b.history AND w.step = b.own AND b.own < b.step
       WHERE w.step IS NULL OR w.configured < w.n OR b.task >= w.n""",
-    "rounds_fence_the_count": """
-      SELECT history, step FROM counted
-      WHERE kind = 41 AND connector >= 0 AND set_at > coalesce(latest_at, -1) AND n <> coalesce(latest, 0)
-        AND NOT (coalesce(latest, 0) = 1 AND set_size = 1 AND n = 0)""",
-    "fences_of_the_round": f"""
-      SELECT x.history, x.step FROM seen x {at("r", "begun_at")}
-      WHERE x.kind = 42 AND x.request >= 0 AND (x.task < 0 OR r.n IS NULL OR x.task >= r.n)""",
     "fenced_before_count": """
       SELECT c.history, c.step FROM counted c
         LEFT JOIN events f ON f.history = c.history AND f.node = c.node AND f.connector = c.connector AND f.kind = 42
           AND f.error = 0 AND f.task >= 0 AND f.task < c.latest AND f.step < c.step AND f.step > coalesce(c.set_at, -1)
       WHERE c.kind = 27 AND c.connector >= 0 AND c.latest IS NOT NULL AND NOT (c.latest = 1 AND c.n = 1)
       GROUP BY c.history, c.step, c.latest HAVING count(DISTINCT f.task) < c.latest""",
-    "counts_of_newest_set": f"""
-      SELECT x.history, x.step FROM seen x {at("r", "round_at")} {at("t", "there_at")}
-      WHERE x.kind = 27 AND r.step IS NOT NULL AND t.kind = 26 AND t.spot > r.gen""",
     "checked_after_fencing": f"""
       SELECT b.history, b.step FROM (
           SELECT x.history, x.step, max(CASE WHEN e.kind = 42 THEN e.step END) AS fence_at,
@@ -189,37 +161,23 @@ VIOLATIONS = {
           WHERE x.kind = 27 GROUP BY x.history, x.step) b
         LEFT JOIN events c ON c.history = b.history AND c.step = b.check_at
       WHERE b.fence_at IS NOT NULL AND (coalesce(b.check_at, -1) < b.fence_at OR c.status = 409)""",
-    "not_reclaimed_since": "SELECT history, step FROM seen WHERE kind = 27 AND connector >= 0 AND claim_at > look_at",
     "writes_by_latest_claimant": f"""
       SELECT x.history, x.step FROM writes x {at("c", "any_claim_at")}
       WHERE c.step IS NULL OR c.node <> x.node OR c.producer_id <> x.producer_id OR c.epoch <> x.epoch""",
     "writes_while_leading": f"""
       SELECT x.history, x.step FROM writes x {at("k", "known_at")}
       WHERE x.node >= 0 AND x.was < 27 AND (k.step IS NULL OR NOT (k.kind = 20 OR k.kind = 13 AND k.n = 1))""",
-    "assignments_reach_counts": f"""
-      SELECT x.history, x.step FROM seen x {at("c", "own_count_at")} WHERE x.kind = 12 AND x.spot <= c.spot""",
     "answers_with_count": """
       SELECT x.history, x.step FROM counted x
         JOIN counted a ON a.history = x.history AND a.step = x.asked_at
       WHERE x.kind = 45 AND x.status = 200 AND x.connector >= 0 AND a.set_at IS NOT NULL
         AND NOT (coalesce(x.latest_at, -1) > a.step OR coalesce(a.latest_at, -1) > a.set_at)""",
-    "opened_after_answer": """
-      SELECT history, step FROM seen
-      WHERE kind = 52 AND node >= 0 AND connector >= 0 AND task >= 0 AND instance >= 0
-        AND (answer_at IS NULL OR answer_at < coalesce(start_at, -1))""",
     "opened_after_check": f"""
       SELECT x.history, x.step FROM seen x {at("c", "first_at")}
       WHERE x.kind = 52 AND x.instance >= 0 AND coalesce(c.status, -1) <> 200""",
     "checked_with_count": """
       SELECT history, step FROM counted
       WHERE kind = 51 AND node >= 0 AND connector >= 0 AND status = 200 AND set_at > coalesce(latest_at, -1)""",
-    "running_checked_again": f"""
-      SELECT x.history, x.step FROM seen x {at("a", "again_at")}
-      WHERE x.kind = 54 AND x.instance >= 0
-        AND (x.open_at IS NULL OR CASE WHEN a.status = 200 THEN a.step ELSE -1 END < x.open_at)""",
-    "checked_again_newest": """
-      SELECT history, step FROM counted
-      WHERE kind = 53 AND connector >= 0 AND status = 200 AND coalesce(set_spot, -1) > gen""",
 }  # fmt: skip
 
 AS_READ = f"""
@@ -232,22 +190,29 @@ AS_READ = f"""
 """What stands for `checked_with_count` in A and M, where workers look at what they have read."""
 
 
+DECLARED = generated(PROPERTIES.values(), RENAMED)
+
+
 def statements(mode: str) -> tuple[dict[str, str], dict[str, str]]:
     """(tables, violations): each property's text yields its name, history and step."""
-    texts = VIOLATIONS | ({"checked_with_count": AS_READ} if mode in ("A", "M") else {})
+    texts = VIOLATIONS | ({"checked_with_count": AS_READ} if mode in ("A", "M") else {}) | DECLARED
     parts = {name: text.replace("{needed}", str(NEEDED[mode])) for name, text in PARTS.items()}
     return parts, {name: f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in texts.items()}
 
 
-def query(mode: str = "B") -> str:
-    """One statement for all of them."""
+def query(mode: str = "B", written: tuple[str, ...] = ()) -> str:
+    """One statement for all of them; or for those of `written`, as they are written here."""
     parts, violations = statements(mode)
+    if written:
+        violations = {
+            name: f"SELECT '{name}' AS property, history, step FROM ({VIOLATIONS[name]}) v" for name in written
+        }
     tables = ", ".join(f"{name} AS MATERIALIZED ({text})" for name, text in parts.items())
     return f"WITH {tables} " + " UNION ALL ".join(violations.values())
 
 
 def in_duckdb(events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None,
-              mode: str = "B") -> dict[str, tuple[int, tuple[int, int]]]:  # fmt: skip
+              mode: str = "B", written: tuple[str, ...] = ()) -> dict[str, tuple[int, tuple[int, int]]]:  # fmt: skip
     """The verdict of DuckDB on an Arrow table, or on the Parquet files that a glob names."""
     duck = connection or duckdb.connect()
     source = f"read_parquet('{events}')" if isinstance(events, str) else "events_table"
@@ -257,4 +222,4 @@ def in_duckdb(events: pa.Table | str, connection: duckdb.DuckDBPyConnection | No
     dropped = ", ".join(f'"{old}"' for old in RENAMED)
     duck.execute(f"CREATE OR REPLACE TEMP VIEW raw AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
     duck.execute(f"CREATE OR REPLACE TEMP TABLE events AS {effective('raw')}")
-    return told(duck.execute(query(mode)).fetchall())
+    return told(duck.execute(query(mode, written)).fetchall())

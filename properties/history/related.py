@@ -1,0 +1,335 @@
+"""Declared history properties: each event of some kinds, the events that are related to it, and when it is bad.
+
+    POLLED = greatest("set", Kind.task_running, by=("connector",))
+    declared(
+        "no_zombie_commits", "618.P1", "once a task of a newer set polls, no task of an older set commits",
+        each(Kind.transaction_committed, by=("connector",)), POLLED.set > IT.set, saying("…"), explained=POLLED,
+    )
+
+One declaration says all: which rows of a piece violate the property (`Declared.__call__`, some NumPy passes over all of
+its histories at once), within which columns it can be judged on its own, which kinds must be recorded, and whether the
+order of steps across nodes must be known. The SQL in `tests/sql` is written from the same declaration.
+
+`IT` is the event that is looked at: in a property the one that is judged, in a `where` the one that may be related. Of
+an event, `.column` is a column (-1 if there is no such event), `.at` its place in the history, `.missing` whether there
+is none. A missing event stands before all others if the last was looked for, and after all if the first was.
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from fencepost.properties.history.checking import HistoryProperty, Rows, found
+from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.grouping import NEVER, NONE, first_rows
+from fencepost.properties.history.timelines import taken
+
+Kinds = tuple[IntEnum, ...]
+ORDERING = ("<", "<=", ">", ">=")
+APPLIED: Mapping[str, Callable[..., Any]] = MappingProxyType({
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "and": operator.and_, "or": operator.or_, "not": operator.invert, "+": operator.add, "-": operator.sub,
+    "when": np.where,
+})  # fmt: skip
+
+
+class Expression:
+    """A value for each event that is judged: of its columns, and of those of the events related to it."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> "Operation":  # type: ignore[override]
+        return Operation("==", (self, other))
+
+    def __ne__(self, other: object) -> "Operation":  # type: ignore[override]
+        return Operation("!=", (self, other))
+
+    def __lt__(self, other: object) -> "Operation":
+        return Operation("<", (self, other))
+
+    def __le__(self, other: object) -> "Operation":
+        return Operation("<=", (self, other))
+
+    def __gt__(self, other: object) -> "Operation":
+        return Operation(">", (self, other))
+
+    def __ge__(self, other: object) -> "Operation":
+        return Operation(">=", (self, other))
+
+    def __and__(self, other: "Expression") -> "Operation":
+        return Operation("and", (self, other))
+
+    def __or__(self, other: "Expression") -> "Operation":
+        return Operation("or", (self, other))
+
+    def __invert__(self) -> "Operation":
+        return Operation("not", (self,))
+
+    def __add__(self, other: object) -> "Operation":
+        return Operation("+", (self, other))
+
+    def __sub__(self, other: object) -> "Operation":
+        return Operation("-", (self, other))
+
+
+@dataclass(frozen=True, eq=False)
+class Operation(Expression):
+    """`name` is one of `APPLIED`; its arguments are expressions and integers."""
+
+    name: str
+    args: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Value(Expression):
+    """A column of an event, or `at`, its place, or `missing`, whether there is none."""
+
+    event: "Event"
+    column: str
+
+
+@dataclass(frozen=True, eq=False)
+class Setting(Expression):
+    """What the config of the histories says: an attribute of the view."""
+
+    name: str
+
+
+def when(condition: Expression, value: object, otherwise: object) -> Operation:
+    """`value` where the condition holds."""
+    return Operation("when", (condition, value, otherwise))
+
+
+class Event:
+    """An event that a property speaks of."""
+
+    def __getattr__(self, column: str) -> Value:
+        if column.startswith("_"):
+            raise AttributeError(column)
+        return Value(self, column)
+
+
+IT = Event()
+
+
+@dataclass(frozen=True, eq=False)
+class Each:
+    """The events that are judged: those of some kinds, to which the columns `by` apply, and `where` holds."""
+
+    kinds: Kinds
+    by: tuple[str, ...]
+    where: Expression | None
+
+    def rows(self, view: EventView) -> np.ndarray:
+        """Their rows, ascending."""
+        rows = view.applying(self.by, *self.kinds) if self.by else view.rows_of(*self.kinds)
+        return rows if self.where is None else rows[evaluated(self.where, view, {IT: rows})]
+
+
+def each(*kinds: IntEnum, by: tuple[str, ...] = (), where: Expression | None = None) -> Each:
+    """See `Each`."""
+    return Each(kinds, by, where)
+
+
+@dataclass(frozen=True, eq=False)
+class Related(Event):
+    """One event of some kinds, and `where` they hold, that has the same values in the columns `by` as the `asking` one:
+    the last or next one, the one before with the greatest value of `column`, or the first of the whole history.
+
+    `only`: it counts as missing unless this holds of it. `along`: the order is that of this column, not of steps.
+    `in_place`: the order among these events is known wherever they are recorded, since they happen at one node, or
+    because the property says the same in whatever order. `blank`: events to which a column does not apply are alike in
+    it; otherwise they have no related event.
+    """
+
+    how: str
+    kinds: Kinds
+    by: tuple[str, ...]
+    where: Expression | None = None
+    only: Expression | None = None
+    asking: Event = IT
+    along: str = ""
+    in_place: bool = False
+    blank: bool = False
+    column: str = ""
+
+    @property
+    def missing_at(self) -> int:
+        """The place of an event that is missing."""
+        return NONE if self.how in ("last", "greatest") else NEVER
+
+    def rows(self, view: EventView, kinds: Kinds, asking: np.ndarray) -> np.ndarray:
+        """For the asking rows, which are of these kinds, or no row: the row of the related event."""
+        if self.how in ("last", "greatest") and not (self.blank or self.along):
+            rows = self._in_timeline(view, asking)
+        else:
+            by_row, asking = view.scratch, np.where(asking == NEVER, NONE, asking)
+            by_row[asking] = self.missing_at
+            among, related = self._by_row(view, tuple(sorted({*kinds, *self.kinds})))
+            by_row[among] = related
+            by_row[NONE] = self.missing_at
+            rows = by_row[asking]
+        if self.only is not None:
+            there = rows != self.missing_at
+            there[there] = evaluated(self.only, view, {IT: rows[there]})
+            rows = np.where(there, rows, self.missing_at)
+        return rows
+
+    def _in_timeline(self, view: EventView, asking: np.ndarray) -> np.ndarray:
+        numbers = view.numbers_of(*self.by)
+        number = numbers.of[asking] if self.asking is IT else taken(numbers.of, asking, numbers.size)
+        if self.where is None:
+            line = view.timeline(self.by, *self.kinds)
+        else:
+            line = view.timeline_of(self.by, Each(self.kinds, self.by, self.where).rows(view))
+        if self.how == "last":
+            return line.before(number, asking)
+        _, reached = line.greatest(view.columns[self.column])
+        return taken(reached, line.place_before(number, asking))
+
+    def _by_row(self, view: EventView, kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of these kinds, and for each of them the row of the related event."""
+        if self.how == "first":
+            rows, number, size = view.numbered_rows(kinds, self.by, self.blank)
+            chosen = self._chosen(view, rows, kinds)
+            return rows, first_rows(number[chosen], rows[chosen], size)[number]
+        groups = view.groups_of(kinds, self.by, self.blank, self.along)
+        chosen = self._chosen(view, groups.rows, kinds)
+        place = groups.after(chosen) if self.how == "next" else groups.before(chosen)
+        return groups.rows, taken(groups.rows, place, self.missing_at)
+
+    def _chosen(self, view: EventView, rows: np.ndarray, kinds: Kinds) -> np.ndarray:
+        chosen = np.full(len(rows), len(kinds) == len(self.kinds))
+        if len(kinds) > len(self.kinds):
+            of_row = view.columns["kind"][rows]
+            for kind in self.kinds:
+                chosen |= of_row == kind
+        return chosen if self.where is None else chosen & evaluated(self.where, view, {IT: rows})
+
+
+def last(*kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
+    """The last of these kinds before the event."""
+    return Related("last", kinds, by, **options)
+
+
+def following(*kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
+    """The first of these kinds after the event."""
+    return Related("next", kinds, by, **options)
+
+
+def first(*kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
+    """The first of these kinds in the history, before the event or after it."""
+    return Related("first", kinds, by, **options)
+
+
+def greatest(column: str, *kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
+    """Of these kinds, before the event, the first with the greatest value of the column, which fits into int32."""
+    return Related("greatest", kinds, by, column=column, **options)
+
+
+def evaluated(expression: Any, view: EventView, rows: Mapping[Event, np.ndarray]) -> Any:
+    """Its values, where the events that it speaks of stand at these rows."""
+    if isinstance(expression, Operation):
+        return APPLIED[expression.name](*(evaluated(arg, view, rows) for arg in expression.args))
+    if isinstance(expression, Setting):
+        return getattr(view, expression.name)
+    if not isinstance(expression, Value):
+        return expression
+    at = rows[expression.event]
+    if expression.column == "at":
+        return at
+    if expression.column == "missing":
+        return (at == NONE) | (at == NEVER)
+    return view.at(expression.column, at) if expression.event is IT else taken(view.columns[expression.column], at)
+
+
+def parts_of(expression: Any) -> Iterator[Any]:
+    """The expression and all that it is made of."""
+    yield expression
+    if isinstance(expression, Operation):
+        for arg in expression.args:
+            yield from parts_of(arg)
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """A property as it is declared: `bad` is asked of each event for which `given` holds; `explained` is the place of
+    the event that explains a violation."""
+
+    each: Each
+    bad: Expression
+    given: Expression | None
+    explained: Expression | None
+
+    @cached_property
+    def related(self) -> tuple[Related, ...]:
+        """The related events that it speaks of, those that are asked about before those that are related to them."""
+        ordered: dict[Related, None] = {}
+
+        def add(event: Event) -> None:
+            if isinstance(event, Related):
+                add(event.asking)
+                ordered.setdefault(event)
+
+        for part in self._parts():
+            if isinstance(part, Value):
+                add(part.event)
+        return tuple(ordered)
+
+    def _parts(self) -> Iterator[Any]:
+        for expression in (self.given, self.bad, self.explained):
+            yield from parts_of(expression)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns within whose values it can be judged on its own: those in which all related events agree."""
+        shared = [set(event.by) for event in self.related]
+        return ("history", *(name for name in (self.related[0].by if shared else ()) if all(name in s for s in shared)))
+
+    @property
+    def kinds(self) -> frozenset[IntEnum]:
+        """The kinds of event that it looks at."""
+        return frozenset((*self.each.kinds, *(kind for event in self.related for kind in event.kinds)))
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether it compares the places of events that may have happened at different nodes."""
+        across = {event for event in self.related if not event.along and not event.in_place}
+        compared = (part.args for part in self._parts() if isinstance(part, Operation) and part.name in ORDERING)
+        places = ({arg.event for arg in args if isinstance(arg, Value) and arg.column == "at"} for args in compared)
+        return any(event.how != "first" for event in across) or any(across & events for events in places)
+
+    def __call__(self, view: EventView) -> Rows:
+        """The rows of a piece that violate it."""
+        rows: dict[Event, np.ndarray] = {IT: self.each.rows(view)}
+        for event in self.related:
+            kinds = event.asking.kinds if isinstance(event.asking, Related) else self.each.kinds
+            rows[event] = event.rows(view, kinds, rows[event.asking])
+        if self.given is not None:
+            judged = evaluated(self.given, view, rows)
+            rows = {event: at[judged] for event, at in rows.items()}
+        none = np.full(len(rows[IT]), NONE)
+        other = none if self.explained is None else evaluated(self.explained, view, rows)
+        return found(rows[IT], evaluated(self.bad, view, rows), other)
+
+
+def declared(
+    name: str, rule: str, meaning: str, judged: Each, bad: Expression, tell: Callable[[Any, int, int], str], *,
+    explained: Event | Expression | None = None, given: Expression | None = None,
+    implied: Mapping[IntEnum, frozenset[IntEnum]] = MappingProxyType({}), needs: frozenset[IntEnum] | None = None,
+    **options: Any,
+) -> HistoryProperty[Any]:  # fmt: skip
+    """A history property from its declaration. `implied`: further kinds that must be recorded for a kind to mean what
+    it says; `needs`: the kinds that must be, where they are not just those that it looks at."""
+    place = explained.at if isinstance(explained, Event) else explained
+    kernel = Declared(judged, bad, given, place)
+    derived = kernel.kinds.union(*(implied.get(kind, frozenset()) for kind in kernel.kinds))
+    return HistoryProperty(
+        name, rule, meaning, kernel.key, kernel, tell, derived if needs is None else needs,
+        needs_order=kernel.needs_order, **options,
+    )  # fmt: skip
