@@ -29,6 +29,7 @@ class EventView:
         self._numbers: dict[tuple[str, ...], Numbers] = {}
         self._groups: dict[tuple[Any, ...], Groups] = {}
         self._timelines: dict[tuple[tuple[str, ...], tuple[IntEnum, ...]], Timeline] = {}
+        self.related: dict[Any, Any] = {}  # what is known of the related events of a declaration
         self.scratch = np.empty(self.size + 1, np.int64)  # by row; fresh memory for each use would cost more
 
     def rows_of(self, *kinds: IntEnum) -> np.ndarray:

@@ -165,8 +165,8 @@ class Related(Event):
 
     def rows(self, view: EventView, kinds: Kinds, asking: np.ndarray) -> np.ndarray:
         """For the asking rows, which are of these kinds, or no row: the row of the related event."""
-        if self.how in ("last", "greatest") and not (self.blank or self.along):
-            rows = self._in_timeline(view, asking)
+        if not (self.blank or self.along):
+            rows = self._by_number(view, asking)
         else:
             by_row, asking = view.scratch, np.where(asking == NEVER, NONE, asking)
             by_row[asking] = self.missing_at
@@ -180,17 +180,19 @@ class Related(Event):
             rows = np.where(there, rows, self.missing_at)
         return rows
 
-    def _in_timeline(self, view: EventView, asking: np.ndarray) -> np.ndarray:
+    def _by_number(self, view: EventView, asking: np.ndarray) -> np.ndarray:
+        """The same from what is known of all values of the columns, once for the piece."""
         numbers = view.numbers_of(*self.by)
         number = numbers.of[asking] if self.asking is IT else taken(numbers.of, asking, numbers.size)
-        if self.where is None:
-            line = view.timeline(self.by, *self.kinds)
-        else:
-            line = view.timeline_of(self.by, Each(self.kinds, self.by, self.where).rows(view))
-        if self.how == "last":
-            return line.before(number, asking)
-        _, reached = line.greatest(view.columns[self.column])
-        return taken(reached, line.place_before(number, asking))
+        if self not in view.related:
+            among = Each(self.kinds, self.by, self.where).rows(view)
+            view.related[self] = numbers.first(among) if self.how == "first" else view.timeline_of(self.by, among)
+        known: Any = view.related[self]
+        if self.how == "greatest":
+            _, reached = known.greatest(view.columns[self.column])
+            return taken(reached, known.place_before(number, asking))
+        rows: np.ndarray = known[number] if self.how == "first" else known.before(number, asking)
+        return rows
 
     def _by_row(self, view: EventView, kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
         """Rows of these kinds, and for each of them the row of the related event."""

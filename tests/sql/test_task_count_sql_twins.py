@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told
 from random_task_counts import doctored, noise
-from task_count_sql import DECLARED, RENAMED, VIOLATIONS, effective, in_duckdb, statements
+from task_count_sql import DECLARED, RENAMED, VIOLATIONS, effective, in_duckdb, query, statements
 
 Verdict = dict[str, tuple[int, tuple[int, int]]]
 MODES = ("A", "M", "B", "shipped")
@@ -60,11 +60,12 @@ def test_every_property_has_a_twin() -> None:
 def test_declared_as_written(duck: Any) -> None:
     """Of some declared properties the SQL is written by hand as well: it finds what that of the declaration finds."""
     names = set(VIOLATIONS) & set(DECLARED)
+    written = {name: VIOLATIONS[name] for name in names}
     violated = set()
     for make in (noise, doctored):
         events = table(make(6, 150))
-        found = {name: verdict for name, verdict in in_duckdb(events, duck, "B").items() if name in names}
-        assert in_duckdb(events, duck, "B", written=tuple(names)) == found
+        found = {name: verdict for name, verdict in in_duckdb(events, duck).items() if name in names}
+        assert in_duckdb(events, duck, query(texts=written)) == found
         violated |= set(found)
     assert violated == names
     assert len(names) == 5
@@ -75,7 +76,7 @@ def test_declared_as_written(duck: Any) -> None:
 def test_small_histories(duck: Any, seed: int, make: Any, histories: int, mode: str) -> None:
     """Random events, and the example doctored at random, get the same verdict from DuckDB."""
     columns = make(seed, histories)
-    assert by_kernel(columns, mode) == in_duckdb(table(columns), duck, mode)
+    assert by_kernel(columns, mode) == in_duckdb(table(columns), duck, query(mode))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -85,7 +86,7 @@ def test_many_histories(duck: Any, make: Any, mode: str) -> None:
     columns = make(1, 200)
     found = by_kernel(columns, mode)
     assert set(task_counts.PROPERTIES) - set(found) <= NOT_MET[make]
-    assert found == in_duckdb(table(columns), duck, mode)
+    assert found == in_duckdb(table(columns), duck, query(mode))
 
 
 def test_planted_violations(duck: Any) -> None:
@@ -94,7 +95,7 @@ def test_planted_violations(duck: Any) -> None:
     found = by_kernel(columns, "B")
     assert {name: count for name, (count, _) in found.items()} == expected
     assert set(expected) == set(task_counts.PROPERTIES)
-    assert found == in_duckdb(table(columns), duck, "B")
+    assert found == in_duckdb(table(columns), duck)
 
 
 NARROW = [told_.name for told_ in task_counts.PROPERTIES.values() if len(told_.key) > 1]
@@ -122,7 +123,7 @@ def test_one_long_history(duck: Any) -> None:
     columns = noise(11, 1, 5_000)
     for number, (name, high) in enumerate({"instance": 900, "set": 2000, "offset": 2000, "connector": 40}.items()):
         columns[name] = np.random.default_rng(number).integers(-1 if name != "offset" else 0, high, len(columns[name]))
-    assert by_kernel(columns, "B") == in_duckdb(table(columns), duck, "B")
+    assert by_kernel(columns, "B") == in_duckdb(table(columns), duck)
 
 
 # What needs no table of all that was seen before.
@@ -147,7 +148,7 @@ def test_parquet_in_spark_sql_duckdb_and_replay(names: tuple[str, ...], tmp_path
         name: (found["count"], (found["first"].history, found["first"].step))
         for name, found in replay(tmp_path, cores=1, checks=asked).violations.items()
     }
-    in_sql = in_duckdb(f"{tmp_path}/*.parquet", mode="B")
+    in_sql = in_duckdb(f"{tmp_path}/*.parquet")
     assert replayed == {name: verdict for name, verdict in in_sql.items() if name in asked}
     parts, violations = statements("B")
     with session(SparkSettings("local[2]", {"spark.sql.shuffle.partitions": "2"})) as spark:

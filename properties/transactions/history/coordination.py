@@ -40,25 +40,6 @@ def states_follow_on(view: TransactionView) -> Rows:
     return found(groups.rows[judged], ~allowed[judged], before[judged])
 
 
-def logged_epochs_never_fall(view: TransactionView) -> Rows:
-    """Records of one transactional id, against the one before: another producer id starts at epoch 0."""
-    log = view.logged
-    before = np.append(NONE, log.rows[:-1])[: len(log.rows)]
-    ids, epoch = view.columns["producer_id"], view.columns["epoch"]
-    wrong = np.where(ids[log.rows] == ids[before], epoch[log.rows] < epoch[before], epoch[log.rows] != 0)
-    return found(log.rows, log.same & wrong, before)
-
-
-def ends_bump_epoch(view: TransactionView) -> Rows:
-    """Prepare records, against the record before."""
-    log = view.logged
-    before = np.append(NONE, log.rows[:-1])[: len(log.rows)]
-    ids, epoch = view.columns["producer_id"], view.columns["epoch"]
-    kept = log.same & (ids[log.rows] == ids[before]) & (epoch[log.rows] <= epoch[before])
-    judged = _is_prepare(view, log.rows)
-    return found(log.rows[judged], kept[judged], before[judged])
-
-
 def _is_prepare(view: TransactionView, rows: np.ndarray) -> np.ndarray:
     state = view.columns["state"][rows]
     is_prepare: np.ndarray = (state == State.PrepareCommit) | (state == State.PrepareAbort)
@@ -112,21 +93,6 @@ def prepared_as_asked(view: TransactionView) -> Rows:
     own = (ids[prepares] != ids[before]) | (epoch[prepares] > view.at("epoch", before) + bump)
     own |= epoch[prepares] >= view.max_epoch
     return found(prepares, (asked > prepares) & ~(own & (view.outcome_of(prepares) == ABORT)), asked)
-
-
-def init_answered_when_idle(view: TransactionView) -> Rows:
-    """Successful answers to InitProducerId, against the latest record of the transactional id."""
-    handled = view.fine(Kind.init_handled)
-    rows = np.sort(np.concatenate([handled, view.rows_of(Kind.txn_logged)]))
-    groups = Groups(rows, numbered(view.place[rows], view.at("txn_id", rows))[0])
-    is_record = view.columns["kind"][groups.rows] == Kind.txn_logged
-    record = groups.before(is_record)[~is_record]
-    answers, latest = groups.rows[~is_record], np.where(record == NONE, NEVER, groups.rows[record])
-    safe = np.where(latest == NEVER, 0, latest)
-    idle = (latest != NEVER) & (view.columns["state"][safe] == State.Empty)
-    for name in ("producer_id", "epoch"):
-        idle &= view.columns[name][safe] == view.columns[name][answers]
-    return found(answers, ~idle, latest)
 
 
 def completed_after_markers(view: TransactionView) -> Rows:

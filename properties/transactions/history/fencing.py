@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from fencepost.properties.history.checking import Rows, found
-from fencepost.properties.history.grouping import NEVER, NONE, Groups, first_rows, looked_up, numbered
+from fencepost.properties.history.grouping import NEVER, Groups, looked_up
 from fencepost.properties.transactions.history.events import COMMIT, Kind
 from fencepost.properties.transactions.history.view import TransactionView
 
@@ -115,24 +115,6 @@ def fenced_never_commit(view: TransactionView) -> Rows:
     return found(told, fence != NEVER, fence)
 
 
-def pairs_have_one_owner(view: TransactionView) -> Rows:
-    """Pairs told, against the instance that was told them first."""
-    rows = given(view)
-    number, size = numbered(view.place[rows], view.at("producer_id", rows), view.at("epoch", rows))
-    first = first_rows(number, rows, size)[number]
-    return found(rows, view.columns["client"][rows] != view.columns["client"][first], first)
-
-
-def epochs_never_fall(view: TransactionView) -> Rows:
-    """Pairs told to one instance, against the one before with the same producer id."""
-    rows = given(view)
-    number, _ = numbered(view.place[rows], view.at("client", rows), view.at("producer_id", rows))
-    groups = Groups(rows, number)
-    before = np.append(NONE, groups.rows[:-1])[: len(rows)]
-    falls = groups.same & (view.columns["epoch"][groups.rows] < view.columns["epoch"][before])
-    return found(groups.rows, falls, before)
-
-
 def init_bumps_epoch(view: TransactionView) -> Rows:
     """Pairs given by InitProducerId after others of the id, against those told before it was asked for."""
     fences = view.fences
@@ -141,15 +123,6 @@ def init_bumps_epoch(view: TransactionView) -> Rows:
     rows, before = rows[before != NEVER], before[before != NEVER]
     epoch = view.columns["epoch"]
     return found(rows, epoch[rows] <= epoch[before], before)
-
-
-def epochs_in_range(view: TransactionView) -> Rows:
-    """Epochs told; an initialisation or a fence that succeeded must tell one."""
-    rows = view.fine(Kind.init_taken, Kind.fence_told, Kind.end_told)
-    ends = view.columns["kind"][rows] == Kind.end_told
-    rows = rows[~ends | (view.columns["producer_id"][rows] >= 0)]
-    epoch = view.columns["epoch"][rows]
-    return found(rows, (epoch < 0) | (epoch >= view.max_epoch), np.full(len(rows), NEVER))
 
 
 def lone_client_never_fenced(view: TransactionView) -> Rows:

@@ -4,8 +4,9 @@ Whatever needs no order across nodes can be asked of logs alone, as a cluster le
 """
 
 from fencepost.properties.history.checking import HistoryProperty
-from fencepost.properties.transactions.history import coordination, logs, reading
-from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.history.related import IT, declared, each, first, following, last, when
+from fencepost.properties.transactions.history import coordination, logs
+from fencepost.properties.transactions.history.events import COMMIT, Kind, State
 from fencepost.properties.transactions.history.view import TransactionView
 from fencepost.properties.transactions.history.words import saying
 
@@ -14,45 +15,68 @@ _OF_ID = ("history", "partition", "producer_id")
 _BATCHES = frozenset({Kind.batch_appended})
 _MARKERS = frozenset({Kind.marker_appended})
 _LOGGED = frozenset({Kind.txn_logged})
+_LOG = (Kind.batch_appended, Kind.marker_appended)
+MAX_SEQUENCE = 2**31 - 1  # after it comes 0
+
+FINE = IT.error == 0
+OF_ID = ("partition", "producer_id")
+BEFORE = last(*_LOG, by=OF_ID, along="offset", blank=True)
+BATCH_BEFORE = last(Kind.batch_appended, by=OF_ID, along="offset", blank=True)
+MARKER_BEFORE = last(Kind.marker_appended, by=OF_ID, along="offset", blank=True)
+GOES_ON = ~BATCH_BEFORE.missing & (BATCH_BEFORE.epoch == IT.epoch)
+DUE = when(GOES_ON & (BATCH_BEFORE.sequence != MAX_SEQUENCE), BATCH_BEFORE.sequence + 1, 0)
+FIRST_APPENDED = first(Kind.batch_appended, by=("record", "partition"), where=IT.sequence >= 0, blank=True)
+FIRST_MARKER = first(Kind.marker_appended, by=("producer_id", "epoch"), blank=True)
+CHECKED = last(Kind.partition_checked, by=(*OF_ID, "epoch"), where=FINE, blank=True)
+BATCH_THERE = first(Kind.batch_appended, by=("partition", "offset"), blank=True)
+LIES_THERE = ~BATCH_THERE.missing & (BATCH_THERE.record == IT.record)
+CLOSED_BY = following(Kind.marker_appended, by=OF_ID, along="offset", asking=BATCH_THERE, blank=True)
+STABLE = last(Kind.stable_moved, by=("partition",), blank=True)
+STABLE_BEFORE = last(Kind.stable_moved, by=("partition",), in_place=True, blank=True)
+LOGGED_BEFORE = last(Kind.txn_logged, by=("txn_id",), in_place=True, blank=True)
+SAME_ID = IT.producer_id == LOGGED_BEFORE.producer_id
+LATEST = last(Kind.txn_logged, by=("txn_id",), blank=True)
+SAME_PAIR = (IT.producer_id == LATEST.producer_id) & (IT.epoch == LATEST.epoch)
 
 MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
-    HistoryProperty(
+    declared(
         "partition_epochs_never_fall", "txn.12",
         "the epochs of a producer id on a partition never go down",
-        _OF_ID, logs.partition_epochs_never_fall, saying("below the epoch of"),
-        _BATCHES | _MARKERS,
+        each(*_LOG),
+        ~BEFORE.missing & (IT.epoch < BEFORE.epoch), saying("below the epoch of"), explained=BEFORE,
     ),
-    HistoryProperty(
+    declared(
         "sequences_follow_on", "txn.13",
         "sequence numbers go up by one, and start at 0 with each epoch",
-        _OF_ID, logs.sequences_follow_on, saying("does not follow on"),
-        _BATCHES | _MARKERS,
+        each(Kind.batch_appended, where=IT.sequence >= 0),
+        ~BEFORE.missing & (IT.sequence != DUE), saying("does not follow on"), explained=BEFORE,
     ),
-    HistoryProperty(
+    declared(
         "appended_once", "txn.14",
         "a record that is sent with a sequence number is appended to a partition once",
-        ("history", "record", "partition"), logs.appended_once, saying("the same record as"),
-        _BATCHES,
+        each(Kind.batch_appended, where=IT.sequence >= 0),
+        IT.at != FIRST_APPENDED.at, saying("the same record as"), explained=FIRST_APPENDED,
     ),
-    HistoryProperty(
+    declared(
         "duplicates_answered_rightly", "txn.14",
         "a duplicate is answered with the offset at which that very record lies",
-        ("history", "partition", "offset"), logs.duplicates_answered_rightly,
-        saying("there lies", "there lies nothing"),
-        _BATCHES | {Kind.batch_duplicate},
+        each(Kind.batch_duplicate),
+        ~LIES_THERE, saying("there lies", "there lies nothing"), explained=BATCH_THERE,
     ),
-    HistoryProperty(
+    declared(
         "one_epoch_while_open", "txn.16",
         "while a transaction is open on a partition, its producer id writes there with its epoch only",
-        _OF_ID, logs.one_epoch_while_open, saying("written while still open is"),
-        _BATCHES | _MARKERS,
+        each(Kind.batch_appended),
+        (BEFORE.kind == Kind.batch_appended) & (IT.epoch != BEFORE.epoch), saying("written while still open is"),
+        explained=BEFORE,
     ),
-    HistoryProperty(
+    declared(
         "appended_while_added", "txn.15",
         "a batch is appended only if the coordinator, asked since the last marker, said that the partition is added",
-        _OF_ID, logs.appended_while_added,
+        each(Kind.batch_appended),
+        CHECKED.at <= MARKER_BEFORE.at,
         saying("no check of the partition succeeded since", "no check of the partition succeeded"),
-        _BATCHES | _MARKERS | {Kind.partition_checked}, needs_order=True, modes=("v1-verified", "v2"),
+        explained=MARKER_BEFORE, modes=("v1-verified", "v2"),
     ),
     HistoryProperty(
         "markers_as_prepared", "txn.8",
@@ -66,37 +90,39 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, coordination.markers_after_prepare, saying("its Prepare is durable only by"),
         _MARKERS | _LOGGED, needs_order=True,
     ),
-    HistoryProperty(
+    declared(
         "markers_agree", "txn.P2",
         "the markers of one producer id and epoch are all alike",
-        ("history", "producer_id", "epoch"), logs.markers_agree, saying("not like"),
-        _MARKERS, modes=("v2",),
+        each(Kind.marker_appended),
+        IT.outcome != FIRST_MARKER.outcome, saying("not like"), explained=FIRST_MARKER, modes=("v2",),
     ),
-    HistoryProperty(
+    declared(
         "coordinators_never_older", "txn.11",
         "the coordinator epochs of a producer id's markers on a partition never go down",
-        _OF_ID, logs.coordinators_never_older, saying("from an older coordinator than"),
-        _MARKERS,
+        each(Kind.marker_appended),
+        ~MARKER_BEFORE.missing & (IT.coordinator_epoch < MARKER_BEFORE.coordinator_epoch),
+        saying("from an older coordinator than"), explained=MARKER_BEFORE,
     ),
-    HistoryProperty(
+    declared(
         "reads_as_marked", "txn.17",
         "a read_committed reader is given what lies at the offset, closed by a commit marker",
-        ("history", "partition"), reading.reads_as_marked,
+        each(Kind.record_read),
+        ~LIES_THERE | (CLOSED_BY.outcome != COMMIT),
         saying("not committed there is", "nothing committed lies there"),
-        _BATCHES | _MARKERS | {Kind.record_read},
+        explained=when(LIES_THERE, CLOSED_BY.at, BATCH_THERE.at),
     ),
-    HistoryProperty(
+    declared(
         "fetches_stop_at_stable", "txn.17",
         "a read_committed fetch ends at or below the last stable offset",
-        ("history", "partition"), reading.fetches_stop_at_stable,
-        saying("beyond", "beyond the first last stable offset, 0"),
-        frozenset({Kind.fetched, Kind.stable_moved}), needs_order=True,
+        each(Kind.fetched),
+        IT.upto > when(STABLE.missing, 0, STABLE.upto), saying("beyond", "beyond the first last stable offset, 0"),
+        explained=STABLE,
     ),
-    HistoryProperty(
+    declared(
         "stable_never_falls", "txn.17",
         "the last stable offset of a partition never goes down",
-        ("history", "partition"), logs.stable_never_falls, saying("below that of"),
-        frozenset({Kind.stable_moved}),
+        each(Kind.stable_moved),
+        ~STABLE_BEFORE.missing & (IT.upto < STABLE_BEFORE.upto), saying("below that of"), explained=STABLE_BEFORE,
     ),
     HistoryProperty(
         "stable_below_open", "txn.17",
@@ -117,17 +143,19 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         ("history", "txn_id"), coordination.states_follow_on, saying("may not come after"),
         _LOGGED | {Kind.id_expired},
     ),
-    HistoryProperty(
+    declared(
         "logged_epochs_never_fall", "txn.P7",
         "in the transaction log the epochs of a producer id never go down, and another id starts at 0",
-        ("history", "txn_id"), coordination.logged_epochs_never_fall, saying("below that of"),
-        _LOGGED,
+        each(Kind.txn_logged),
+        ~LOGGED_BEFORE.missing & when(SAME_ID, IT.epoch < LOGGED_BEFORE.epoch, IT.epoch != 0),
+        saying("below that of"), explained=LOGGED_BEFORE,
     ),
-    HistoryProperty(
+    declared(
         "ends_bump_epoch", "txn.9",
         "every Prepare record carries a greater epoch than the record before it",
-        ("history", "txn_id"), coordination.ends_bump_epoch, saying("not above that of"),
-        _LOGGED, modes=("v2",),
+        each(Kind.txn_logged, where=(IT.state == State.PrepareCommit) | (IT.state == State.PrepareAbort)),
+        ~LOGGED_BEFORE.missing & SAME_ID & (IT.epoch <= LOGGED_BEFORE.epoch), saying("not above that of"),
+        explained=LOGGED_BEFORE, modes=("v2",),
     ),
     HistoryProperty(
         "prepared_as_asked", "txn.P5",
@@ -142,12 +170,12 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         saying("durable only by", "no such Prepare is in the transaction log"),
         _LOGGED | {Kind.end_sent, Kind.end_handled}, needs_order=True,
     ),
-    HistoryProperty(
+    declared(
         "init_answered_when_idle", "txn.3",
         "InitProducerId is answered with success only when the id's latest record is Empty, with the same pair",
-        ("history", "txn_id"), coordination.init_answered_when_idle,
-        saying("the latest record is", "there is no record"),
-        _LOGGED | {Kind.init_handled}, needs_order=True,
+        each(Kind.init_handled, where=FINE),
+        LATEST.missing | (LATEST.state != State.Empty) | ~SAME_PAIR,
+        saying("the latest record is", "there is no record"), explained=LATEST,
     ),
     HistoryProperty(
         "completed_after_markers", "txn.10",

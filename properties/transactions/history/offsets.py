@@ -12,16 +12,6 @@ def _offsets(view: TransactionView) -> np.ndarray:
     return view.fine(Kind.offset_fetched)
 
 
-def group_offsets_stable(view: TransactionView) -> Rows:
-    """Offsets fetched, of transactions that were told aborted, or whose commit nobody has asked for yet."""
-    rows = _offsets(view)
-    rows = rows[view.columns["record"][rows] >= 0]
-    owner = view.owner(rows)
-    told, asked = view.abort_told[owner], view.commit_asked[owner]
-    bad = (owner < view.numbers_of("txn").size) & ((told != NEVER) | (asked > rows))
-    return found(rows, bad, np.where(told != NEVER, told, asked))
-
-
 def group_offsets_kept(view: TransactionView) -> Rows:
     """Offsets fetched, against those acknowledged before, of transactions told committed."""
     acks = view.rows_of(Kind.record_acked)

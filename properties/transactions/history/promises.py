@@ -5,8 +5,9 @@ Everything up to `lone_client_never_fenced` can be asked of a recording that sho
 """
 
 from fencepost.properties.history.checking import HistoryProperty
+from fencepost.properties.history.related import IT, Setting, declared, each, first, last, when
 from fencepost.properties.transactions.history import coordination, fencing, offsets, reading
-from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind
 from fencepost.properties.transactions.history.view import TransactionView
 from fencepost.properties.transactions.history.words import saying
 
@@ -17,6 +18,27 @@ _FENCED = _GIVEN | {Kind.init_sent}
 _GROUP = frozenset({Kind.record_sent, Kind.offset_fetched, Kind.end_told})
 _DECIDED = frozenset({Kind.record_sent, Kind.batch_appended, Kind.marker_appended})
 
+FINE, NAMED = IT.error == 0, (IT.error == 0) & (IT.producer_id >= 0)
+GIVEN = (Kind.init_taken, Kind.end_told, Kind.fence_told)
+"""By which an instance learns a pair that is its own from now on."""
+
+PLACED = (Kind.record_read, Kind.record_seen, Kind.record_acked)
+RECORD, TXN = ("record",), ("txn",)
+SENT = first(Kind.record_sent, by=RECORD)
+OWNED = ~SENT.missing & (SENT.txn >= 0)
+END_ASKED = first(Kind.end_sent, by=TXN, asking=SENT)
+COMMIT_ASKED = first(Kind.end_sent, by=TXN, asking=SENT, where=IT.outcome == COMMIT)
+ABORT_TOLD = first(Kind.end_told, by=TXN, asking=SENT, where=FINE & (IT.outcome == ABORT))
+ACKED = first(Kind.record_acked, by=RECORD, in_place=True)
+OWN_COMMIT_ASKED = first(Kind.end_sent, by=TXN, where=IT.outcome == COMMIT, in_place=True)
+OWN_COMMIT_TOLD = first(Kind.end_told, by=TXN, where=FINE & (IT.outcome == COMMIT), in_place=True)
+FIRST_READ = first(Kind.record_read, Kind.record_seen, by=("record", "partition"), blank=True)
+FIRST_THERE = first(*PLACED, by=("partition", "offset"), where=IT.offset >= 0, blank=True)
+READ_BEFORE = last(Kind.record_read, by=("client", "partition"), in_place=True, blank=True)
+FETCH = last(Kind.fetched, by=("client", "partition"), in_place=True, blank=True)
+OWNER = first(*GIVEN, by=("producer_id", "epoch"), where=NAMED, blank=True)
+GIVEN_BEFORE = last(*GIVEN, by=("client", "producer_id"), where=NAMED, in_place=True, blank=True)
+
 PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
     HistoryProperty(
         "commits_kept", "txn.P4",
@@ -24,12 +46,12 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, reading.commits_kept, saying("does not return what was acknowledged by"),
         _READ | {Kind.record_acked, Kind.end_told, Kind.fetched},
     ),
-    HistoryProperty(
+    declared(
         "commits_acknowledged", "txn.P4",
         "when a transaction is told committed, each of its records was acknowledged before the commit was asked for",
-        _HISTORY, reading.commits_acknowledged,
-        saying("told committed without having been acknowledged, by"),
-        frozenset({Kind.record_sent, Kind.record_acked, Kind.end_sent, Kind.end_told}),
+        each(Kind.record_sent, by=RECORD),
+        ACKED.at > OWN_COMMIT_ASKED.at, saying("told committed without having been acknowledged, by"),
+        explained=OWN_COMMIT_TOLD, given=(SENT.at == IT.at) & ~OWN_COMMIT_TOLD.missing,
     ),
     HistoryProperty(
         "transactions_whole", "txn.P2",
@@ -39,48 +61,51 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         saying("others of the transaction were read, but not what was acknowledged by"),
         _READ | {Kind.record_acked, Kind.fetched},
     ),
-    HistoryProperty(
+    declared(
         "aborts_unread", "txn.P3",
         "no read_committed reader is given a record of a transaction that is told aborted",
-        _HISTORY, reading.aborts_unread, saying("its transaction is told aborted by"),
-        _READ | {Kind.end_told},
+        each(Kind.record_read),
+        ~ABORT_TOLD.missing, saying("its transaction is told aborted by"), explained=ABORT_TOLD,
     ),
-    HistoryProperty(
+    declared(
         "open_unread", "txn.P3",
         "no read_committed reader is given a record of a transaction whose end nobody has asked for",
-        _HISTORY, reading.open_unread, saying("its owner asks for an end only by", "its owner never asks for an end"),
-        _READ | {Kind.end_sent}, needs_order=True,
+        each(Kind.record_read),
+        OWNED & (END_ASKED.at > IT.at),
+        saying("its owner asks for an end only by", "its owner never asks for an end"), explained=END_ASKED,
     ),
-    HistoryProperty(
+    declared(
         "reads_as_decided", "txn.P5",
         "no read_committed reader is given a record of a transaction whose owner has only asked to abort it",
-        _HISTORY, reading.reads_as_decided, saying("its owner had asked to abort, by"),
-        _READ | {Kind.end_sent}, needs_order=True,
+        each(Kind.record_read),
+        (END_ASKED.at < IT.at) & (COMMIT_ASKED.at > IT.at), saying("its owner had asked to abort, by"),
+        explained=END_ASKED,
     ),
-    HistoryProperty(
+    declared(
         "read_once", "txn.P6",
         "a partition returns a record at one offset only",
-        ("history", "record", "partition"), reading.read_once, saying("the same record as"),
-        _READ,
+        each(Kind.record_read, Kind.record_seen),
+        IT.offset != FIRST_READ.offset, saying("the same record as"), explained=FIRST_READ, needs=_READ,
     ),
-    HistoryProperty(
+    declared(
         "offsets_hold_one_record", "txn.P9",
         "an offset of a partition holds one record, whoever asks",
-        ("history", "partition", "offset"), reading.offsets_hold_one_record, saying("another record than"),
-        frozenset({Kind.record_read, Kind.record_acked}),
+        each(*PLACED, where=IT.offset >= 0),
+        IT.record != FIRST_THERE.record, saying("another record than"), explained=FIRST_THERE,
+        needs=frozenset({Kind.record_read, Kind.record_acked}),
     ),
-    HistoryProperty(
+    declared(
         "reads_in_order", "txn.17",
         "a reader is given the records of a partition in order of offset, each once",
-        ("history", "client", "partition"), reading.reads_in_order, saying("at or below"),
-        frozenset({Kind.record_read}),
+        each(Kind.record_read),
+        ~READ_BEFORE.missing & (IT.offset <= READ_BEFORE.offset), saying("at or below"), explained=READ_BEFORE,
     ),
-    HistoryProperty(
+    declared(
         "reads_within_bound", "txn.17",
         "a read_committed reader is given records strictly below the last stable offset that bounds its fetch",
-        ("history", "client", "partition"), reading.reads_within_bound,
-        saying("not covered by", "no fetch came before"),
-        frozenset({Kind.record_read, Kind.fetched}),
+        each(Kind.record_read),
+        FETCH.missing | (IT.offset < FETCH.offset) | (IT.offset >= FETCH.upto),
+        saying("not covered by", "no fetch came before"), explained=FETCH,
     ),
     HistoryProperty(
         "fenced_unread", "txn.P1",
@@ -100,23 +125,23 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, fencing.fenced_never_commit, saying("asked for after its pair had been fenced by"),
         _FENCED | {Kind.end_sent}, needs_order=True,
     ),
-    HistoryProperty(
+    declared(
         "pairs_have_one_owner", "txn.P7",
         "a pair of producer id and epoch is given to one instance only",
-        ("history", "producer_id", "epoch"), fencing.pairs_have_one_owner, saying("the same pair as"),
-        _GIVEN,
+        each(*GIVEN, where=NAMED),
+        IT.client != OWNER.client, saying("the same pair as"), explained=OWNER,
     ),
-    HistoryProperty(
+    declared(
         "epochs_never_fall", "txn.P7",
         "the epochs of a producer id that one instance is given never go down",
-        ("history", "client", "producer_id"), fencing.epochs_never_fall, saying("below that of"),
-        _GIVEN,
+        each(*GIVEN, where=NAMED),
+        ~GIVEN_BEFORE.missing & (IT.epoch < GIVEN_BEFORE.epoch), saying("below that of"), explained=GIVEN_BEFORE,
     ),
-    HistoryProperty(
+    declared(
         "epochs_in_range", "txn.4",
         "an epoch that is given out lies between 0 and the last but one, as the last is for fencing",
-        ("history", "producer_id"), fencing.epochs_in_range, saying("an epoch that nobody may be given"),
-        _GIVEN,
+        each(*GIVEN, where=FINE & ((IT.kind != Kind.end_told) | (IT.producer_id >= 0))),
+        (IT.epoch < 0) | (IT.epoch >= Setting("max_epoch")), saying("an epoch that nobody may be given"),
     ),
     HistoryProperty(
         "init_bumps_epoch", "txn.1",
@@ -124,12 +149,13 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, fencing.init_bumps_epoch, saying("asked for after"),
         _FENCED, needs_order=True,
     ),
-    HistoryProperty(
+    declared(
         "group_offsets_stable", "txn.21",
         "OffsetFetch returns no offset of a transaction that is told aborted, or that nobody has asked to commit",
-        _HISTORY, offsets.group_offsets_stable,
+        each(Kind.offset_fetched, where=FINE & (IT.record >= 0)),
+        OWNED & (~ABORT_TOLD.missing | (COMMIT_ASKED.at > IT.at)),
         saying("an offset of the transaction that ends by", "an offset of a transaction that nobody asks to commit"),
-        frozenset({Kind.record_sent, Kind.offset_fetched, Kind.end_sent, Kind.end_told}), needs_order=True,
+        explained=when(ABORT_TOLD.missing, COMMIT_ASKED.at, ABORT_TOLD.at),
     ),
     HistoryProperty(
         "group_offsets_kept", "txn.P4",

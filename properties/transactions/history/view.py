@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from fencepost.properties.history.event_view import EventView
-from fencepost.properties.history.grouping import NEVER, NONE, Groups, numbered
+from fencepost.properties.history.grouping import NEVER, NONE, Groups
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
 
@@ -63,15 +63,8 @@ class TransactionView(EventView):
         sent, txns = self.sent_at(rows), self.numbers_of("txn")
         return np.where(sent == NEVER, txns.size, txns.of[np.where(sent == NEVER, 0, sent)])
 
-    def _first_of_txn(self, rows: np.ndarray, outcome: int | None = None) -> np.ndarray:
-        if outcome is not None:
-            rows = rows[self.columns["outcome"][rows] == outcome]
-        return self.numbers_of("txn").first(rows)
-
-    @cached_property
-    def end_asked(self) -> np.ndarray:
-        """By transaction: the row at which its owner first asked for an end."""
-        return self._first_of_txn(self.rows_of(Kind.end_sent))
+    def _first_of_txn(self, rows: np.ndarray, outcome: int) -> np.ndarray:
+        return self.numbers_of("txn").first(rows[self.columns["outcome"][rows] == outcome])
 
     @cached_property
     def commit_asked(self) -> np.ndarray:
@@ -104,9 +97,7 @@ class TransactionView(EventView):
     @cached_property
     def log(self) -> Groups:
         """Batches and markers of each producer id on each partition, in order of offset."""
-        rows = self.rows_of(Kind.batch_appended, Kind.marker_appended)
-        number, _ = numbered(self.place[rows], self.at("partition", rows), self.at("producer_id", rows))
-        return Groups(rows, number, by=self.at("offset", rows))
+        return self.groups_of((Kind.batch_appended, Kind.marker_appended), ("partition", "producer_id"), True, "offset")
 
     @cached_property
     def log_is_marker(self) -> np.ndarray:
@@ -122,16 +113,10 @@ class TransactionView(EventView):
         decided[self.log.rows] = np.where(marker == NONE, NEVER, self.log.rows[marker])
         return decided
 
-    def outcome_at(self, markers: np.ndarray) -> np.ndarray:
-        """The outcomes of markers given by row; NONE for NEVER."""
-        there = markers != NEVER
-        return np.where(there, self.columns["outcome"][np.where(there, markers, 0)], NONE)
-
     @cached_property
     def logged(self) -> Groups:
         """The transaction log, by transactional id."""
-        rows = self.rows_of(Kind.txn_logged)
-        return Groups(rows, numbered(self.place[rows], self.at("txn_id", rows))[0])
+        return self.groups_of((Kind.txn_logged,), ("txn_id",), True, "")
 
     @cached_property
     def prepares(self) -> np.ndarray:

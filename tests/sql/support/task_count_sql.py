@@ -6,6 +6,8 @@ every event with the steps at which things last happened before it: `set_at` the
 its writer's round, and so on; the properties look up what stands there.
 """
 
+from collections.abc import Mapping
+
 import duckdb
 import pyarrow as pa
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
@@ -193,26 +195,22 @@ AS_READ = f"""
 DECLARED = generated(PROPERTIES.values(), RENAMED)
 
 
-def statements(mode: str) -> tuple[dict[str, str], dict[str, str]]:
+def statements(mode: str, texts: Mapping[str, str] = VIOLATIONS | DECLARED) -> tuple[dict[str, str], dict[str, str]]:
     """(tables, violations): each property's text yields its name, history and step."""
-    texts = VIOLATIONS | ({"checked_with_count": AS_READ} if mode in ("A", "M") else {}) | DECLARED
+    texts = {**texts, "checked_with_count": AS_READ} if mode in ("A", "M") else texts
     parts = {name: text.replace("{needed}", str(NEEDED[mode])) for name, text in PARTS.items()}
     return parts, {name: f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in texts.items()}
 
 
-def query(mode: str = "B", written: tuple[str, ...] = ()) -> str:
-    """One statement for all of them; or for those of `written`, as they are written here."""
-    parts, violations = statements(mode)
-    if written:
-        violations = {
-            name: f"SELECT '{name}' AS property, history, step FROM ({VIOLATIONS[name]}) v" for name in written
-        }
+def query(mode: str = "B", texts: Mapping[str, str] = VIOLATIONS | DECLARED) -> str:
+    """One statement for all of them."""
+    parts, violations = statements(mode, texts)
     tables = ", ".join(f"{name} AS MATERIALIZED ({text})" for name, text in parts.items())
     return f"WITH {tables} " + " UNION ALL ".join(violations.values())
 
 
 def in_duckdb(events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None,
-              mode: str = "B", written: tuple[str, ...] = ()) -> dict[str, tuple[int, tuple[int, int]]]:  # fmt: skip
+              text: str | None = None) -> dict[str, tuple[int, tuple[int, int]]]:  # fmt: skip
     """The verdict of DuckDB on an Arrow table, or on the Parquet files that a glob names."""
     duck = connection or duckdb.connect()
     source = f"read_parquet('{events}')" if isinstance(events, str) else "events_table"
@@ -222,4 +220,4 @@ def in_duckdb(events: pa.Table | str, connection: duckdb.DuckDBPyConnection | No
     dropped = ", ".join(f'"{old}"' for old in RENAMED)
     duck.execute(f"CREATE OR REPLACE TEMP VIEW raw AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
     duck.execute(f"CREATE OR REPLACE TEMP TABLE events AS {effective('raw')}")
-    return told(duck.execute(query(mode, written)).fetchall())
+    return told(duck.execute(text or query()).fetchall())

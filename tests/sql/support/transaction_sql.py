@@ -1,12 +1,18 @@
-"""The history properties of transactions in SQL: an implementation that shares nothing with the kernels but the table.
+"""The history properties of transactions in SQL: those with kernels of their own, and some that are declared.
 
-One text for DuckDB and Spark. Columns whose names are reserved words somewhere are renamed. `PARTS` are the tables that
-the properties speak of: what owners sent, asked and were told, and the logs of partitions and of the coordinator.
+What is written here shares nothing with the kernels but the table; the declared ones among it test the SQL that is
+written from declarations. One text for DuckDB and Spark. Columns whose names are reserved words somewhere are renamed.
+`PARTS` are the tables that the properties speak of: what owners sent, asked and were told, and the logs of partitions
+and of the coordinator.
 """
+
+from collections.abc import Mapping
 
 import duckdb
 import pyarrow as pa
+from fencepost.properties.transactions.history.properties import PROPERTIES
 from id_block_sql import told
+from related_sql import generated
 from transaction_sql_logs import LOG_PARTS, LOG_VIOLATIONS
 
 RENAMED = {"offset": "spot", "partition": "part", "record": "rec"}
@@ -24,7 +30,6 @@ PARTS = {
       SELECT history, txn, outcome, min(step) AS step FROM events WHERE kind = 12 AND txn >= 0 AND error = 0
       GROUP BY history, txn, outcome""",
     "begun": "SELECT history, txn, min(step) AS step FROM events WHERE kind = 8 AND txn >= 0 GROUP BY history, txn",
-    "acks": "SELECT history, rec, min(step) AS step FROM events WHERE kind = 9 AND rec >= 0 GROUP BY history, rec",
     "reads": """
       SELECT e.history, e.step, e.kind, e.client, e.part, e.spot, e.rec, o.txn, o.step AS sent,
         c.step AS asked_commit, a.step AS asked_abort, t.step AS told_abort
@@ -127,17 +132,6 @@ PARTS = {
 }
 
 
-def _again(kinds: str, keys: str, differs: str, where: str = "true") -> str:
-    """Events that differ in a column from the first with the same keys."""
-    return f"""
-      SELECT history, step FROM (
-        SELECT history, step, {differs}, first_value({differs}) OVER (
-          PARTITION BY history, {keys} ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest
-        FROM events WHERE kind IN ({kinds}) AND {where}) n
-      WHERE {differs} <> earliest"""
-
-
-PAIR = "error = 0 AND producer_id >= 0"
 CLIENT_VIOLATIONS = {
     "commits_kept": """
       SELECT l.history, l.step FROM left_out l JOIN told t ON t.history = l.history AND t.txn = l.txn AND t.outcome = 1
@@ -145,24 +139,12 @@ CLIENT_VIOLATIONS = {
     "transactions_whole": """
       SELECT l.history, l.step FROM left_out l
         JOIN (SELECT DISTINCT history, txn FROM data_reads) r ON r.history = l.history AND r.txn = l.txn""",
-    "commits_acknowledged": """
-      SELECT o.history, o.step FROM own o JOIN told t ON t.history = o.history AND t.txn = o.txn AND t.outcome = 1
-        JOIN asked a ON a.history = o.history AND a.txn = o.txn AND a.outcome = 1
-        LEFT JOIN acks k ON k.history = o.history AND k.rec = o.rec
-      WHERE k.step IS NULL OR k.step > a.step""",
-    "aborts_unread": "SELECT history, step FROM data_reads WHERE told_abort IS NOT NULL",
-    "open_unread": """
-      SELECT history, step FROM data_reads WHERE txn IS NOT NULL AND (asked_abort IS NULL OR asked_abort > step)""",
-    "reads_as_decided": """
-      SELECT history, step FROM data_reads WHERE asked_abort < step AND (asked_commit IS NULL OR asked_commit > step)
-    """,
-    "read_once": _again("51, 52", "rec, part", "spot"),
-    "offsets_hold_one_record": _again("9, 51, 52", "part, spot", "rec", "spot >= 0"),
-    "reads_in_order": """
+    "read_once": """
       SELECT history, step FROM (
-        SELECT history, step, spot, lag(spot) OVER (PARTITION BY history, client, part ORDER BY step) AS before
-        FROM events WHERE kind = 51) n
-      WHERE spot <= before""",
+        SELECT history, step, spot, first_value(spot) OVER (
+          PARTITION BY history, rec, part ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest
+        FROM events WHERE kind IN (51, 52)) n
+      WHERE spot <> earliest""",
     "reads_within_bound": """
       SELECT r.history, r.step FROM (
         SELECT history, step, kind, spot, max(CASE WHEN kind = 50 THEN step END)
@@ -173,16 +155,6 @@ CLIENT_VIOLATIONS = {
     "fenced_unread": "SELECT history, step FROM fenced WHERE what = 'sent'",
     "fenced_appends_unread": "SELECT history, step FROM fenced WHERE what = 'appended'",
     "fenced_never_commit": "SELECT history, step FROM fenced WHERE what = 'committed'",
-    "pairs_have_one_owner": _again("4, 12, 14", "producer_id, epoch", "client", PAIR),
-    "epochs_never_fall": """
-      SELECT history, step FROM (
-        SELECT history, step, epoch, lag(epoch) OVER (PARTITION BY history, client, producer_id ORDER BY step) AS before
-        FROM given) n
-      WHERE epoch < before""",
-    "epochs_in_range": """
-      SELECT history, step FROM events
-      WHERE error = 0 AND (kind IN (4, 14) OR (kind = 12 AND producer_id >= 0))
-        AND (epoch < 0 OR epoch >= {max_epoch})""",
     "init_bumps_epoch": """
       SELECT f.history, f.step FROM fences f WHERE f.asked >= 0 AND EXISTS (
         SELECT 1 FROM given g WHERE g.history = f.history AND g.producer_id = f.producer_id
@@ -200,16 +172,21 @@ CLIENT_VIOLATIONS = {
 }
 
 VIOLATIONS = CLIENT_VIOLATIONS | LOG_VIOLATIONS
+DECLARED = generated(PROPERTIES.values(), RENAMED | {"max_epoch": "{max_epoch}"})
 
 
-def query(mode: str = "v2", max_epoch: int = 32767, quiet_end: bool = False) -> str:
+def query(
+    mode: str = "v2", max_epoch: int = 32767, quiet_end: bool = False, texts: Mapping[str, str] = VIOLATIONS | DECLARED
+) -> str:
     """One statement that returns (property, history, step) of every violation."""
-    parts, violations = statements(mode, max_epoch, quiet_end)
+    parts, violations = statements(mode, max_epoch, quiet_end, texts)
     tables = ", ".join(f"{name} AS ({text})" for name, text in parts.items())
     return f"WITH {tables} " + " UNION ALL ".join(violations.values())
 
 
-def statements(mode: str, max_epoch: int, quiet_end: bool) -> tuple[dict[str, str], dict[str, str]]:
+def statements(
+    mode: str, max_epoch: int, quiet_end: bool, texts: Mapping[str, str] = VIOLATIONS | DECLARED
+) -> tuple[dict[str, str], dict[str, str]]:
     """The tables in the order in which they build on one another, and a statement for each property."""
     values = {"max_epoch": str(max_epoch), "quiet_end": "1 = 1" if quiet_end else "1 = 0"}
     values |= {"bump": "1" if mode == "v2" else "0", "idle_aborts": "1 = 1" if mode == "v2" else "1 = 0"}
@@ -221,7 +198,7 @@ def statements(mode: str, max_epoch: int, quiet_end: bool) -> tuple[dict[str, st
 
     parts = {name: filled(text) for name, text in PARTS.items()}
     return parts, {
-        name: f"SELECT '{name}' AS property, history, step FROM ({filled(text)}) v" for name, text in VIOLATIONS.items()
+        name: f"SELECT '{name}' AS property, history, step FROM ({filled(text)}) v" for name, text in texts.items()
     }
 
 

@@ -56,23 +56,11 @@ LOG_VIOLATIONS = {
         SELECT history, marker, fate, first_value(fate) OVER (PARTITION BY history, txn ORDER BY marker
           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest FROM decisions WHERE txn IS NOT NULL) n
       WHERE fate <> earliest""",
-    "partition_epochs_never_fall": "SELECT history, step FROM marked WHERE epoch < epoch_before",
     "sequences_follow_on": """
       SELECT m.history, m.step FROM marked m LEFT JOIN log b ON b.history = m.history AND b.part = m.part
         AND b.producer_id = m.producer_id AND b.nth = m.last_batch
       WHERE m.kind = 40 AND m.sequence >= 0 AND m.before IS NOT NULL AND m.sequence <>
         CASE WHEN b.epoch = m.epoch AND b.sequence < 2147483647 THEN b.sequence + 1 ELSE 0 END""",
-    "appended_once": """
-      SELECT history, step FROM (
-        SELECT history, step, row_number() OVER (PARTITION BY history, rec, part ORDER BY step) AS nth
-        FROM events WHERE kind = 40 AND sequence >= 0) n
-      WHERE nth > 1""",
-    "duplicates_answered_rightly": """
-      SELECT d.history, d.step FROM events d LEFT JOIN first_at b
-        ON b.history = d.history AND b.part = d.part AND b.spot = d.spot
-      WHERE d.kind = 41 AND (b.rec IS NULL OR b.rec <> d.rec)""",
-    "one_epoch_while_open": """
-      SELECT history, step FROM marked WHERE kind = 40 AND kind_before = 40 AND epoch <> epoch_before""",
     "appended_while_added": """
       SELECT b.history, b.step FROM marked b LEFT JOIN log m ON m.history = b.history AND m.part = b.part
         AND m.producer_id = b.producer_id AND m.nth = b.last_marker
@@ -88,33 +76,11 @@ LOG_VIOLATIONS = {
       SELECT m.history, m.step FROM events m JOIN prepared p ON p.history = m.history
         AND p.producer_id = m.producer_id AND p.epoch = m.epoch AND p.outcome = m.outcome
       WHERE m.kind = 43 AND p.step > m.step""",
-    "markers_agree": """
-      SELECT history, step FROM (
-        SELECT history, step, outcome, first_value(outcome) OVER (PARTITION BY history, producer_id, epoch ORDER BY step
-          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest FROM events WHERE kind = 43) n
-      WHERE outcome <> earliest""",
-    "coordinators_never_older": """
-      SELECT history, step FROM (
-        SELECT history, step, coordinator_epoch, lag(coordinator_epoch)
-          OVER (PARTITION BY history, part, producer_id ORDER BY nth) AS before FROM log WHERE kind = 43) n
-      WHERE coordinator_epoch < before""",
     "reads_as_marked": """
       SELECT r.history, r.step FROM events r LEFT JOIN first_at f
           ON f.history = r.history AND f.part = r.part AND f.spot = r.spot AND f.rec = r.rec
         LEFT JOIN batches b ON b.history = f.history AND b.step = f.step
       WHERE r.kind = 51 AND (b.fate IS NULL OR b.fate <> 1)""",
-    "fetches_stop_at_stable": """
-      SELECT f.history, f.step FROM (
-        SELECT history, step, kind, upto, max(CASE WHEN kind = 47 THEN step END)
-            OVER (PARTITION BY history, part ORDER BY step) AS moved
-        FROM events WHERE kind IN (47, 50)) f
-        LEFT JOIN events s ON s.history = f.history AND s.step = f.moved
-      WHERE f.kind = 50 AND f.upto > coalesce(s.upto, 0)""",
-    "stable_never_falls": """
-      SELECT history, step FROM (
-        SELECT history, step, upto, lag(upto) OVER (PARTITION BY history, part ORDER BY step) AS before
-        FROM events WHERE kind = 47) n
-      WHERE upto < before""",
     "stable_below_open": """
       SELECT s.history, s.step FROM events s WHERE s.kind = 47 AND EXISTS (
         SELECT 1 FROM batches b WHERE b.history = s.history AND b.part = s.part AND b.spot < s.upto
@@ -131,11 +97,6 @@ LOG_VIOLATIONS = {
         (state = 0 AND came_from IN (0, 4, 5, 6)) OR (state = 1 AND came_from IN (0, 1, 4, 5))
         OR (state IN (2, 3) AND came_from = 1) OR (state = 3 AND came_from IN (0, 4, 5) AND {idle_aborts})
         OR (state = 4 AND came_from = 2) OR (state = 5 AND came_from = 3))""",
-    "logged_epochs_never_fall": """
-      SELECT history, step FROM logged WHERE before IS NOT NULL
-        AND CASE WHEN producer_id = id_before THEN epoch < epoch_before ELSE epoch <> 0 END""",
-    "ends_bump_epoch": """
-      SELECT history, step FROM logged WHERE state IN (2, 3) AND producer_id = id_before AND epoch <= epoch_before""",
     "prepared_as_asked": """
       SELECT p.history, p.step FROM logged p WHERE p.state IN (2, 3) AND p.before IS NOT NULL
         AND NOT (p.state = 3 AND (p.producer_id <> p.id_before OR p.epoch > p.epoch_before + {bump}
@@ -152,13 +113,6 @@ LOG_VIOLATIONS = {
         LEFT JOIN prepared p ON p.history = s.history AND p.producer_id = s.producer_id
           AND p.epoch = s.epoch + {bump} AND p.outcome = s.outcome
       WHERE h.kind = 22 AND h.error = 0 AND (p.step IS NULL OR p.step > h.step)""",
-    "init_answered_when_idle": """
-      SELECT h.history, h.step FROM (
-        SELECT history, step, kind, producer_id, epoch, error, max(CASE WHEN kind = 23 THEN step END)
-            OVER (PARTITION BY history, txn_id ORDER BY step) AS latest
-        FROM events WHERE kind = 23 OR (kind = 20 AND error = 0)) h
-        LEFT JOIN events l ON l.history = h.history AND l.step = h.latest
-      WHERE h.kind = 20 AND (l.step IS NULL OR l.state <> 0 OR l.producer_id <> h.producer_id OR l.epoch <> h.epoch)""",
     "completed_after_markers": """
       SELECT p.history, p.next_step AS step FROM (
         SELECT b.history, b.step, b.marker, min(p.step) AS prepare FROM batches b
