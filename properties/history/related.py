@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +33,7 @@ Kinds = tuple[IntEnum, ...]
 ORDERING = ("<", "<=", ">", ">=")
 APPLIED: Mapping[str, Callable[..., Any]] = MappingProxyType({
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "and": operator.and_, "or": operator.or_, "not": operator.invert, "+": operator.add, "-": operator.sub,
+    "and": operator.and_, "or": operator.or_, "not": operator.invert, "+": partial(np.add, dtype=np.int64), "-": partial(np.subtract, dtype=np.int64),
     "when": np.where,
 })  # fmt: skip
 
@@ -185,14 +185,19 @@ class Related(Event):
         numbers = view.numbers_of(*self.by)
         number = numbers.of[asking] if self.asking is IT else taken(numbers.of, asking, numbers.size)
         if self not in view.related:
-            among = Each(self.kinds, self.by, self.where).rows(view)
-            view.related[self] = numbers.first(among) if self.how == "first" else view.timeline_of(self.by, among)
+            view.related[self] = self._of_numbers(view)
         known: Any = view.related[self]
         if self.how == "greatest":
             _, reached = known.greatest(view.columns[self.column])
             return taken(reached, known.place_before(number, asking))
         rows: np.ndarray = known[number] if self.how == "first" else known.before(number, asking)
         return rows
+
+    def _of_numbers(self, view: EventView) -> Any:
+        if self.how != "first" and self.where is None:
+            return view.timeline(self.by, *self.kinds)
+        among = Each(self.kinds, self.by, self.where).rows(view)
+        return view.numbers_of(*self.by).first(among) if self.how == "first" else view.timeline_of(self.by, among)
 
     def _by_row(self, view: EventView, kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
         """Rows of these kinds, and for each of them the row of the related event."""
@@ -247,7 +252,8 @@ def evaluated(expression: Any, view: EventView, rows: Mapping[Event, np.ndarray]
         return at
     if expression.column == "missing":
         return (at == NONE) | (at == NEVER)
-    return view.at(expression.column, at) if expression.event is IT else taken(view.columns[expression.column], at)
+    values = view.columns[expression.column]
+    return values[at] if expression.event is IT else taken(values, at)
 
 
 def parts_of(expression: Any) -> Iterator[Any]:

@@ -44,10 +44,11 @@ class Timeline:
 
 def taken(values: np.ndarray, places: np.ndarray, missing: int = NONE) -> np.ndarray:
     """`values[places]`, and `missing` where a place is NONE or NEVER."""
-    there = (places >= 0) & (places != NEVER)
     if not len(values):
         return np.full(len(places), missing, np.int64)
-    found: np.ndarray = np.where(there, values[np.where(there, places, 0)].astype(np.int64, copy=False), missing)
+    away = (places < 0) | (places == NEVER)
+    found: np.ndarray = values[np.where(away, 0, places)].astype(np.int64, copy=False)
+    found[away] = missing
     return found
 
 
