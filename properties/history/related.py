@@ -33,8 +33,8 @@ Kinds = tuple[IntEnum, ...]
 ORDERING = ("<", "<=", ">", ">=")
 APPLIED: Mapping[str, Callable[..., Any]] = MappingProxyType({
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "and": operator.and_, "or": operator.or_, "not": operator.invert, "+": partial(np.add, dtype=np.int64), "-": partial(np.subtract, dtype=np.int64),
-    "when": np.where,
+    "and": operator.and_, "or": operator.or_, "not": operator.invert, "when": np.where,
+    "+": partial(np.add, dtype=np.int64), "-": partial(np.subtract, dtype=np.int64),
 })  # fmt: skip
 
 
