@@ -16,6 +16,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
 
+from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.terms import Term
 from fencepost.properties.catalogue import Variant
@@ -136,34 +137,54 @@ def other_copies(read: Iterable[Source], here: Path) -> Iterator[str]:
 def hash_of_model(variant: Variant) -> str:
     """A hash of what proofs and explorations of a variant's promises depend on: its protocol, promises and lemmas after
     tracing.  Words do not count, nor do witnesses, progress, fairness and dangers."""
-    numbered: dict[Term, int] = {}
-    text: list[str] = []
-
-    def number(term: Term) -> int:
-        if term not in numbered:
-            args = [number(arg) for arg in term.args]
-            numbered[term] = len(numbered)
-            text.append(f"{numbered[term]} = {term.op} {args} {term.data!r} {term.type}")
-        return numbered[term]
-
-    spec: Spec = variant.properties.protocol.spec
-    text += [f"{name}: {kind!r}" for name, kind in (*spec.types.items(), *spec.constants.items())]
-    text += [f"axiom {number(term)}" for term in spec.axioms]
-    updates = [("init", u) for u in spec.initial]
-    for action in spec.actions.values():
-        text.append(f"{action.name} {action.parameters!r} {action.budget} {action.rule}")
-        text += [f"{action.name} needs {number(g.condition)} by {g.rule}" for g in action.guards]
-        text += [f"{action.name} limit {number(term)}" for term in action.limits]
-        updates += [(action.name, u) for u in action.updates]
-    for name, u in updates:
-        keys = [number(key) for key in u.keys]
-        text.append(f"{name} then {u.variable} {keys} {u.bound!r} {u.appends} := {number(u.value)} by {u.rule}")
+    written = _Written(variant.properties.protocol.spec)
     every = dict(variant.properties.properties)
     if variant.for_mutants is not None:
         every |= variant.for_mutants.properties
     for item in every.values():
         if item.kind == "always":
             asked = item.name in variant.asked, variant.expected.get(item.name)
-            text.append(f"{item.name} {item.role} {number(item.term)} {asked}")
-    text.append(f"{variant.reading}")
-    return hash_of("\n".join(text).encode())
+            written.text.append(f"{item.name} {item.role} {written.number(item.term)} {asked}")
+    written.text.append(f"{variant.reading}")
+    return written.hash
+
+
+def hash_of_stated(spec: Spec, properties: Iterable[Property]) -> str:
+    """A hash of a protocol with what is stated of its states and steps: a proof of these stays one for as long as it
+    stays the same."""
+    written = _Written(spec)
+    for item in properties:
+        if item.kind in ("always", "step"):
+            terms = [written.number(term) for term in item.terms]
+            written.text.append(f"{item.name} {item.kind} {terms}")
+    return written.hash
+
+
+class _Written:
+    """A protocol after tracing as text, with a number for every term."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.numbered: dict[Term, int] = {}
+        self.text: list[str] = [f"{n}: {kind!r}" for n, kind in (*spec.types.items(), *spec.constants.items())]
+        text, number = self.text, self.number
+        text += [f"axiom {number(term)}" for term in spec.axioms]
+        updates = [("init", u) for u in spec.initial]
+        for action in spec.actions.values():
+            text.append(f"{action.name} {action.parameters!r} {action.budget} {action.rule}")
+            text += [f"{action.name} needs {number(g.condition)} by {g.rule}" for g in action.guards]
+            text += [f"{action.name} limit {number(term)}" for term in action.limits]
+            updates += [(action.name, u) for u in action.updates]
+        for name, u in updates:
+            keys = [number(key) for key in u.keys]
+            text.append(f"{name} then {u.variable} {keys} {u.bound!r} {u.appends} := {number(u.value)} by {u.rule}")
+
+    def number(self, term: Term) -> int:
+        if term not in self.numbered:
+            args = [self.number(arg) for arg in term.args]
+            self.numbered[term] = len(self.numbered)
+            self.text.append(f"{self.numbered[term]} = {term.op} {args} {term.data!r} {term.type}")
+        return self.numbered[term]
+
+    @property
+    def hash(self) -> str:
+        return hash_of("\n".join(self.text).encode())

@@ -3,10 +3,13 @@
 A *promise* is what users care about, a *lemma* makes the promises inductive, a *witness* is a state that must be
 reachable (or the promises would hold of an empty model), *progress* says what happens in the end.  Each is one to four
 sentences, then one expression.
+
+``ids: Part[KraftProperties]`` states all of a part's properties of the whole, as ``ids.no_id_twice``, and gives its
+helpers to the whole's own properties.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,13 +18,14 @@ from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
 from fencepost.model.language.protocol import Decorator, Protocol
 from fencepost.model.language.specs import Spec
+from fencepost.model.language.tracing.composing import PartSpec, steps_taken
 from fencepost.model.language.tracing.members import check_names, members
 from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
 from fencepost.model.language.tracing.proxies import StateProxy
-from fencepost.model.language.tracing.sources import line_of
+from fencepost.model.language.tracing.sources import attribute_line, line_of
 from fencepost.model.language.tracing.symbols import Symbol
 from fencepost.model.language.tree.terms import Term, local
-from fencepost.model.language.tree.types import ScalarType
+from fencepost.model.language.tree.types import Place, ScalarType
 
 KINDS = {
     "promise": "always", "lemma": "always", "step": "step", "refinement": "step", "witness": "sometimes",
@@ -30,11 +34,21 @@ KINDS = {
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where a property comes from that is stated of a part: the part's name, its protocol, and all that is stated of
+    that, so that a proof of it can be made or found."""
+
+    part: str
+    spec: Spec = field(repr=False)
+    properties: "Mapping[str, Property]" = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Property:
     """``role`` is promise, lemma, step, refinement, witness or progress.  A step's term reads primed variables; a
     refinement's terms are of every step and of the initial state; progress has two terms (from, to) and parameters;
     ``of`` names the property that a witness shows to bite.  ``serves``: a progress property that says that work gets
-    done; ``ceasing``: actions that stop in the end."""
+    done; ``ceasing``: actions that stop in the end; ``source``: of which part it is stated, if it is of one."""
 
     name: str
     role: str
@@ -45,6 +59,7 @@ class Property:
     doc: str
     serves: bool = field(default=False, kw_only=True)
     ceasing: tuple[str, ...] = field(default=(), kw_only=True)
+    source: Source | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     @property
     def kind(self) -> str:
@@ -58,6 +73,24 @@ class Property:
     def initially(self) -> Term | None:
         """What a property of steps says of the initial state, if anything."""
         return self.terms[1] if self.role == "refinement" else None
+
+    def of_whole(self, whole: Spec, source: Source) -> "Property":
+        """The property of a part as one of the whole.  What the part's actions do, the whole's that take them do."""
+        part = whole.parts[source.part]
+        return replace(
+            self,
+            name=part.path(self.name),
+            terms=tuple(map(part.term, self.terms)),
+            parameters=part.parameters(self.parameters),
+            of=None if self.of is None else part.path(self.of),
+            ceasing=tuple(taking for name in self.ceasing for taking in steps_taken(whole, part.name, name)),
+            source=source,
+        )
+
+    @property
+    def name_in_part(self) -> str:
+        """Its name where it was stated first."""
+        return self.name.partition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -143,13 +176,14 @@ def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
     helpers: dict[str, Callable[..., Any]] = {**spec.helpers, **own}
     for helper in own.values():
         check_source(helper, helpers)
-    owner = replace(spec, helpers=helpers)
+    parts, lifted = _of_parts(cls, spec)
+    owner = replace(spec, helpers=helpers, parts=parts)
     traced = {n: m.traced(owner, n) for n, m in found.items() if isinstance(m, PropertyMethod)}
     for item in traced.values():
-        if item.of is not None and item.of not in traced:
+        if item.of is not None and item.of not in traced and item.of not in lifted:
             raise mistake(
                 f"witness {item.name} is of {item.of!r}, which is no property here",
-                f"there are {', '.join(traced)}",
+                f"there are {', '.join((*traced, *lifted))}",
                 line_of(found[item.name].body),
             )
     witnessed = {item.of for item in traced.values()}
@@ -157,7 +191,38 @@ def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
         if item.role in ("promise", "step") and item.name not in witnessed:
             instead = f"add @witness(of={item.name!r}): a reachable state in which it bites"
             raise mistake(f"{cls.__name__}.{item.name} has no witness", instead, line_of(found[item.name].body))
-    return traced
+    return lifted | traced
+
+
+def _of_parts(cls: type[Properties], spec: Spec) -> tuple[dict[str, PartSpec], dict[str, Property]]:
+    """The protocol's parts, with the helpers that their properties have, and these properties as they are of the
+    whole."""
+    parts, lifted, places = dict(spec.parts), dict[str, Property](), dict[str, Place]()
+    for base in reversed(cls.__mro__):
+        for name, annotation in inspect.get_annotations(base, eval_str=True).items():
+            if getattr(annotation, "role", "") != "part":
+                continue
+            said, where = annotation.of, attribute_line(base, name)
+            if not (isinstance(said, type) and issubclass(said, Properties) and hasattr(said, "properties")):
+                what = f"{name} is Part[{getattr(said, '__name__', said)}]"
+                raise mistake(what, "name the properties of the part's protocol: Part[KraftProperties]", where)
+            if name not in parts:
+                has = f"its parts are {', '.join(parts)}" if parts else "it has no parts"
+                raise mistake(f"{spec.name} has no part {name!r}", has, where)
+            inner = parts[name].own
+            if said.protocol.spec is not inner:
+                what = f"{name} has properties of {said.protocol.__name__}, and the part is {inner.name}"
+                raise mistake(what, "name properties of the part's own class", where)
+            if name in places:
+                raise mistake(f"the part {name} is given properties again", "leave one declaration", where)
+            places[name] = where
+            source = Source(name, inner, said.properties)
+            lifted |= {p.name: p for p in (item.of_whole(spec, source) for item in said.properties.values())}
+            more = {n: m for n, m in members(said, Properties, PropertyMethod).items() if inspect.isfunction(m)}
+            inner_parts, _ = _of_parts(said, inner)
+            known = replace(inner, helpers={**inner.helpers, **more}, parts=inner_parts)
+            parts[name] = replace(parts[name], own=known)
+    return parts, lifted
 
 
 def _property(owner: Spec, name: str, method: PropertyMethod) -> Property:

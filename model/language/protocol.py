@@ -3,7 +3,7 @@
 Annotations are state variables, ``@action`` methods are steps, ``init`` (optional) sets what does not start at zero,
 ``@axiom`` methods say what is known of the constants.  A subclass is a variant: it inherits all, overrides by name, and
 takes an action out with ``name = None``.  ``@danger`` methods and ``outside`` say which dangers it has, and
-which it leaves out (`fencepost.model.dangers`).
+which it leaves out (`fencepost.model.dangers`).  `Part` makes it of others (`fencepost.model.language.tracing.parts`).
 """
 
 import inspect
@@ -15,14 +15,16 @@ from fencepost.model.language.checks.citing import check_dangers, check_rule
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
 from fencepost.model.language.specs import Action, Outside, Presence, Spec
+from fencepost.model.language.tracing.composing import PartSpec, composed
 from fencepost.model.language.tracing.members import check_names, members
 from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
+from fencepost.model.language.tracing.parts import PartOptions, check_parts
 from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.recording import Recorder, Update
 from fencepost.model.language.tracing.sources import attribute_line, line_of
 from fencepost.model.language.tracing.symbols import Symbol
 from fencepost.model.language.tree.terms import Term, local, variables
-from fencepost.model.language.tree.types import ScalarType, Type, described, scalar, type_of
+from fencepost.model.language.tree.types import Place, ScalarType, Type, described, scalar, type_of
 
 FAIRNESS = ("weak", "strong", "")
 
@@ -113,6 +115,7 @@ class Protocol:
 
 def _trace(cls: type[Protocol]) -> Spec:
     types, constants, ghosts = _variables(cls)
+    parts, places = _parts(cls, {*types, *constants})
     found = members(cls, Protocol, (ActionMethod, AxiomMethod, DangerMethod))
     check_names(cls, found, {*types, *constants})
     helpers = {n: m for n, m in found.items() if inspect.isfunction(m) and n != "init"}
@@ -122,12 +125,37 @@ def _trace(cls: type[Protocol]) -> Spec:
             check_source(body, helpers)
     for name, helper in helpers.items():
         _is_helper(name, helper)
-    spec = Spec(cls.__name__, inspect.getdoc(cls) or "", types, ghosts, constants, (), (), {}, helpers)
+    own = Spec(cls.__name__, inspect.getdoc(cls) or "", types, ghosts, constants, (), (), {}, helpers)
+    spec = composed(own, parts) if parts else own
     axioms = tuple(_axiom(spec, n, m) for n, m in found.items() if isinstance(m, AxiomMethod))
     actions = {n: _action(spec, n, m) for n, m in found.items() if isinstance(m, ActionMethod)}
     presences = {n: _presence(spec, n, m) for n, m in found.items() if isinstance(m, DangerMethod)}
-    spec = replace(spec, axioms=axioms, initial=_initial(spec, found.get("init")), actions=actions, presences=presences)
-    return replace(spec, outside=_outside(cls, spec.dangers))
+    own = replace(own, axioms=axioms, initial=_initial(spec, found.get("init")), actions=actions, presences=presences)
+    if not parts:
+        return replace(own, outside=_outside(cls, own.dangers))
+    check_parts(own, parts, places)
+    tagged = composed(own, parts).dangers
+    return composed(replace(own, outside=_outside(cls, tagged)), parts)
+
+
+def _parts(cls: type[Protocol], others: set[str]) -> tuple[dict[str, PartSpec], dict[str, Place]]:
+    """The parts by name, each with the line that declares it."""
+    parts: dict[str, PartSpec] = {}
+    places: dict[str, Place] = {}
+    for base in reversed(cls.__mro__):
+        for name, annotation in inspect.get_annotations(base, eval_str=True).items():
+            if getattr(annotation, "role", "") != "part":
+                continue
+            of, where, given = annotation.of, attribute_line(base, name), getattr(cls, name, PartOptions())
+            if not (isinstance(of, type) and issubclass(of, Protocol) and of is not Protocol):
+                raise mistake(f"{name} is Part[{getattr(of, '__name__', of)}]", "name a protocol: Part[Kraft]", where)
+            if not isinstance(given, PartOptions):
+                what = f"{name} is a part, and {given!r} is assigned to its name or a method has it"
+                raise mistake(what, "say no more of a part than part(joint=..., sorts=...)", where)
+            if name in parts or name in others:
+                raise mistake(f"the part {name} is declared again in {base.__name__}", "leave one declaration", where)
+            parts[name], places[name] = PartSpec(name, of.spec, given.joint, given.sorts), where
+    return parts, places
 
 
 def _variables(cls: type[Protocol]) -> tuple[dict[str, Type], dict[str, ScalarType], frozenset[str]]:
@@ -139,6 +167,8 @@ def _variables(cls: type[Protocol]) -> tuple[dict[str, Type], dict[str, ScalarTy
         if base in (object, Protocol):
             continue
         for name, annotation in inspect.get_annotations(base, eval_str=True).items():
+            if getattr(annotation, "role", "") == "part":
+                continue
             kind = described(annotation) or type_of(annotation, f"variable {name}", attribute_line(base, name))
             if name in types or name in constants:
                 what = f"variable {name} is declared again in {base.__name__}"
@@ -163,6 +193,8 @@ def _initial(spec: Spec, init: Any) -> tuple[Update, ...]:
         return ()
     with Recorder(spec.types, frozenset()) as recorder:
         init(StateProxy(spec, recorder))
+    if recorder.calls:
+        raise mistake("init() takes an action of a part", "a part starts as its own init() says", line_of(init))
     if recorder.guards or recorder.limits:
         raise mistake(
             "init() has a guard or a limit",
@@ -205,6 +237,10 @@ def _action(spec: Spec, name: str, method: ActionMethod) -> Action:
         result: Any = method.body(StateProxy(spec, recorder), *(Symbol(local(n, kind)) for n, kind in parameters))
     if result is not None:
         raise mistake(f"action {name} returns a value, which nothing uses", "write require(...) for a guard", where)
+    faults = [c for c in recorder.calls if spec.parts[c.part].own.actions[c.action].budget is not None]
+    if faults and method.budget is None:
+        what = f"action {name} takes the fault {faults[0].part}.{faults[0].action}, which would cost no budget"
+        raise mistake(what, "make it a @fault with a budget", where)
     names = {n for n, _ in parameters}
     for u in recorder.updates:
         check_locals(names.union(n for n, _ in u.bound), u.value, *u.keys, where=u.line)
@@ -213,6 +249,7 @@ def _action(spec: Spec, name: str, method: ActionMethod) -> Action:
     return Action(
         name, parameters, tuple(recorder.guards), tuple(recorder.limits), tuple(recorder.updates),
         method.fair, method.budget, method.rule, method.dead, inspect.getdoc(method.body) or "", where, method.dangers,
+        tuple(recorder.calls),
     )  # fmt: skip
 
 

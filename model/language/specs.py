@@ -2,12 +2,24 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fencepost.model.dangers import DANGERS
 from fencepost.model.language.tracing.recording import Guard, Update
 from fencepost.model.language.tree.terms import Term
 from fencepost.model.language.tree.types import ScalarType, Type
+
+if TYPE_CHECKING:
+    from fencepost.model.language.tracing.composing import PartSpec
+
+
+@dataclass(frozen=True)
+class Call:
+    """An action of a part that an action of the whole takes, with terms for its parameters."""
+
+    part: str
+    action: str
+    arguments: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
@@ -17,7 +29,8 @@ class Action:
     ``fair`` is weak, strong or empty; ``budget`` names, for a fault, the bound on how often it may happen in
     exploration; ``rule`` is the mechanism that the action as a whole is, if it is one; ``dead`` says why no reachable
     state enables it, for a defence that only another's mistake would call up (which is then proved, and else a vacuous
-    action is an error); ``dangers``: the names of those that taking this step is.
+    action is an error); ``dangers``: the names of those that taking this step is; ``calls``: the actions of parts that
+    it takes.
     """
 
     name: str
@@ -32,6 +45,7 @@ class Action:
     doc: str
     line: tuple[str, int]
     dangers: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
 
 
 Standing = Literal["excused", "not of this protocol", "excluded by Kafka", "open"]
@@ -71,7 +85,8 @@ class Presence:
 class Spec:
     """A protocol after tracing.  ``types`` in order of declaration; ``ghosts`` may be read by properties only.
     ``presences``: conditions in which dangers are there, by name; ``outside``: by danger, those that the model leaves
-    out, each with its reason."""
+    out, each with its reason.  Of a protocol with ``parts``, ``own`` is what it adds to them, before joint actions are
+    spelled out."""
 
     name: str
     doc: str
@@ -84,6 +99,8 @@ class Spec:
     helpers: Mapping[str, Callable[..., Any]] = field(repr=False, default_factory=dict)
     presences: Mapping[str, Presence] = field(default_factory=dict)
     outside: Mapping[str, Outside] = field(default_factory=dict)
+    parts: Mapping[str, "PartSpec"] = field(repr=False, default_factory=dict)
+    own: "Spec | None" = field(repr=False, default=None)
 
     @property
     def dangers(self) -> tuple[str, ...]:

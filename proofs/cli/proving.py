@@ -74,7 +74,9 @@ def summary(results: Sequence["Result"]) -> Iterator[str]:
         words = (
             [f"{n} {SIGNS[verdict]}" for verdict, n in counts.items()] if set(counts) != {"holds"} else [SIGNS["holds"]]
         )
-        yield f"    {f'{len(lemmas)} lemmas':<34} {', '.join(words)}" + (f": {failing}" if failing else "")
+        having = sum("inherited" in r.evidence for r in lemmas)
+        number = f"{len(lemmas)} lemmas" + (f", {having} inherited" if having else "")
+        yield f"    {number:<34} {', '.join(words)}" + (f": {failing}" if failing else "")
     for r in results:
         if r.kind == "sometimes":
             yield f"    {name_in_words(r.property):<34} {verdict_sign(r.kind, r.verdict)}{leaning(r)}"
@@ -84,6 +86,8 @@ def _resting(result: "Result") -> str:
     if result.verdict != "holds":
         return ""
     names = [name_in_words(name) for name in result.evidence["rests_on"]]
+    if part := result.evidence.get("inherited"):
+        return f", inherited from {part['part']}, as {part['protocol']} is proved (model {part['model']})"
     return f", resting on {', '.join(names)}" if names else ", of itself"
 
 
@@ -115,10 +119,11 @@ def in_words(o: "Obligation") -> str:
         "antecedent": f"{name_in_words(o.property)} says something",
         "enabled": f"{subject} can happen",
         "dead": f"{subject} never happens",
+        "inherited": f"{subject} has {name_in_words(o.property)}",
     }[o.kind]
 
 
 def _word(o: "Obligation") -> str:
     if o.verdict == "holds":
-        return "ok unchanged" if o.how == "unchanged" else f"ok {duration(o.seconds)}"
+        return f"ok {duration(o.seconds)}" if o.how == "solver" else f"ok {o.how}"
     return SIGNS[o.verdict]

@@ -18,6 +18,7 @@ from fencepost.model.language.tree.types import (
     OptionType,
     ScalarType,
     SeqType,
+    bound_of,
     evaluate_bound,
 )
 from fencepost.proofs.engines.explore import Exploration, explore
@@ -147,7 +148,7 @@ def _lies_within(spec: Spec, broken: Property, example: Counterexample, within: 
     sizes = all(size <= evaluate_bound(sorts[name], within) for name, size in example.sizes.items())
     if not sizes:
         return False
-    plain = Plain(spec, {name: within[name] for name in spec.constants}, within)
+    plain = Plain(spec, {name: bound_of(within, name) for name in spec.constants}, within)
     if not plain.within(example.before):
         return False
     if not plain.enabled(example.before, example.event) or plain.step(example.before, example.event) != example.after:

@@ -8,6 +8,8 @@ satisfies it.
 The conjunction is proved together or not at all: what leans on a part that is not inductive is *not proved*, however
 many of its own steps hold.  Where a step can be proved without that part, it is; so what remains proved is the largest
 inductive part of the conjunction.
+
+Of a protocol that is made of others, what was proved of one of these alone is inherited (`inheriting`).
 """
 
 import time
@@ -20,11 +22,14 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import TRUE, Term, both, variables
 from fencepost.model.language.tree.terms import term as make_term
 from fencepost.model.language.tree.types import BOOL, ScalarType
+from fencepost.proofs.engines.inheriting import Facts, Inherited, inherited
 from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, SPARING, Question
 from fencepost.proofs.results import Verdict, worst
 
-Kind = Literal["initial", "preserved", "step", "antecedent", "enabled", "dead"]
+FACTS = Facts()
+"""What this process has proved of parts."""
+Kind = Literal["initial", "preserved", "step", "antecedent", "enabled", "dead", "inherited"]
 VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
 """What asks whether the invariant says something, and is no step of a proof."""
 
@@ -34,14 +39,15 @@ class Obligation:
     """One thing to prove.  ``action`` is "init" for initial states and empty for an antecedent; ``property`` is empty
     for the question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses``
     names the properties that the proof needed before the step, as few as Z3 can do with; ``how`` is "unchanged"
-    if the action writes nothing that the property reads, so that no solver was asked."""
+    if the action writes nothing that the property reads, so that no solver was asked, and "inherited" if it was proved
+    of the part that ``action`` names."""
 
     kind: Kind
     action: str
     property: str
     verdict: Verdict
     seconds: float
-    how: Literal["solver", "unchanged"] = "solver"
+    how: Literal["solver", "unchanged", "inherited"] = "solver"
     uses: tuple[str, ...] = ()
     counterexample: Counterexample | None = None
 
@@ -49,11 +55,13 @@ class Obligation:
 @dataclass(frozen=True)
 class Proof:
     """``leaning``: the properties that are not proved because the steps of their proofs need others that fail, by name,
-    each with those that fail of their own; the empty name is that of what is claimed of actions."""
+    each with those that fail of their own; the empty name is that of what is claimed of actions.  ``inherited``: the
+    properties that hold since they were proved of a part."""
 
     obligations: tuple[Obligation, ...]
     seconds: float
     leaning: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inherited: Mapping[str, Inherited] = field(default_factory=dict)
 
     def verdict(self, name: str | None = None) -> Verdict:
         """Of one property, or of everything.  `violated` means not inductive, or vacuous; it need not be reachable.
@@ -72,6 +80,8 @@ class Proof:
 
     def rests_on(self, name: str) -> tuple[str, ...]:
         """All properties that the proof of this one needs: in a step of it, or in a step of a proof that it needs."""
+        if name in self.inherited:
+            return self.inherited[name].rests_on
         return _closure(self.obligations, name)
 
 
@@ -82,17 +92,27 @@ def prove(
     rlimit: int = RLIMIT,
     progress: Callable[[Obligation], None] | None = None,
     counterexamples: bool = True,
+    facts: Facts | None = None,
+    again: bool = False,
 ) -> Proof:
     """Every obligation of a settled protocol.  ``progress`` is called with each as it is decided; ``rlimit`` is Z3's
-    resource limit for each question.  Witnesses and progress properties are not for induction and are passed over."""
+    resource limit for each question.  Witnesses and progress properties are not for induction and are passed over.
+    ``facts``: what is known of the parts of a whole; one of which nothing is known is proved first.  ``again``: prove
+    all of the whole, and inherit nothing."""
     start = time.perf_counter()
     found: list[Obligation] = []
-    for obligation in _obligations(spec, properties, rlimit, counterexamples):
+    known = FACTS if facts is None else facts
+
+    def alone(part: Spec, stated: Mapping[str, Property]) -> Proof:
+        return prove(part, stated, rlimit=rlimit, counterexamples=False, facts=known)
+
+    from_parts = {} if again else inherited(spec, properties, known, alone, rlimit)
+    for obligation in _obligations(spec, properties, rlimit, counterexamples, from_parts):
         found.append(obligation)
         if progress is not None:
             progress(obligation)
     together, leaning = _together(spec, properties, rlimit, found)
-    return Proof(tuple(together), time.perf_counter() - start, leaning)
+    return Proof(tuple(together), time.perf_counter() - start, leaning, from_parts)
 
 
 def _together(
@@ -163,22 +183,28 @@ def written(action: Action) -> set[str]:
     return {update.variable for update in action.updates}
 
 
-def _obligations(spec: Spec, properties: Mapping[str, Property], rlimit: int, examples: bool) -> Iterator[Obligation]:
-    always, step = invariant(properties), steps(properties)
+def _obligations(
+    spec: Spec, properties: Mapping[str, Property], rlimit: int, examples: bool, from_parts: Mapping[str, Inherited]
+) -> Iterator[Obligation]:
+    for name, item in from_parts.items():
+        yield Obligation("inherited", item.part, name, "holds", 0.0, "inherited")
+    always = invariant(properties)
+    properties = {name: p for name, p in properties.items() if name not in from_parts}
+    mine, step = invariant(properties), steps(properties)
     initially = Question.initial(spec, rlimit)
-    for name, term in always.items():
+    for name, term in mine.items():
         yield _decide(initially, "initial", name, term, always, examples=examples)
-    for name, item in properties.items():
-        if item.kind == "step" and item.initially is not None:
-            yield _decide(initially, "initial", name, item.initially, always, examples=examples)
+    for name, stated in properties.items():
+        if stated.kind == "step" and stated.initially is not None:
+            yield _decide(initially, "initial", name, stated.initially, always, examples=examples)
     somewhere = Question.state(spec, always.values(), rlimit)
-    for name, term in always.items():
+    for name, term in mine.items():
         for antecedent in antecedents(term):
             yield _possible(somewhere, "antecedent", name, antecedent, always)
     antecedents_of_steps = _Search([(name, a) for name, term in step.items() for a in antecedents(term)])
     for action in spec.actions.values():
         question = Question.step(spec, action, always.values(), rlimit)
-        for name, term in always.items():
+        for name, term in mine.items():
             if variables(term) & written(action):
                 yield _decide(question, "preserved", name, term, always, examples=examples)
             else:

@@ -63,6 +63,8 @@ def run_induction(
         evidence: dict[str, Any] = {"obligations": len(mine)}
         if verdict == "holds":
             evidence["rests_on"] = list(proof.rests_on(name))
+        if name in proof.inherited:
+            evidence["inherited"] = proof.inherited[name].as_dict()
         if verdict == "not proved":
             evidence["leans_on"] = list(proof.leaning[name])
         if failures := [o for o in mine if o.verdict != "holds"]:

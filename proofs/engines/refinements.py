@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.protocol import Spec
-from fencepost.model.language.tree.types import MapType, SeqType
+from fencepost.model.language.tree.types import MapType, SeqType, bound_of
 from fencepost.proofs.readings.plain import Plain, zero_value
 from fencepost.proofs.readings.words import say, say_value
 from fencepost.proofs.results import Event, State, Trace
@@ -56,8 +56,8 @@ class MappedState:
 class _Told:
     def __init__(self, item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> None:
         self.item = item
-        self.full = Plain(spec, {n: bounds[n] for n in spec.constants}, bounds)
-        self.core = Plain(item.core, {n: bounds[n] for n in item.core.constants}, bounds)
+        self.full = Plain(spec, {n: bound_of(bounds, n) for n in spec.constants}, bounds)
+        self.core = Plain(item.core, {n: bound_of(bounds, n) for n in item.core.constants}, bounds)
         self.mapped = MappedState(item, self.full).of
 
     def start(self, state: State) -> Iterator[str]:

@@ -24,6 +24,7 @@ from fencepost.model.language.tree.types import (
     ScalarType,
     SeqType,
     Type,
+    bound_of,
     evaluate_bound,
 )
 from fencepost.proofs.results import Event, State
@@ -139,7 +140,9 @@ class Plain:
             )
         if isinstance(kind, SeqType):
             assert self.bounds is not None
-            return len(value) <= self.bounds[kind.bound] and all(self._fits(kind.entry, entry) for entry in value)
+            return len(value) <= bound_of(self.bounds, kind.bound) and all(
+                self._fits(kind.entry, entry) for entry in value
+            )
         return value in self.domain(kind)
 
     def _compile(self, source: str) -> Any:

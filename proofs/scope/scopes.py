@@ -18,6 +18,7 @@ from fencepost.model.dangers import DANGERS
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.terms import TRUE, Term
+from fencepost.model.language.tree.types import bound_of, has_bound
 from fencepost.proofs.engines.explore import Exploration
 from fencepost.proofs.engines.induction import Proof, invariant
 from fencepost.proofs.readings.solver.models import Shrinker
@@ -124,7 +125,7 @@ def scope_of_search(
 def _switched_off(spec: Spec, name: str, bounds: Sequence[Mapping[str, int]]) -> str:
     """The bounds that leave no room for a fault, in all that was explored."""
     budgets = {a.budget for a in spec.actions.values() if name in a.dangers and a.budget is not None}
-    off = sorted(b for b in budgets if all(not bound.get(b) for bound in bounds))
+    off = sorted(b for b in budgets if all(not has_bound(bound, b) or not bound_of(bound, b) for bound in bounds))
     return f" (bound {', '.join(f'{b} 0' for b in off)})" if off else ""
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tracing.composing import composed
 from fencepost.model.language.tracing.recording import Guard, Update
 from fencepost.model.language.tree.terms import TRUE, Term, boolean, constant, rewrite, subterms, term
 from fencepost.model.language.tree.types import NAT, NumberType
@@ -36,7 +37,7 @@ class Mutation:
 
 def map_terms(spec: Spec, change: Callable[[Term], Term]) -> Spec:
     """The protocol with ``change`` applied to every node of every guard, limit, update, initial value and condition of
-    a danger."""
+    a danger, and of what parts' actions are called with."""
     return _map_roots(spec, lambda root: rewrite(root, change))
 
 
@@ -47,7 +48,10 @@ def _map_roots(spec: Spec, changed: Callable[[Term], Term]) -> Spec:
     def whole(a: Action) -> Action:
         guards = tuple(replace(g, condition=changed(g.condition)) for g in a.guards)
         kept = tuple(g for g in guards if g.condition is not TRUE)
-        return replace(a, guards=kept, limits=tuple(map(changed, a.limits)), updates=tuple(map(update, a.updates)))
+        calls = tuple(replace(c, arguments=tuple(map(changed, c.arguments))) for c in a.calls)
+        return replace(
+            a, guards=kept, limits=tuple(map(changed, a.limits)), updates=tuple(map(update, a.updates)), calls=calls
+        )
 
     return replace(
         spec, initial=tuple(map(update, spec.initial)), actions={n: whole(a) for n, a in spec.actions.items()},
@@ -66,7 +70,38 @@ def _settled(root: Term) -> Term:
 
 
 def mutations(spec: Spec) -> list[Mutation]:
-    """All single mistakes about the rules that a protocol cites, in order of rule number."""
+    """All single mistakes about the rules that a protocol cites, in order of rule number.  A mistake about a rule of
+    a part is made in the part, and so in every joint action that takes the part's."""
+    if spec.own is None:
+        return _mutations(spec)
+    found = [replace(m, spec=spec, change=_in_own(m.change)) for m in _mutations(spec.own)]
+    for p in spec.parts.values():
+        inner = mutations(p.own)
+        found += [replace(m, name=p.path(m.name), spec=spec, change=_in_part(p.name, m.change)) for m in inner]
+    return sorted(found, key=lambda m: (list(RULES).index(m.rule), m.name))
+
+
+def _in_own(change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec]:
+    """A change of what a whole adds to its parts."""
+
+    def made(spec: Spec) -> Spec:
+        assert spec.own is not None
+        return composed(change(spec.own), spec.parts)
+
+    return made
+
+
+def _in_part(name: str, change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec]:
+    """A change of a part; the whole is put together of what that makes."""
+
+    def made(spec: Spec) -> Spec:
+        assert spec.own is not None
+        return composed(spec.own, {**spec.parts, name: spec.parts[name].with_own(change)})
+
+    return made
+
+
+def _mutations(spec: Spec) -> list[Mutation]:
     found = {(m.rule, m.name): m for m in _alternatives(spec)}  # one name in several places is one mistake
     for m in [*_dropped_actions(spec), *_guards(spec), *_updates(spec)]:
         same = sum(rule == m.rule and name.split(" (")[0] == m.name for rule, name in found)
@@ -108,6 +143,7 @@ def _chosen(spec: Spec, every: list[Mutation], rule: str, name: str) -> Mutation
 def _alternatives(spec: Spec) -> Iterator[Mutation]:
     written = [*spec.initial, *(u for a in spec.actions.values() for u in a.updates)]
     roots = [g.condition for a in spec.actions.values() for g in a.guards]
+    roots += [t for a in spec.actions.values() for c in a.calls for t in c.arguments]
     for root in [*roots, *(t for u in written for t in (*u.keys, u.value))]:
         for node in subterms(root):
             if node.op == "choice":

@@ -18,8 +18,9 @@ from fencepost.model.language.checks.citing import check_rule
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
 from fencepost.model.language.derived.mutations import settle
-from fencepost.model.language.properties import Property, PropertyMethod
+from fencepost.model.language.properties import Property, PropertyMethod, Source
 from fencepost.model.language.protocol import Action, Decorator, Protocol, Spec
+from fencepost.model.language.tracing.composing import steps_taken
 from fencepost.model.language.tracing.mappings import (
     Mapped,
     in_core,
@@ -63,6 +64,31 @@ class Refinement(Property):
     kept: dict[str, Term] = field(compare=False)
     steps: dict[str, CoreStep] = field(compare=False)
     hints: dict[str, tuple[str, ...]] = field(compare=False)
+
+    def of_whole(self, whole: Spec, source: Source) -> "Refinement":
+        """A part's refinement of its core is one of the whole."""
+        part = whole.parts[source.part]
+
+        def mapped(m: Mapped) -> Mapped:
+            return Mapped(part.parameters(m.bound), part.term(m.value))
+
+        def renamed(terms: Mapping[str, Term]) -> dict[str, Term]:
+            return {name: part.term(root) for name, root in terms.items()}
+
+        def core_step(s: CoreStep) -> CoreStep:
+            guards = tuple(map(part.term, s.guards))
+            return CoreStep(s.action, part.parameters(s.parameters), guards, renamed(s.effects))
+
+        hints = {n: steps for a, steps in self.hints.items() for n in steps_taken(whole, part.name, a)}
+        made = super().of_whole(whole, source)
+        assert isinstance(made, Refinement)
+        return replace(
+            made,
+            mapping={name: mapped(m) for name, m in self.mapping.items()},
+            kept=renamed(self.kept),
+            steps={name: core_step(s) for name, s in self.steps.items()},
+            hints=hints,
+        )
 
 
 @dataclass(frozen=True)

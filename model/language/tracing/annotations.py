@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
     class Constant(_Declared, Generic[*Ts]): ...
 
+    class Part(_Declared, Generic[*Ts]): ...
+
 else:
     _Declared = object
 
@@ -55,6 +57,14 @@ else:
 
         def __init__(self, kind: Type, role: str = "") -> None:
             self.type, self.role = kind, role
+
+    class _Part:
+        """``Part[Kraft]``: the protocol, or in properties the properties, that the part is."""
+
+        role = "part"
+
+        def __init__(self, of) -> None:
+            self.of = of
 
     class _Maker:
         """``Map[...]`` and its like: called with what stands in the brackets."""
@@ -74,6 +84,7 @@ else:
         "Option": "write Option[Broker]",
         "Ghost": "write Ghost[Set[Id]]",
         "Constant": "write Constant[Nat]",
+        "Part": "write Part[Kraft]",
         "Map": "write Map[Broker, Id]: keys, then the value",
         "Set": "write Set[Broker]",
     }
@@ -88,6 +99,7 @@ else:
     Option = _Maker("Option", lambda of: _Wrapped(OptionType(scalar(of))))
     Ghost = _Maker("Ghost", lambda of: _Wrapped(type_of(of), "ghost"))
     Constant = _Maker("Constant", lambda of: _Wrapped(scalar(of), "constant"))
+    Part = _Maker("Part", _Part)
 
 
 class Bool(_Declared):

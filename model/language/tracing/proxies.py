@@ -21,6 +21,12 @@ class StateProxy:
 
     def __getattr__(self, name: str) -> Any:
         owner, recorder = self._owner, self._recorder
+        if name in owner.parts:
+            from fencepost.model.language.tracing.parts import PartProxy
+
+            given = owner.parts[name]
+            effects = Recorder(given.own.types, frozenset())
+            return PartProxy(StateProxy(given.own, effects, self._primed), given, recorder, effects)
         if name in owner.constants:
             return Symbol(term("constant", (), name, owner.constants[name]))
         if name in owner.types:
@@ -36,6 +42,8 @@ class StateProxy:
     def __setattr__(self, name: str, value: Any) -> None:
         if self._recorder is None:
             raise mistake(f"{name} is assigned outside an action", "properties and axioms only read")
+        if name in self._owner.parts:
+            raise mistake(f"the part {name} is assigned", f"take one of its actions: s.{name}.action(...)")
         if name in self._owner.constants:
             raise mistake(
                 f"the constant {name} is assigned", "declare it as a variable, or say with @axiom what is known of it"
@@ -47,7 +55,7 @@ class StateProxy:
     def _near(self, name: str) -> str:
         """What may have been meant."""
         owner = self._owner
-        near = difflib.get_close_matches(name, [*owner.types, *owner.constants, *owner.helpers], n=3)
+        near = difflib.get_close_matches(name, [*owner.types, *owner.constants, *owner.helpers, *owner.parts], n=3)
         return (
             f"the nearest are {', '.join(near)}"
             if near

@@ -2,13 +2,16 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fencepost.model.language.checks.citing import check_rule
 from fencepost.model.language.checks.errors import caller, mistake
 from fencepost.model.language.tracing.symbols import coerce
 from fencepost.model.language.tree.terms import Term, conjuncts, variables
 from fencepost.model.language.tree.types import MapType, ScalarType, SeqType, Type
+
+if TYPE_CHECKING:
+    from fencepost.model.language.specs import Call
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,9 @@ class Recorder:
         self.guards: list[Guard] = []
         self.limits: list[Term] = []
         self.updates: list[Update] = []
+        self.calls: list[Call] = []
+        self.assigned: set[str] = set()
+        """Variables of parts that the actions taken assign."""
 
     def __enter__(self) -> "Recorder":
         _active.append(self)
@@ -71,7 +77,7 @@ class Recorder:
                 f"a guard reads the ghost {min(read)}",
                 "ghosts record history for properties; no rule may depend on them",
             )
-        if self.updates:
+        if self.updates or self.calls:
             raise mistake("require() stands after an assignment", "put all guards before the first update")
         self.guards.extend(Guard(c, number or self.rule, caller()) for c in conjuncts(condition))
 
@@ -79,12 +85,16 @@ class Recorder:
         self.limits.append(condition)
 
     def reading(self, variable: str) -> None:
-        if any(u.variable == variable for u in self.updates):
+        if variable in self.assigned or any(u.variable == variable for u in self.updates):
             raise mistake(
                 f"{variable} is read after it was assigned in this action", "read it into a local name before assigning"
             )
 
     def _write(self, update: Update) -> None:
+        if "." in update.variable:
+            part = update.variable.partition(".")[0]
+            instead = f"take an action of the part: s.{part}.action(...)"
+            raise mistake(f"{update.variable} is assigned outside its part", instead)
         read = variables(update.value) | {v for k in update.keys for v in variables(k)}
         if update.variable not in self.ghosts and (hidden := read & self.ghosts):
             raise mistake(

@@ -31,6 +31,7 @@ from fencepost.model.language.tree.types import (
     OptionType,
     ScalarType,
     SeqType,
+    Type,
     advice,
 )
 
@@ -140,7 +141,7 @@ def coerce(value: Any, kind: ScalarType, role: str) -> Term:
         got = value.term.type
         if got == kind or (isinstance(got, NumberType) and isinstance(kind, NumberType) and kind.signed >= got.signed):
             return value.term
-        if isinstance(kind, OptionType) and got == kind.of:
+        if isinstance(kind, OptionType) and (got == kind.of or _in_a_part(got, kind.of)):
             return term("some", (value.term,), None, kind)
         raise mistake(
             f"{role} is {describe_type(got)} where {describe_type(kind)} is meant", "give it a value of that type"
@@ -160,6 +161,11 @@ def coerce(value: Any, kind: ScalarType, role: str) -> Term:
         return constant(None, kind)
     given = f"the function {value.__name__}" if inspect.isfunction(value) else repr(value)
     raise mistake(f"{role} is {given} where {describe_type(kind)} is meant", advice(value, kind))
+
+
+def _in_a_part(a: Type, b: ScalarType) -> bool:
+    """A number is bounded by the part that it stands in, and is the same number in the whole."""
+    return isinstance(a, NumberType) and isinstance(b, NumberType) and (a.name, a.signed) == (b.name, b.signed)
 
 
 def pair(a: Any, b: Any, role: str, part: str) -> tuple[Term, Term]:

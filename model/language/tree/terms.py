@@ -58,8 +58,10 @@ class Term:
 
     def __repr__(self) -> str:
         if self.op in ("state", "local", "constant", "const"):
-            name = self.data[0] + "'" * self.data[1] if self.op == "state" else self.data
-            return str(name).split(".", maxsplit=1)[0]
+            if self.op == "state":
+                return f"{self.data[0]}'" if self.data[1] else str(self.data[0])
+            name = str(self.data)
+            return name.split(".", maxsplit=1)[0] if self.op == "local" else name
         inside = [repr(a) for a in self.args]
         if self.data is not None:
             inside.insert(0, str(self.data))

@@ -145,6 +145,24 @@ def advice(value: object, kind: ScalarType) -> str:
     )
 
 
+def bound_of(bounds: Bounds, name: str) -> int:
+    """The bound of that name.  One of a part is looked for outwards: ``ids.size`` is ``size`` where nothing is said of
+    the part ``ids``.  KeyError if there is none."""
+    *path, last = name.split(".")
+    for depth in range(len(path), -1, -1):
+        found = bounds.get(".".join([*path[:depth], last]))
+        if found is not None:
+            return found
+    raise KeyError(name)
+
+
+def has_bound(bounds: Bounds, name: str) -> bool:
+    try:
+        return bound_of(bounds, name) is not None
+    except KeyError:
+        return False
+
+
 def evaluate_bound(text: str, bounds: Bounds) -> int:
     """``"ids + 1"`` under ``{"ids": 5}`` is 6.  KeyError if a name is missing, ValueError if it is no such
     expression."""
@@ -153,8 +171,8 @@ def evaluate_bound(text: str, bounds: Bounds) -> int:
         match node:
             case ast.Constant(value=int(number)):
                 return number
-            case ast.Name(id=name):
-                return bounds[name]
+            case ast.Name() | ast.Attribute():
+                return bound_of(bounds, ast.unparse(node))
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return value(left) + value(right)
             case ast.BinOp(left=left, op=ast.Sub(), right=right):

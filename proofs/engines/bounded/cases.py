@@ -20,6 +20,7 @@ from fencepost.model.language.tree.types import (
     OptionType,
     ScalarType,
     SeqType,
+    bound_of,
 )
 from fencepost.proofs.engines.bounded.circuit import FALSE, TRUE, Circuit
 from fencepost.proofs.readings.solver.finite import free_locals, scalar_values
@@ -56,7 +57,7 @@ class CaseReading:
     def keys(self, name: str) -> list[Keys]:
         kind = self.spec.types[name]
         if isinstance(kind, SeqType):
-            return [(), *((position,) for position in range(1, self.bounds[kind.bound] + 1))]
+            return [(), *((position,) for position in range(1, bound_of(self.bounds, kind.bound) + 1))]
         kinds = kind.keys if isinstance(kind, MapType) else ()
         return list(itertools.product(*(scalar_values(k, self.bounds) for k in kinds)))
 
@@ -133,7 +134,7 @@ class CaseReading:
             case "local":
                 return names[term.data]
             case "constant":
-                return self.plain(self.bounds[term.data], term.type)
+                return self.plain(bound_of(self.bounds, term.data), term.type)
             case "forall" | "exists":
                 cases = (self.truth(term.args[0], now, after, {**names, **c}) for c in self.instances(term.data))
                 # A list, since a quantifier's instances are wanted in order, not as they are asked for.

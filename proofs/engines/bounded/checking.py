@@ -13,7 +13,7 @@ import z3
 from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
-from fencepost.model.language.tree.types import Bounds
+from fencepost.model.language.tree.types import Bounds, bound_of, has_bound
 from fencepost.proofs.engines.bounded.cases import CaseReading
 from fencepost.proofs.engines.bounded.circuit import FALSE, TRUE, Circuit
 from fencepost.proofs.engines.bounded.symmetry import interchangeable
@@ -118,7 +118,7 @@ class _Search:
 
 def _check_bounds(spec: Spec, bounds: Bounds) -> None:
     needed = [*spec.constants, *(a.budget for a in spec.actions.values() if a.budget is not None)]
-    if missing := [name for name in dict.fromkeys(needed) if name not in bounds]:
+    if missing := [name for name in dict.fromkeys(needed) if not has_bound(bounds, name)]:
         raise ModelError(
             f"{spec.name}: the bounds lack {', '.join(missing)}; give constants a value and faults a budget"
         )
@@ -127,7 +127,7 @@ def _check_bounds(spec: Spec, bounds: Bounds) -> None:
 def _check_axioms(reading: CaseReading) -> None:
     for axiom in reading.spec.axioms:
         if reading.truth(axiom, {}) != TRUE:
-            chosen = {name: reading.bounds[name] for name in reading.spec.constants}
+            chosen = {name: bound_of(reading.bounds, name) for name in reading.spec.constants}
             raise ModelError(
                 f"{reading.spec.name}: the axiom {axiom!r} does not hold for {chosen}; choose other constants"
             )

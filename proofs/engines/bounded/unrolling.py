@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from fencepost.model.language.protocol import Action, Spec
-from fencepost.model.language.tree.types import AtomsType, Bounds, OptionType, SeqType
+from fencepost.model.language.tree.types import AtomsType, Bounds, OptionType, SeqType, bound_of
 from fencepost.proofs.engines.bounded.cases import CaseReading, CaseState, Keys, Value
 from fencepost.proofs.engines.bounded.circuit import FALSE, TRUE, Circuit, Model
 from fencepost.proofs.engines.bounded.symmetry import Touched, independent, touches
@@ -81,7 +81,7 @@ class Unrolling:
             conditions = [*(guard.condition for guard in action.guards), *action.limits]
             allowed = [reading.truth(c, now, None, instance.names) for c in conditions]
             if action.budget is not None:
-                allowed.append(-self._spent[action.budget].get(self.bounds[action.budget], FALSE))
+                allowed.append(-self._spent[action.budget].get(bound_of(self.bounds, action.budget), FALSE))
             if circuit.both(allowed) != FALSE:
                 after, fits = reading.after(now, action.updates, instance.names)
                 enabled = circuit.both([*allowed, fits])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import bound_of
 from fencepost.proofs.readings.plain import Plain, freeze
 from fencepost.proofs.results import Event, State, Trace
 
@@ -40,7 +41,7 @@ class Walker:
 
     def __init__(self, spec: Spec, promises: Mapping[str, Property], bounds: Mapping[str, int]) -> None:
         self.spec, self.promises, self.bounds = spec, dict(promises), dict(bounds)
-        self.plain = Plain(spec, {name: bounds[name] for name in spec.constants}, dict(bounds))
+        self.plain = Plain(spec, {name: bound_of(bounds, name) for name in spec.constants}, dict(bounds))
         self._steps: dict[tuple[object, ...], list[Step]] = {}
         self._instances = {name: list(self.plain.events(name)) for name in spec.actions}
 
@@ -61,7 +62,7 @@ class Walker:
     def _allowed(self, walk: Walk) -> Iterator[Step]:
         plain, state = self.plain, walk.state
         for name, action in self.spec.actions.items():
-            if action.budget is not None and walk.spent[action.budget] >= self.bounds[action.budget]:
+            if action.budget is not None and walk.spent[action.budget] >= bound_of(self.bounds, action.budget):
                 continue
             for event in self._instances[name]:
                 if plain.enabled(state, event) and (after := plain.step(state, event)) is not None:

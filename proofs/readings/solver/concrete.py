@@ -14,7 +14,7 @@ from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term, subterms
-from fencepost.model.language.tree.types import Bounds, OptionType, ScalarType, SeqType
+from fencepost.model.language.tree.types import Bounds, OptionType, ScalarType, SeqType, bound_of, has_bound
 from fencepost.proofs.readings.solver.finite import free_locals, scalar_values
 from fencepost.proofs.readings.solver.states import UpdatedState, initial_state, map_parts
 from fencepost.proofs.readings.solver.terms import Reading, Value, View
@@ -33,10 +33,10 @@ class Concrete:
     """The Z3 reading of a settled protocol within bounds, which also give the constants their values."""
 
     def __init__(self, spec: Spec, bounds: Bounds) -> None:
-        if missing := [name for name in spec.constants if name not in bounds]:
+        if missing := [name for name in spec.constants if not has_bound(bounds, name)]:
             raise ModelError(f"{spec.name}: the bounds give no value to the constants {', '.join(missing)}; add them")
         self.spec, self.bounds = spec, bounds
-        self.reading = Reading(spec, bounds, {name: bounds[name] for name in spec.constants})
+        self.reading = Reading(spec, bounds, {name: bound_of(bounds, name) for name in spec.constants})
         self.before = FieldState(self.reading)
         self.later = FieldState(self.reading, "'")
         self._asked: dict[object, tuple[_Formulas, dict[str, Any]]] = {}
@@ -137,7 +137,7 @@ def _within(after: UpdatedState, update: Update) -> Iterator[Any]:
     sequence = reading.spec.types[update.variable]
     if isinstance(sequence, SeqType):
         assert reading.bounds is not None
-        yield after.length(update.variable) <= reading.bounds[sequence.bound]
+        yield after.length(update.variable) <= bound_of(reading.bounds, sequence.bound)
 
 
 class FieldState:
@@ -162,7 +162,7 @@ class FieldState:
         sequence, bounds = self.reading.spec.types[name], self.reading.bounds
         assert bounds is not None
         if isinstance(sequence, SeqType):
-            return [range(1, bounds[sequence.bound] + 1)]
+            return [range(1, bound_of(bounds, sequence.bound) + 1)]
         return [scalar_values(kind, bounds) for kind in keys]
 
     def entry(self, name: str, keys: tuple[Value, ...]) -> Value:

@@ -25,6 +25,7 @@ from fencepost.model.language.tree.types import (
     OptionType,
     ScalarType,
     SeqType,
+    bound_of,
 )
 from fencepost.proofs.readings.solver.finite import free_locals, scalar_values
 
@@ -198,7 +199,7 @@ class Reading:
                 z3.And(place >= 1, place <= length), view.entry(name, ((place,),)), self.zero(kind.entry)
             )
         found = z3.IntVal(0, self.context)
-        for position in range(1, self.bounds[kind.bound] + 1):
+        for position in range(1, bound_of(self.bounds, kind.bound) + 1):
             number = z3.IntVal(position, self.context)
             entry = {term.data[0]: view.entry(name, ((number,),))}
             fits = self.truth(term.args[2], now, after, {**names, **entry})
