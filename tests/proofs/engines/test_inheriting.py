@@ -228,8 +228,10 @@ def test_a_fact_counts_for_what_it_says_and_no_more():
 
 
 @pytest.mark.parametrize(
-    ("spec", "bounds"), [(DESK, DESK_BOUNDS), (settle(Clocked.spec), {"customers": 2, "tickets": 2})], ids=["desk", "clocked"]
-)  # fmt: skip
+    ("spec", "bounds"),
+    [(DESK, DESK_BOUNDS), (settle(Clocked.spec), {"customers": 2, "tickets": 2})],
+    ids=["desk", "clocked"],
+)
 def test_engines_agree_on_a_whole(spec, bounds):
     """The plain reading finds the states that exploration finds, with bounds by part, and bounded checks agree."""
     bounds = {f"ids.{n}" if n in ("size", "crashes", "ids") else n: v for n, v in bounds.items()} | {"ids": 3}
