@@ -4,7 +4,7 @@
 manifest from what they return.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -109,17 +109,3 @@ class HistoryWriter:
         self._rows += table.num_rows
         self._row_groups += 1
         self._waiting, self._waiting_rows = [], 0
-
-
-def described_by(manifest: Manifest) -> Mapping[str, Any]:
-    """The fields of a manifest that describe its histories rather than its files, for writing others like them."""
-    return {
-        "source": manifest.source,
-        "ordered": manifest.ordered,
-        "variant": manifest.variant,
-        "seed": manifest.seed,
-        "config": manifest.config,
-        "observable": manifest.observable,
-        "faults": manifest.faults,
-        "notes": manifest.notes,
-    }

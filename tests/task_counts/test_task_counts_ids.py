@@ -1,6 +1,6 @@
 """Which transactional ids of Connect clusters collide: none within a cluster, and some across clusters."""
 
-from fencepost.properties.task_counts.claims.ids import User, collisions, leader_id, task_id
+from connect_ids import User, collisions, leader_id, task_id
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -1,1 +1,1 @@
-"""The Z3 reading: terms as formulas without bounds, questions with a limit, small models, single states evaluated."""
+"""The Z3 reading: terms as formulas without bounds, questions with a limit, small models."""

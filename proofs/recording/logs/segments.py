@@ -31,7 +31,7 @@ HEADER = np.dtype(
 MAGIC_AT, CRC_FROM, LENGTH_AT = 16, 21, 8  # bytes from the start of a batch
 BEFORE_LENGTH_COUNTS = 12
 SHORTEST = HEADER.itemsize - BEFORE_LENGTH_COUNTS  # the least that `length` can be
-CODEC, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL = 0x07, 0x08, 0x10, 0x20  # bits of `attributes`
+CODEC, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20  # bits of `attributes`
 ZSTD = 4  # the last of the codecs
 PORTION = 1 << 16  # headers gathered at once
 

@@ -22,9 +22,9 @@ from fencepost.proofs.engines.explore import coverage, explore, reachable_sample
 from fencepost.proofs.engines.refinements import MappedState
 from fencepost.proofs.readings.ground import evaluate, ground
 from fencepost.proofs.readings.plain import Plain, freeze, zero_value
-from fencepost.proofs.readings.solver.concrete import Concrete
 from fencepost.proofs.results import State
 from random_protocols import BOUNDS, HERE, VARIABLES, Maker, random_protocol
+from z3_concrete import Concrete
 
 # Of protocols with some states, and not many.
 SEEDS = [

@@ -16,9 +16,9 @@ from fencepost.model.language.tree.types import MapType, SeqType
 from fencepost.proofs.engines.explore import explore, reachable_sample
 from fencepost.proofs.readings.ground import Ground, Node, evaluate, ground
 from fencepost.proofs.readings.plain import Plain, freeze, zero_value
-from fencepost.proofs.readings.solver.concrete import Concrete, Step
 from fencepost.proofs.results import State
 from fencepost.properties.catalogue import Variant, bounds_of, protocols
+from z3_concrete import Concrete, Step
 
 UNREAD = [(entry, v) for entry in protocols().values() for v in entry.variants if v.reading is None]
 EVERY = list({pair[1].properties.protocol: pair for pair in reversed(UNREAD)}.values())[::-1]

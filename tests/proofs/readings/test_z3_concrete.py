@@ -6,8 +6,8 @@ import pytest
 from fencepost.model.language import ModelError
 from fencepost.model.language.derived.mutations import settle
 from fencepost.proofs.readings.plain import Plain
-from fencepost.proofs.readings.solver.concrete import Concrete, Step
 from fencepost.proofs.results import Event
+from z3_concrete import Concrete, Step
 from z3_protocols import (
     ALLOCATION_BOUNDS,
     JOURNAL_BOUNDS,
