@@ -1,8 +1,9 @@
 """Calls as data: how they are made on a cluster, and what becomes of messages that are not there."""
 
+from fencepost.properties.calls import Named
 from fencepost.properties.driving import Program, Run, columns_of, event_text, read
 from fencepost.properties.id_blocks.driving.interface import COLUMNS
-from fencepost.properties.id_blocks.driving.programs import Call, position
+from fencepost.properties.id_blocks.driving.programs import Call
 from fencepost.reference_impl.id_blocks import reference
 
 CONFIG = {"seed": 0, "brokers": 2, "block_size": 2, "max_id": 10, "mode": "kraft", "prefetch": 0.0}
@@ -23,7 +24,7 @@ def test_calls_are_made_and_written_down():
     notes = Notes()
     run = Run(reference, CONFIG, notes)
     run.call(Call("init_producer_id", 1))
-    run.call(Call("deliver", 1, "request", keep=True))
+    run.call(Call("deliver", Named(("request", 1)), keep=True))
     assert notes.seen == [
         ("system.init_producer_id(1)", 1), ("system.deliver(0, keep=True)  # request of broker 1", 1)
     ]  # fmt: skip
@@ -32,8 +33,8 @@ def test_calls_are_made_and_written_down():
 def test_message_that_is_not_in_flight():
     """A call that speaks of no message is not made, and not part of the program."""
     run = Run(reference, CONFIG, Notes())
-    assert run.call(Call("deliver", 0, "response")) is None
-    assert run.call(Call("drop", 1, "request", nth=3)) is None
+    assert run.call(Call("deliver", Named(("response", 0)))) is None
+    assert run.call(Call("drop", Named(("request", 1), 3))) is None
     assert run.tried == [] and run.made == []
 
 
@@ -45,8 +46,9 @@ def test_messages_of_one_kind_are_counted_from_the_oldest():
     run.call(Call("restart_broker", 1))
     run.call(Call("init_producer_id", 1))
     messages = run.system.messages()
-    assert [position(m, messages) for m in messages] == [0, 0, 1]
-    assert Call("drop", 1, "request", nth=1).find(messages) == messages[2]
+    named = [dict(Call.about("drop", m, messages).arguments)["number"] for m in messages]
+    assert named == [Named(("request", 0)), Named(("request", 1)), Named(("request", 1), 1)]
+    assert [name.find(messages) for name in named] == list(messages)
 
 
 def test_error_of_the_implementation_is_kept():

@@ -11,13 +11,28 @@ difference show earlier.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from fencepost.properties import calls
+from fencepost.properties.calls import Index, InFlight
 from fencepost.properties.driving import Event
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 
 Message = tuple[int, str, int, int]
 """(number, "request" or "response", broker, correlation number of the request)."""
+
+CONTROLLER = -1
+"""In place of a broker: the ZooKeeper-mode controller."""
+
+Broker = Annotated[int, Index("brokers")]
+
+
+def _remark(message: Message) -> str:
+    return f"{message[1]} {'to' if message[1] == 'response' else 'of'} broker {message[2]}"
+
+
+Number = Annotated[int, InFlight((None, Index("brokers")), _remark)]
+Lost = Annotated[int, InFlight((None, Index("brokers")), _remark, happens=False)]
 
 BLACK_BOX = ID_BLOCKS.black_box
 """What every implementation can show."""
@@ -33,16 +48,16 @@ class System(Protocol):
     def messages(self) -> Sequence[Message]:
         """What is in flight, oldest first."""
 
-    def deliver(self, number: int, keep: bool = False) -> None:
+    def deliver(self, number: Number, keep: bool = False) -> None:
         """Deliver one message now; with ``keep`` a copy stays in flight."""
 
-    def drop(self, number: int) -> None:
+    def drop(self, number: Lost) -> None:
         """Lose one message."""
 
-    def init_producer_id(self, broker: int) -> tuple[int, int]:
+    def init_producer_id(self, broker: Broker) -> tuple[int, int]:
         """A client asks: (0, id), or (14, -1) if there is none at hand.  Never blocks."""
 
-    def restart_broker(self, broker: int) -> None:
+    def restart_broker(self, broker: Broker) -> None:
         """Crash and come back with a new epoch and an empty memory; old messages stay in flight."""
 
     def fail_over(self) -> None:
@@ -65,10 +80,10 @@ class System(Protocol):
 class BridgeSystem(System, Protocol):
     """In modes "zookeeper" and "bridge" also:"""
 
-    def zk_step(self, broker: int) -> bool:
+    def zk_step(self, broker: Broker) -> bool:
         """The next ZooKeeper operation of a broker (-1: of the controller); False if there is none to do."""
 
-    def upgrade_broker(self, broker: int) -> bool:
+    def upgrade_broker(self, broker: Broker) -> bool:
         """Restart a broker with a version that uses the RPC; False if it does already."""
 
     def migrate(self) -> bool:
@@ -78,12 +93,10 @@ class BridgeSystem(System, Protocol):
 class Permissions(Protocol):
     """Optional: a cluster that has it shows what it does about CLUSTER_AUTHORIZATION_FAILED."""
 
-    def set_cluster_action(self, broker: int, allowed: bool) -> None:
+    def set_cluster_action(self, broker: Broker, allowed: bool) -> None:
         """Give a broker the permission that AllocateProducerIds needs, or take it away."""
 
 
 def missing(system: Any, variant: str) -> list[str]:
     """Methods of the plug that an implementation lacks in the mode of a variant."""
-    needed = (System,) if variant == "kraft" else (System, BridgeSystem)
-    names = [name for plug in needed for name in vars(plug) if not name.startswith("_")]
-    return [name for name in names if not callable(getattr(system, name, None))]
+    return calls.missing(system, (System,) if variant == "kraft" else (System, BridgeSystem))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from fencepost.properties.driving import Made, Run, Session
 from fencepost.properties.id_blocks.driving.interface import Message
-from fencepost.properties.id_blocks.driving.programs import Call, position
+from fencepost.properties.id_blocks.driving.programs import Call
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -56,15 +56,15 @@ class Machine(RuleBasedStateMachine):
     def start(self, config: dict[str, Any]) -> None:
         self.run = self.session.start({**config, **self.session.config})
 
-    def call(self, name: str, **arguments: Any) -> Made | None:
-        return self.session.call(self.run, Call(name, **arguments))
+    def call(self, name: str, *arguments: Any) -> Made | None:
+        return self.session.call(self.run, Call(name, *arguments))
 
     def broker(self, number: int) -> int:
         return number % int(self.run.config["brokers"])
 
     def ask(self, broker: int) -> bool:
         """A client asks; was it given an id?"""
-        made = self.call("init_producer_id", broker=broker)
+        made = self.call("init_producer_id", broker)
         return made is not None and made.result[0] == 0
 
     def use_up(self, broker: int) -> None:
@@ -83,11 +83,11 @@ class Machine(RuleBasedStateMachine):
 
     @rule(broker=brokers)
     def restart(self, broker: int) -> None:
-        self.call("restart_broker", broker=self.broker(broker))
+        self.call("restart_broker", self.broker(broker))
 
     @rule(ms=st.sampled_from(WAITS_MS))
     def wait(self, ms: int) -> None:
-        self.call("advance", value=ms)
+        self.call("advance", ms)
 
 
 class Rpc(Machine):
@@ -103,8 +103,8 @@ class Rpc(Machine):
 
     def send(self, message: Message, name: str = "deliver", keep: bool = False) -> None:
         """Deliver (or drop) one message, if it is still in flight."""
-        nth = position(message, self.flying())
-        self.call(name, broker=message[2], kind=message[1], nth=nth, keep=keep)
+        more = {"keep": True} if keep else {}
+        self.session.call(self.run, Call.about(name, message, self.flying(), **more))
 
     def deliver_everything(self) -> None:
         for _ in range(BURST):
@@ -171,7 +171,7 @@ class Rpc(Machine):
     @precondition(lambda self: hasattr(self.run.system, "set_cluster_action"))
     @rule(broker=brokers, allowed=st.booleans())
     def permit(self, broker: int, allowed: bool) -> None:
-        self.call("set_cluster_action", broker=self.broker(broker), value=int(allowed))
+        self.call("set_cluster_action", self.broker(broker), allowed)
 
 
 class Kraft(Rpc):
@@ -189,7 +189,7 @@ class Direct(Machine):
 
     @rule(broker=brokers)
     def zookeeper_step(self, broker: int) -> None:
-        self.call("zk_step", broker=self.broker(broker))
+        self.call("zk_step", self.broker(broker))
 
     @rule(broker=brokers, order=st.lists(st.booleans(), min_size=3, max_size=6))
     def race(self, broker: int, order: list[bool]) -> None:
@@ -198,14 +198,14 @@ class Direct(Machine):
         for one in pair:
             self.ask(one)
         for first in order:
-            self.call("zk_step", broker=pair[0 if first else 1])
+            self.call("zk_step", pair[0 if first else 1])
 
     @rule(broker=brokers)
     def take_and_use_up(self, broker: int) -> None:
         number = self.broker(broker)
         self.ask(number)
         for _ in range(4):
-            made = self.call("zk_step", broker=number)
+            made = self.call("zk_step", number)
             if made is None or not made.result:
                 break
         self.use_up(number)
@@ -235,34 +235,34 @@ class Bridge(Direct, Rpc):
         """The controller takes a block for an upgraded broker while its neighbour takes its own: one of the two
         writes in vain."""
         asker, other = self.broker(broker), self.broker(broker + 1)
-        self.call("upgrade_broker", broker=asker)
+        self.call("upgrade_broker", asker)
         self.use_up(asker)
         self.use_up(other)
         self.deliver_everything()
         one, two = (-1, other) if controller_first else (other, -1)
         for who in (one, two, two, one, one, one):
-            self.call("zk_step", broker=who)
+            self.call("zk_step", who)
 
     @rule()
     def controller_step(self) -> None:
-        self.call("zk_step", broker=-1)
+        self.call("zk_step", -1)
 
     @rule(broker=brokers)
     def fetch(self, broker: int) -> None:
         self.ask(self.broker(broker))
         self.deliver_everything()
-        self.call("zk_step", broker=-1)
-        self.call("zk_step", broker=-1)
+        self.call("zk_step", -1)
+        self.call("zk_step", -1)
         self.call("commit")
         self.deliver_everything()
 
     @rule(broker=brokers)
     def upgrade(self, broker: int) -> None:
-        self.call("upgrade_broker", broker=self.broker(broker))
+        self.call("upgrade_broker", self.broker(broker))
 
     def upgrade_all(self) -> None:
         for broker in range(int(self.run.config["brokers"])):
-            self.call("upgrade_broker", broker=broker)
+            self.call("upgrade_broker", broker)
 
     @rule(broker=brokers)
     def move_and_go_on(self, broker: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from fencepost.properties.calls import Named
 from fencepost.properties.driving import Run
 from fencepost.properties.id_blocks.driving.programs import Call
 
@@ -22,7 +23,7 @@ def tour(variant: str) -> list[Call]:
     """Calls that make every kind of event happen in an implementation that is right."""
 
     def deliver(kind: str, keep: bool = False) -> Call:
-        return Call("deliver", 0, kind, keep=keep)
+        return Call("deliver", Named((kind, 0)), keep)
 
     ask, commit = Call("init_producer_id", 0), Call("commit")
     direct = [
@@ -36,10 +37,10 @@ def tour(variant: str) -> list[Call]:
     failing = [
         ask, Call("restart_broker", 0), deliver("request"), deliver("response"), ask, deliver("request"),
         Call("fail_over"),
-        Call("advance", value=150_000), ask, deliver("request"), commit, Call("restart_broker", 0), deliver("response"),
+        Call("advance", 150_000), ask, deliver("request"), commit, Call("restart_broker", 0), deliver("response"),
         Call("snapshot"),
     ]  # fmt: skip
-    exhausting = [*[ask, deliver("request"), commit, deliver("response"), ask, ask, Call("advance", value=200)] * 5]
+    exhausting = [*[ask, deliver("request"), commit, deliver("response"), ask, ask, Call("advance", 200)] * 5]
     bridge = [Call("upgrade_broker", 0), Call("upgrade_broker", 1), *fetch, Call("migrate")]
     middle = bridge if variant == "bridge" else []
     return [
@@ -52,9 +53,11 @@ def tour(variant: str) -> list[Call]:
 def go_on(calls: tuple[str, ...], run: Run) -> Iterator[None]:
     """Make these calls, and then some rounds; stops after each for a look."""
     for call_name in calls:
-        brokers = range(run.config["brokers"]) if call_name == "restart_broker" else (-1,)
-        for broker in brokers:
-            run.call(Call(call_name, broker))
+        if call_name == "restart_broker":
+            for broker in range(run.config["brokers"]):
+                run.call(Call(call_name, broker))
+        else:
+            run.call(Call(call_name))
     for _ in range(ROUNDS):
         _a_round(run)
         yield
@@ -80,8 +83,8 @@ def _a_round(run: Run) -> None:
     for kind in ("request", "response"):
         for message in list(run.system.messages())[:DELIVERIES]:
             if message[1] == kind:
-                run.call(Call("deliver", message[2], kind))
+                run.call(Call("deliver", Named((kind, message[2]))))
         for _ in range(2 if zookeeper else 0):
             run.call(Call("zk_step", -1))
         run.call(Call("commit"))
-    run.call(Call("advance", value=200))
+    run.call(Call("advance", 200))

@@ -31,10 +31,8 @@ class Monitor:
         """Take note of a call: a client was given an id, even if no event says so."""
         self.feed(made.events)
         if made.call.name == "init_producer_id" and not any(read(e, "kind") == "id_handed_out" for e in made.events):
-            error, producer_id = made.result
-            self.feed(
-                [] if error else [{"kind": "id_handed_out", "broker": made.call.broker, "producer_id": producer_id}]
-            )
+            (error, producer_id), broker = made.result, made.call.get("broker")
+            self.feed([] if error else [{"kind": "id_handed_out", "broker": broker, "producer_id": producer_id}])
 
     def feed(self, events: Iterable[Any]) -> None:
         """Take note of some more events."""

@@ -41,7 +41,7 @@ class BlocksInterpreter:
         """Take note of what a call does by itself."""
         call = made.call
         if call.name == "advance":
-            self.now_ms += call.value
+            self.now_ms += call.get("ms")
         self.elections += call.name == "fail_over"
         self.moves += call.name == "migrate" and made.result is True
         if call.name in ("fail_over", "migrate") and made.result is not False:
@@ -49,7 +49,7 @@ class BlocksInterpreter:
         if call.name == "deliver" and call.kind == "request" and made.message is not None:
             self.held[made.message[3]] += 1
         if call.name == "set_cluster_action":
-            (self.denied.discard if call.value else self.denied.add)(call.broker)
+            (self.denied.discard if call.get("allowed") else self.denied.add)(call.get("broker"))
 
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """What was shown, with what it says: an error answer also that the request was refused, a result that the id
@@ -67,18 +67,18 @@ class BlocksInterpreter:
                 words = f"the event says what the client got: it says {', '.join(map(str, said))}"
                 raise Contradiction(FalseConjunct(kind, "730.P1", words), kind)
             if not any(read(e, "kind") == kind for e in made.events):
-                event = {"kind": kind, "broker": made.call.broker, "producer_id": producer_id, "error": error}
+                event = {"kind": kind, "broker": made.call.index("brokers"), "producer_id": producer_id, "error": error}
                 yield event, event
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
         """What is known of an event that nobody showed."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS, UNKNOWN)
         if made.call.name not in ("advance", "commit", "fail_over", "snapshot", "migrate"):
-            row["broker"] = made.call.broker
+            row["broker"] = made.call.index("brokers")
         if made.message is not None and made.message[3] in self.numbers:
             row["request"] = self.numbers[made.message[3]]
         row["controller"] = self.elections
-        row["by_controller"] = made.call.name == "zk_step" and made.call.broker < 0
+        row["by_controller"] = made.call.name == "zk_step" and made.call.index("brokers") < 0
         return row
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
@@ -169,7 +169,7 @@ class BlocksInterpreter:
     def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
         """Back-offs and requests that have lasted too long."""
         if self.asked(made) == "refused":
-            return self._overdue(memory, "back-off", made.call.broker, BACK_OFF_MS[1])
+            return self._overdue(memory, "back-off", made.call.index("brokers"), BACK_OFF_MS[1])
         if made.call.name == "advance":
             return tuple(f for b in range(self.brokers) for f in self._overdue(memory, "request", b, GIVEN_UP_MS))
         return ()

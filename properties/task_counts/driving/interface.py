@@ -18,6 +18,7 @@ the history vocabulary that an implementation emits is held against promises and
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from fencepost.properties import calls
 from fencepost.properties.driving import Event
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
 
@@ -111,5 +112,4 @@ class System(Protocol):
 
 def missing(system: Any, variant: str) -> list[str]:
     """Methods of the plug that an implementation lacks."""
-    names = [name for name in vars(System) if not name.startswith("_")]
-    return [name for name in names if not callable(getattr(system, name, None))]
+    return calls.missing(system, (System,))

@@ -14,6 +14,7 @@ that an implementation emits is held against promises and model as well, and mak
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from fencepost.properties import calls
 from fencepost.properties.driving import Event
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 
@@ -90,5 +91,4 @@ class System(Protocol):
 
 def missing(system: Any, variant: str) -> list[str]:
     """Methods of the plug that an implementation lacks."""
-    names = [name for name in vars(System) if not name.startswith("_")]
-    return [name for name in names if not callable(getattr(system, name, None))]
+    return calls.missing(system, (System,))

@@ -5,6 +5,7 @@ import pytest
 from fencepost.proofs.results import Event
 from fencepost.proofs.testing import ImplementationError, agree, calls_from
 from fencepost.proofs.testing.engine import reach
+from fencepost.properties.calls import Named
 from fencepost.properties.id_blocks.driving.programs import Call
 from hypothesis.database import InMemoryExampleDatabase
 
@@ -99,7 +100,7 @@ def test_prefix_leads_to_a_deep_bug_at_once():
         Event("ask", {"b": 0, "r": 0}), Event("allocate", {"b": 0, "r": 0}),
     ]  # fmt: skip
     prefix = calls_from(run)
-    assert prefix[:3] == [Call("init_producer_id", 0), Call("deliver", 0, "request"), Call("commit")]
+    assert prefix[:3] == [Call("init_producer_id", 0), Call("deliver", Named(("request", 0))), Call("commit")]
     assert len(prefix) == 8
     report = agree(f"{BROKEN}:snapshot_omits_next_id", max_examples=5, steps=1, prefixes=[prefix])
     assert report.verdict == "violated"
