@@ -4,11 +4,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fencepost.proofs.readings.words import leaning
 from fencepost.proofs.results import Result
+from fencepost.properties.catalogue import Profile
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+if TYPE_CHECKING:
+    from fencepost.proofs.schemas import Verify
+
+SCHEMA = 1
+"""The version of what ``--json`` writes; `schemas` has the types."""
 
 
 def write_json(file: Path, document: Any) -> None:
@@ -16,13 +23,14 @@ def write_json(file: Path, document: Any) -> None:
     file.write_text(json.dumps(document, indent=1, default=str) + "\n", encoding="utf-8")
 
 
-def verify_document(seed: int, profile: str, results: Iterable[Result], sources: Mapping[str, str]) -> dict[str, Any]:
+def verify_document(seed: int, profile: Profile, results: Iterable[Result], sources: Mapping[str, str]) -> "Verify":
     """What ``verify --json`` writes.  ``sources``: the files that were judged, with their hashes."""
     return {
+        "schema": SCHEMA,
         "version": version("fencepost"),
         "seed": seed,
         "profile": profile,
-        "sources": sources,
+        "sources": dict(sources),
         "results": [r.as_dict() for r in results],
     }
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from fencepost.proofs.schemas import VerdictRow
     from fencepost.proofs.scope.scopes import Scope
 
 Verdict = Literal["holds", "violated", "unknown", "not proved", "vacuous"]
@@ -75,7 +76,8 @@ class Result:
     def as_expected(self) -> bool:
         return self.verdict == self.expected
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> "VerdictRow":
         leans_on = self.evidence.get("leans_on")
-        told = {name: value for name, value in asdict(replace(self, within=None)).items() if name != "within"}
-        return told | ({} if leans_on is None else {"leans_on": leans_on})
+        told: Any = {name: value for name, value in asdict(replace(self, within=None)).items() if name != "within"}
+        row: VerdictRow = told if leans_on is None else told | {"leans_on": leans_on}
+        return row

@@ -25,6 +25,7 @@ COMMANDS = {
     "replay": "fencepost.proofs.cli.histories:replay",
     "record": "fencepost.proofs.cli.recording:record",
     "findings": "fencepost.proofs.cli.findings:findings",
+    "schema": "fencepost.proofs.cli.schema:schema",
 }
 
 OLDER = {"wander": "simulate"}

@@ -3,17 +3,20 @@
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.agreement import DRIVEN, Agreeing, driven
 from fencepost.properties.catalogue import CatalogueError, find
 from fencepost.properties.nearest import instead, underscored
+
+if TYPE_CHECKING:
+    from fencepost.proofs.schemas import Agreed
 
 WIRE = "fencepost.reference_impl.live"
 LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
@@ -22,6 +25,13 @@ CLIENTS = {
     "librdkafka": f"{WIRE}.librdkafka:librdkafka",
     "kafka-python": f"{WIRE}.kafka_python:kafka_python",
 }
+UNREACHED = {
+    "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
+    "guards never true": "guards that were never fulfilled when they were looked at",
+    "guards never false": "guards that always were, so that nothing tried what they forbid",
+    "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
+}
+"""What the runs left untried, by the name that it has in the report."""
 BESIDE = f"{WIRE}.beside:beside_reference"
 
 
@@ -132,23 +142,22 @@ def agree(
         console.print(broken.program, markup=False)
     for reason, count in sorted(report.coverage.beyond.items()):
         console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
-    for what, missing in report.never.items():
-        if missing and not bootstrap:
-            console.print(f"    {name_in_words(what)} never reached: {', '.join(missing)}", markup=False)
+    for what, missing in report.never.items() if not bootstrap else ():
+        if missing:
+            console.print(f"    {UNREACHED[what]}: {'; '.join(missing)}", markup=False)
     if json_file is not None:
-        write_json(
-            json_file,
-            {
-                "implementation": target, "protocol": report.protocol, "variant": variant, "model": report.model,
-                "seed": seed, "verdict": report.verdict, "examples": report.examples, "program": report.program,
-                "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
-                "dangers": dict(sorted(report.dangers.items())),
-                "never": report.never, "seconds": round(report.seconds, 3),
-                "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap,
-                "sources": read,
-                "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
-            },
-        )  # fmt: skip
+        document: Agreed = {
+            "schema": SCHEMA, "implementation": target, "protocol": report.protocol, "variant": variant,
+            "model": report.model, "seed": seed, "verdict": report.verdict, "examples": report.examples,
+            "program": report.program,
+            "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
+            "dangers": dict(sorted(report.dangers.items())),
+            "never": report.never, "seconds": round(report.seconds, 3),
+            "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap,
+            "sources": read,
+            "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
+        }  # fmt: skip
+        write_json(json_file, document)
     return 0 if report.verdict == "holds" else 1
 
 

@@ -7,12 +7,13 @@ import click
 from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find, protocols
 from fencepost.properties.nearest import instead, underscored
 from rich.markup import escape
 
 if TYPE_CHECKING:
+    from fencepost.proofs.schemas import Generated
     from fencepost.properties.history import Manifest
 
 CONFORMANCE = "conformance"
@@ -116,10 +117,11 @@ def generate(
     if manifest.faults:
         console.print("faults: " + ", ".join(f"{count:,} {fault}" for fault, count in sorted(manifest.faults.items())))
     if json_file is not None:
-        write_json(
-            json_file,
-            {"events": totals.rows, "histories": totals.histories, "seed": seed, "faults": dict(manifest.faults)},
-        )
+        document: Generated = {
+            "schema": SCHEMA, "events": totals.rows, "histories": totals.histories, "seed": seed,
+            "faults": dict(manifest.faults),
+        }  # fmt: skip
+        write_json(json_file, document)
     return 0
 
 
@@ -206,7 +208,8 @@ def replay(
     if not report.decided:
         errors.print("[red]nothing was decided:[/] every property is unknown or not promised, which is no success")
     if json_file is not None:
-        write_json(json_file, {**report.as_dict(), "sources": read, "required": list(wanted), "unmet": unmet})
+        further_fields = {"sources": read, "required": list(wanted), "unmet": unmet}
+        write_json(json_file, {"schema": SCHEMA, **report.as_dict(), **further_fields})
     return 0 if report.holds and report.decided and not unmet else 1
 
 

@@ -8,7 +8,7 @@ import click
 from fencepost.proofs.cli.options import JSON
 from fencepost.proofs.cli.output import SIGNS, console, errors, spinner
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import SCHEMA, write_json
 from rich.markup import escape
 
 PROTOCOLS = ("id-blocks", "transactions")
@@ -64,7 +64,10 @@ def _id_blocks(
     for line in str(summary).splitlines():
         console.print(line, markup=False)
     if json_file is not None:
-        write_json(json_file, {"events": summary.counts, "unanswered": summary.unanswered, "notes": summary.notes})
+        write_json(
+            json_file,
+            {"schema": SCHEMA, "events": summary.counts, "unanswered": summary.unanswered, "notes": summary.notes},
+        )
 
 
 def _ids_alone(clients: Path | None, out: Path, json_file: Path | None) -> None:
@@ -75,7 +78,7 @@ def _ids_alone(clients: Path | None, out: Path, json_file: Path | None) -> None:
     counts = record_observations(read_observations(clients), out)
     console.print(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing", markup=False)
     if json_file is not None:
-        write_json(json_file, {"events": counts})
+        write_json(json_file, {"schema": SCHEMA, "events": counts})
 
 
 def _transactions(
@@ -99,7 +102,7 @@ def _transactions(
     for name, reason in recorded.not_promised.items():
         console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
     if json_file is not None:
-        told = {"events": recorded.counts, "bytes": recorded.bytes_read, "seconds": recorded.seconds}
+        told = {"schema": SCHEMA, "events": recorded.counts, "bytes": recorded.bytes_read, "seconds": recorded.seconds}
         told |= {
             "committed": recorded.committed,
             "decidable": recorded.decidable,

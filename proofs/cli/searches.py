@@ -8,7 +8,7 @@ import click
 from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chosen, parse_bounds, whole
 from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, spinner, verdict_sign
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import (
     CatalogueError,
     Profile,
@@ -96,6 +96,7 @@ def _document(
 ) -> dict[str, Any]:
     """What ``explore --json`` writes of one variant."""
     return {
+        "schema": SCHEMA,
         "protocol": entry.name,
         "variant": variant.name,
         "bound": bound,
@@ -181,7 +182,8 @@ def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
 
     judged = {m.rule for v in entry.variants if v.main for m in mutations(v.properties.protocol.spec)}
     judged = {r for r in judged if RULES[r].kind == "mechanism"} | {v.rule for v in entry.variants if v.rule}
-    meant = instead(rule, sorted(judged, key=list(RULES).index), f"fencepost list {entry.name} --mutations")
+    where = f"fencepost list {entry.name} --mutations"
     if rule not in RULES:
+        meant = instead(rule, sorted(judged, key=list(RULES).index), where)
         return f"there is no rule {rule!r}; of those of {entry.name} that necessity judges: {meant}"
-    return f"rule {rule} of kind {RULES[rule].kind} is not judged for {entry.name}; of those that are: {meant}"
+    return f"rule {rule} of kind {RULES[rule].kind} is not judged for {entry.name}; {where} names those that are"

@@ -1,15 +1,18 @@
 """``simulate``: random walks through a model, aimed or plain."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, SEED, parse_bounds, the_one
 from fencepost.proofs.cli.output import bound_in_words, console, duration, read_from, spinner
 from fencepost.proofs.cli.telling import brief
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import Profile, bounds_of
+
+if TYPE_CHECKING:
+    from fencepost.proofs.schemas import Simulated
 
 AIM = click.option(
     "--aim", "aims", multiple=True, type=click.Choice(("plain", "starts", "near", "weights", "targets")),
@@ -57,9 +60,10 @@ def simulate(
             console.print(line, markup=False)
         console.print(f"\n{name_in_words(found.promise)} broke.  {about}")
     if json_file is not None:
-        document: dict[str, Any] = {
-            "variant": f"{entry.name}/{variant.name}", "seed": seed, "aims": found.aims, "bounds": found.bounds,
-            "promise": found.promise, "steps": found.steps, "examples": found.examples, "actions": dict(found.actions),
+        document: Simulated = {
+            "schema": SCHEMA, "variant": f"{entry.name}/{variant.name}", "seed": seed, "aims": found.aims,
+            "bounds": found.bounds, "promise": found.promise, "steps": found.steps, "examples": found.examples,
+            "actions": dict(found.actions),
             "run": [str(event) for event in found.trace.events] if found.trace else None, "sources": read,
         }  # fmt: skip
         write_json(json_file, document)

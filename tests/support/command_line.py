@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from fencepost.proofs.cli import main
+import jsonschema
+from fencepost.proofs.cli import OLDER, main
+from fencepost.proofs.schemas import schema_of
 
 SCRIPT = Path(sys.executable).parent / "fencepost"
 TIMES = ("seconds", "cpu_seconds", "events_per_second")
@@ -32,7 +34,7 @@ def fencepost(*words: object) -> Ran:
         try:
             main()
         except SystemExit as ended:
-            return Ran(int(ended.code or 0), out.getvalue(), err.getvalue())
+            return as_documented(argv, Ran(int(ended.code or 0), out.getvalue(), err.getvalue()))
     raise AssertionError("main() returned without an exit code")
 
 
@@ -47,7 +49,25 @@ def process(*words: object, cpus: str | None = None, **environment: str) -> Ran:
     bound = ["taskset", "-c", cpus] if cpus else []
     command = [*bound, str(SCRIPT), *map(str, words)]
     ran = subprocess.run(command, capture_output=True, text=True, env=clean_environment(**environment), check=False)
-    return Ran(ran.returncode, ran.stdout, ran.stderr)
+    return as_documented(["fencepost", *map(str, words)], Ran(ran.returncode, ran.stdout, ran.stderr))
+
+
+def as_documented(argv: list[str], ran: Ran) -> Ran:
+    """What a command came to, when the report that it wrote is as `fencepost schema` says, without a field more."""
+    if ran.code in (0, 1) and "--json" in argv:
+        report = read_json(Path(argv[argv.index("--json") + 1]))
+        jsonschema.Draft202012Validator(closed(schema_of(OLDER.get(argv[1], argv[1])))).validate(report)
+    return ran
+
+
+def closed(schema: Any) -> Any:
+    """A schema that allows no field but those that it names."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inside = {name: closed(each) for name, each in schema.items()}
+    return {"additionalProperties": False, **inside} if "required" in schema and "properties" in schema else inside
 
 
 def read_json(file: Path) -> Any:

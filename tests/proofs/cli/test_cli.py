@@ -22,6 +22,7 @@ COMMANDS = (
     "replay",
     "record",
     "findings",
+    "schema",
 )
 
 
@@ -54,7 +55,8 @@ def test_help_of_each_command_explains_every_option(command: str) -> None:
     assert found.help
     options = [p for p in found.params if isinstance(p, click.Option)]
     assert all(option.help for option in options), [o.name for o in options if not o.help]
-    assert {o.opts[0] for o in options} >= ({"--json"} if command not in ("show", "list", "record") else set())
+    silent = ("show", "list", "record", "schema")
+    assert {o.opts[0] for o in options} >= ({"--json"} if command not in silent else set())
     assert all(o.default == 1 for o in options if o.name == "seed")
 
 

@@ -59,7 +59,7 @@ def test_exit_code_0_and_a_sentence_of_conclusion(as_expected: tuple[Ran, dict[s
 def test_the_contract_for_scripts(as_expected: tuple[Ran, dict[str, Any], JUnitXml]) -> None:
     """Keys and allowed values of the JSON; every kind and every engine occurs."""
     _, document, _ = as_expected
-    assert list(document) == ["version", "seed", "profile", "sources", "results"]
+    assert list(document) == ["schema", "version", "seed", "profile", "sources", "results"]
     assert any(file.endswith("model/id_blocks/zookeeper.py") for file in document["sources"])
     assert (document["seed"], document["profile"]) == (7, "smoke")
     results = document["results"]

@@ -1,0 +1,282 @@
+"""What each command's ``--json`` writes, as types: the writers are held to them by the type checker, ``fencepost
+schema`` prints them as JSON Schema, and the tests hold every report against that.
+
+The version (`SCHEMA` in `report`) goes up when a field changes its meaning or goes away; a field that is new does not
+change it.  A report that is an object names it in its field ``schema``; a report that is a list has rows of one type.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import msgspec
+from fencepost.proofs.necessity.search import Judgement
+from fencepost.proofs.report import SCHEMA
+from fencepost.proofs.results import Verdict
+from fencepost.proofs.scope.findings import Finding
+from fencepost.proofs.scope.matrix import Line
+from fencepost.properties.catalogue import Profile
+from msgspec import Meta
+
+Kind = Literal["always", "step", "sometimes", "eventually", "history", "agreement"]
+Engine = Literal["induction", "bounded", "explore", "progress", "agreement", "replay"]
+Protocol = Annotated[str, Meta(description="A protocol by name, such as id-blocks.")]
+Variant = Annotated[str, Meta(description="A variant of the protocol by name, such as kraft.")]
+Property = Annotated[str, Meta(description="By its name in the code: ids_unique where `ids unique` is printed.")]
+Rule = Annotated[str, Meta(description="A rule's number, such as 730.7 or txn.P1.")]
+Seed = Annotated[int, Meta(description="The same seed gives the same report, timings aside.")]
+Seconds = Annotated[float, Meta(description="How long it took.")]
+Sources = Annotated[dict[str, str], Meta(description="The files that were judged, each with a hash of its text.")]
+Bounds = Annotated[dict[str, int], Meta(description="Bounds by name, within which states were looked at.")]
+Version = Annotated[int, Meta(description="The version of this schema.")]
+Dangers = Annotated[list[str], Meta(description="Dangers by name; `fencepost dangers` explains them.")]
+Excused = Annotated[dict[str, str], Meta(description="Dangers that were met under a condition alone, with that.")]
+
+
+class VerdictRow(TypedDict):
+    """One verdict of one engine on one property of one variant."""
+
+    protocol: Protocol
+    variant: Variant
+    property: Property
+    kind: Kind
+    engine: Engine
+    verdict: Annotated[Verdict, Meta(description="Of a witness (kind sometimes), holds says that it is reached.")]
+    expected: Annotated[Verdict, Meta(description="What the documents say.")]
+    bound: Annotated[dict[str, int] | None, Meta(description="The bounds, and depth; null where there are none.")]
+    seconds: Seconds
+    evidence: Annotated[dict[str, Any], Meta(description="What the engine has to show: steps, words …")]
+    scope: Annotated[list[str], Meta(description="The dangers that the engine met.")]
+    out: Annotated[list[str], Meta(description="The dangers that it did not meet.")]
+    excused: Excused
+    leans_on: NotRequired[
+        Annotated[list[str], Meta(description="Of `not proved`: what it leans on, and is not shown.")]
+    ]
+
+
+class ProvedRow(VerdictRow):
+    """A verdict of induction."""
+
+    sources: Sources
+
+
+class Verify(TypedDict):
+    """Every verdict of a run."""
+
+    schema: Version
+    version: Annotated[str, Meta(description="Of fencepost.")]
+    seed: Seed
+    profile: Profile
+    sources: Sources
+    results: list[VerdictRow]
+
+
+class Explored(TypedDict):
+    """All states of one variant within bounds."""
+
+    schema: Version
+    protocol: Protocol
+    variant: Variant
+    bound: Bounds
+    distinct: Annotated[int, Meta(description="States.")]
+    generated: Annotated[int, Meta(description="Steps between them.")]
+    depth: Annotated[int, Meta(description="Steps to the state that is farthest from the start.")]
+    seconds: Seconds
+    complete: Annotated[bool, Meta(description="Was every state within the bounds visited?")]
+    levels: Annotated[list[int], Meta(description="New states by depth.")]
+    verdicts: dict[str, Verdict]
+    cut: Annotated[dict[str, int], Meta(description="By action, steps that lead beyond the bounds and were not taken.")]
+    traces: Annotated[dict[str, list[str]], Meta(description="By property, a shortest run that breaks or reaches it.")]
+    sources: Sources
+    scope: NotRequired[Dangers]
+    out: NotRequired[Dangers]
+    excused: NotRequired[Excused]
+
+
+class CutSet(TypedDict):
+    """Rules without which, all together, a promise fails."""
+
+    promise: Property
+    rules: list[Rule]
+    steps: int
+    minimal: bool
+
+
+class OfRule(TypedDict):
+    """What is known of a rule from sets of rules."""
+
+    cut_sets: list[CutSet]
+    must: Annotated[list[str], Meta(description="Promises for whose proof the rule is in every set that suffices.")]
+    may: Annotated[list[str], Meta(description="Promises for whose proof it is in some.")]
+
+
+class Mutated(TypedDict):
+    """One way to get a rule wrong, and what comes of it; with what sets of rules say, where they are kept."""
+
+    variant: Variant
+    rule: Rule
+    mutation: str
+    verdict: Judgement
+    promise: Annotated[str | None, Meta(description="What fails.")]
+    engine: str
+    steps: Annotated[int | None, Meta(description="Of the shortest run that shows it.")]
+    bound: dict[str, int] | None
+    evidence: list[str]
+    kept: Annotated[bool, Meta(description="Is it of an earlier run on the same models?")]
+    sources: Sources
+    cut_sets: NotRequired[list[CutSet]]
+    must: NotRequired[list[str]]
+    may: NotRequired[list[str]]
+
+
+class SetsOfRule(OfRule):
+    """``necessity --sets``: one rule of one variant that is proved."""
+
+    protocol: Protocol
+    variant: Variant
+    model: Annotated[str, Meta(description="A hash of the model.")]
+    rule: Rule
+    sources: Sources
+
+
+class KeptRow(TypedDict):
+    """A run that breaks a property without some rules."""
+
+    property: Property
+    without: Annotated[list[list[str]], Meta(description="Rules, each with the mutation of it.")]
+    feature: str
+    steps: list[str]
+    loop: NotRequired[int]
+
+
+class Kept(TypedDict):
+    """What was kept of one variant."""
+
+    protocol: Protocol
+    variant: Variant
+    runs: list[KeptRow]
+    without: Annotated[list[str], Meta(description="Promises that nothing breaks.")]
+
+
+class Simulated(TypedDict):
+    """Random walks through a model."""
+
+    schema: Version
+    variant: Annotated[str, Meta(description="PROTOCOL/VARIANT.")]
+    seed: Seed
+    aims: tuple[str, ...]
+    bounds: Bounds
+    promise: Annotated[str | None, Meta(description="The one that broke.")]
+    steps: int
+    examples: Annotated[int, Meta(description="Walks.")]
+    actions: Annotated[dict[str, int], Meta(description="How often each action was taken.")]
+    run: Annotated[list[str] | None, Meta(description="The run that breaks it.")]
+    sources: Sources
+
+
+class Agreed(TypedDict):
+    """An implementation held against a model."""
+
+    schema: Version
+    implementation: Annotated[str, Meta(description="MODULE:FACTORY.")]
+    protocol: Protocol
+    variant: Variant
+    model: Annotated[str, Meta(description="The model that was followed; none where promises alone were asked for.")]
+    seed: Seed
+    verdict: Annotated[str, Meta(description="holds, violated or unknown.")]
+    examples: Annotated[int, Meta(description="Systems that were driven.")]
+    program: Annotated[str, Meta(description="Of a violation: Python that fails when it is pasted.")]
+    predicted: Annotated[dict[str, str], Meta(description="By rule, programs of predicted violations.")]
+    dangers: Annotated[dict[str, int], Meta(description="How often each danger was met.")]
+    never: Annotated[dict[str, list[str]], Meta(description="What of the model was never reached, by kind.")]
+    seconds: Seconds
+    failure: Annotated[str | None, Meta(description="What was seen, and which rule it breaks.")]
+    bootstrap: Annotated[str | None, Meta(description="The brokers that were driven.")]
+    sources: Sources
+    followed: Annotated[float | None, Meta(description="The share of systems that the model followed to their end.")]
+    least: Annotated[float | None, Meta(description="The least share that is asked for.")]
+    beyond: Annotated[dict[str, int], Meta(description="Why the model did not follow, with how often.")]
+
+
+class Generated(TypedDict):
+    """Simulated histories."""
+
+    schema: Version
+    events: int
+    histories: int
+    seed: Seed
+    faults: Annotated[dict[str, int], Meta(description="How often each fault was injected.")]
+
+
+class Violated(TypedDict):
+    """Of one property."""
+
+    count: int
+    first: Annotated[Any, Meta(description="The first violation, with its events.")]
+
+
+class Replayed(TypedDict):
+    """Histories held against their properties and the model."""
+
+    schema: Version
+    events: int
+    histories: int
+    pieces: int
+    judged: Annotated[dict[str, int], Meta(description="By property, the events looked at; of conformance, histories.")]
+    violations: dict[str, Violated]
+    unknown: Annotated[dict[str, str], Meta(description="Properties that were not decided, with the reason.")]
+    not_promised: Annotated[dict[str, str], Meta(description="Properties that the mode does not know, and why.")]
+    undecided: Annotated[dict[str, dict[str, int]], Meta(description="Histories not decided, by check and reason.")]
+    figures: dict[str, int]
+    seconds: Seconds
+    cpu_seconds: float
+    dangers: dict[str, int]
+    events_per_second: float
+    sources: Sources
+    required: list[str]
+    unmet: Annotated[dict[str, str], Meta(description="Required properties that are not decided, and why.")]
+
+
+class Recorded(TypedDict):
+    """A history made of a cluster's logs, or of what its clients saw.  What is not there was not asked."""
+
+    schema: Version
+    events: Annotated[dict[str, int], Meta(description="How many of each kind.")]
+    unanswered: NotRequired[Any]
+    notes: NotRequired[Any]
+    bytes: NotRequired[int]
+    seconds: NotRequired[Seconds]
+    committed: NotRequired[Any]
+    decidable: NotRequired[list[str]]
+    undecidable: NotRequired[dict[str, str]]
+    not_promised: NotRequired[dict[str, str]]
+
+
+REPORTS: Mapping[str, tuple[Any, ...]] = {
+    "verify": (Verify,),
+    "prove": (list[ProvedRow],),
+    "explore": (Explored, list[Explored]),
+    "dangers": (list[Line],),
+    "necessity": (list[Mutated], list[SetsOfRule]),
+    "keep": (list[Kept],),
+    "simulate": (Simulated,),
+    "agree": (Agreed,),
+    "generate": (Generated,),
+    "replay": (Replayed,),
+    "record": (Recorded,),
+    "findings": (list[Finding],),
+}
+"""By command, the types of what its ``--json`` writes: a list where there are several variants to report on, or what
+``--sets`` asks for."""
+
+
+def schema_of(command: str) -> dict[str, Any]:
+    """What a command's ``--json`` writes, as JSON Schema (2020-12)."""
+    found, parts = msgspec.json.schema_components(REPORTS[command], ref_template="#/$defs/{name}")
+    [*forms] = found
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:fencepost:{command}:{SCHEMA}",
+        "title": f"fencepost {command} --json",
+        **(forms[0] if len(forms) == 1 else {"anyOf": forms}),
+        "$defs": parts,
+    }
