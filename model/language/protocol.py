@@ -15,7 +15,7 @@ from fencepost.model.language.checks.citing import check_dangers, check_rule
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
 from fencepost.model.language.specs import Action, Outside, Presence, Spec
-from fencepost.model.language.tracing.composing import PartSpec, composed
+from fencepost.model.language.tracing.composing import PartSpec, composed, helpers_of
 from fencepost.model.language.tracing.members import check_names, members
 from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
 from fencepost.model.language.tracing.parts import PartOptions, check_parts
@@ -122,7 +122,7 @@ def _trace(cls: type[Protocol]) -> Spec:
     for method in found.values():
         body = getattr(method, "body", method)
         if inspect.isfunction(body):
-            check_source(body, helpers)
+            check_source(body, {**helpers, **helpers_of(parts)})
     for name, helper in helpers.items():
         _is_helper(name, helper)
     own = Spec(cls.__name__, inspect.getdoc(cls) or "", types, ghosts, constants, (), (), {}, helpers)

@@ -1,5 +1,6 @@
 """Engines: ways to judge the properties of a variant.
 
-Read `judged` (one function per engine, results in one shape), `induction` with `houdini` and `attempts`, `refinements`;
+Read `judged` (one function per engine, results in one shape), `induction` with `houdini`, `attempts` and
+`inheriting`, `refinements`;
 `explore`, `bounded`, `progress` and `simulate` are folders.
 """

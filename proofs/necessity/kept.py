@@ -25,7 +25,7 @@ from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.words import say
 from fencepost.proofs.results import Event, State, Trace
 
-EVENT = re.compile(r"(\w+)\((.*)\)")
+EVENT = re.compile(r"([\w.]+)\((.*)\)")
 
 
 class DoesNotFit(Exception):

@@ -197,6 +197,12 @@ CASES = [
         "take an action of the part: s.lock.action(...)",
     ),
     (
+        "a condition of a part that is not required",
+        step("s.lock.is_free()  # <-\ns.on = True"),
+        "the value of lock.is_free(...), thrown away, in a rule",
+        "write require(...) for a guard, s.x = ... for an update, `with rule(...):` for a rule",
+    ),
+    (
         "two steps of one part",
         step("s.lock.take(b)\ns.lock.give(b, i)  # <-"),
         "lock takes two steps in one action",

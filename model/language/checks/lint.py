@@ -54,8 +54,8 @@ _passed: set[tuple[CodeType, tuple[CodeType, ...]]] = set()
 def check_source(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any]] | None = None) -> None:
     """Raises ModelError at the first construct that Python would decide by itself, here or in a function named here.
 
-    ``helpers``: the methods that it may call through its first parameter.  Functions without source are left to the
-    symbols.
+    ``helpers``: the methods that it may call through its first parameter, those of parts by path.  Functions without
+    source are left to the symbols.
     """
     known = helpers or {}
     called = tuple(known[name].__code__ for name in function.__code__.co_names if name in known)
@@ -169,6 +169,10 @@ def _thrown_away(node: ast.AST, scope: Mapping[str, Any], helpers: Mapping[str, 
             return (f"the value of {name}(...), thrown away,", advice) if lost else None
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr=name))) if name in helpers:
             lost = any(_gives_value(tree) for tree in trees_of(helpers[name]))
+            return (f"the value of {name}(...), thrown away,", advice) if lost else None
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Attribute()) as called)):
+            name = ast.unparse(called).partition(".")[2]  # of a part: s.ids.held(b, i)
+            lost = name in helpers and any(_gives_value(tree) for tree in trees_of(helpers[name]))
             return (f"the value of {name}(...), thrown away,", advice) if lost else None
         case ast.Expr(value=value) if not isinstance(value, ast.Call | ast.Yield | ast.YieldFrom | ast.Await):
             return "a value that nothing uses", advice

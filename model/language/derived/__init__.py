@@ -1,5 +1,6 @@
 """What is computed from a traced protocol.
 
 Read `mutations` (every way to get one rule wrong), `refinements` (a detailed protocol held against an abstract one),
-`scope` (which dangers a protocol has, and why it leaves out the others).
+`inheritance` (why a step of a protocol is one of its parts'), `scope` (which dangers a protocol has, and why it leaves
+out the others).
 """

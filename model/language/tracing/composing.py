@@ -186,6 +186,14 @@ def _outside(spec: Spec, own: Spec, parts: Mapping[str, PartSpec]) -> dict[str, 
     return {danger: item for danger, item in found.items() if danger not in spec.dangers or item.standing == "excused"}
 
 
+def helpers_of(parts: Mapping[str, PartSpec]) -> dict[str, Callable[..., Any]]:
+    """The helpers of all parts, by path."""
+    found: dict[str, Callable[..., Any]] = {}
+    for p in parts.values():
+        found |= {p.path(name): helper for name, helper in {**p.own.helpers, **helpers_of(p.own.parts)}.items()}
+    return found
+
+
 def steps_taken(spec: Spec, part: str, action: str) -> tuple[str, ...]:
     """The actions of the whole that take this one of a part."""
     return tuple(a.name for a in spec.actions.values() if any((c.part, c.action) == (part, action) for c in a.calls))
