@@ -19,12 +19,12 @@ from fencepost.proofs.necessity.keeping import search
 from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.readings.columns import Columns
 from fencepost.proofs.readings.plain import Plain, freeze
-from fencepost.proofs.readings.solver.concrete import Concrete
 from fencepost.proofs.results import Event, Trace
 from fencepost.properties.catalogue import Variant
 from part_protocols import DESK_BOUNDS, Desk, DeskProperties, Ticking
 from progress_protocols import Crashing, CrashingProperties, Switch, SwitchProperties
 from random_protocols import BOUNDS, HERE, plain_search, random_protocol
+from z3_concrete import Concrete
 
 DESK = settle(Desk.spec)
 PAIRS = [(1, 47), (2, 6), (4, 10), (28, 53), (36, 57), (47, 54), (2, 57)]
