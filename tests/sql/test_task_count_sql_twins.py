@@ -163,4 +163,4 @@ def test_parquet_in_spark_sql_duckdb_and_replay(names: tuple[str, ...], tmp_path
                 spark.createDataFrame(spark.sql(text).toArrow()).createOrReplaceTempView(name)
         found = [tuple(row) for name in asked for row in spark.sql(violations[name]).collect()]
     assert replayed == told(found)
-    assert set(replayed) == set(asked)
+    assert set(replayed) == set(asked) - NOT_MET[doctored]

@@ -151,11 +151,25 @@ def test_rules_that_stand_in_for_each_other() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("variant", PROVED)
+@pytest.mark.timeout(1200)
 def test_a_search_finds_what_is_kept(variant: Variant) -> None:
-    """The same sets again, whatever machine searches."""
+    """The same sets of rules again, whatever machine searches.  Which lemmas of several that would do are named with a
+    set is Z3's choice; that they do is held above."""
     kept = sets.read(variant)
     assert kept is not None
-    assert sets.search(variant, states=kept.states) == kept
+    assert of_rules(sets.search(variant, states=kept.states)) == of_rules(kept)
+
+
+def of_rules(found: sets.KeptSets) -> dict[str, object]:
+    """By promise what is said of rules: the sets that suffice, those without which there is no proof, whether that is
+    all of them, each cut set with the length of its run, and what was left undecided."""
+    return {
+        name: (
+            {one.rules for one in of.cores.sufficient}, set(of.cores.unproved), of.cores.complete,
+            {(cut, len(run.steps)) for cut, run in zip(of.cuts, of.cut_sets, strict=True)}, set(of.undecided),
+        )
+        for name, of in found.promises.items()
+    }  # fmt: skip
 
 
 def test_sets_from_the_command_line(tmp_path: Path) -> None:
