@@ -168,12 +168,7 @@ class Related(Event):
         if not (self.blank or self.along):
             rows = self._by_number(view, asking)
         else:
-            by_row, asking = view.scratch, np.where(asking == NEVER, NONE, asking)
-            by_row[asking] = self.missing_at
-            among, related = self._by_row(view, tuple(sorted({*kinds, *self.kinds})))
-            by_row[among] = related
-            by_row[NONE] = self.missing_at
-            rows = by_row[asking]
+            rows = self._by_row(view, tuple(sorted({*kinds, *self.kinds})), asking)
         if self.only is not None:
             there = rows != self.missing_at
             there[there] = evaluated(self.only, view, {IT: rows[there]})
@@ -199,23 +194,36 @@ class Related(Event):
         among = Each(self.kinds, self.by, self.where).rows(view)
         return view.numbers_of(*self.by).first(among) if self.how == "first" else view.timeline_of(self.by, among)
 
-    def _by_row(self, view: EventView, kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of these kinds, and for each of them the row of the related event."""
+    def _by_row(self, view: EventView, kinds: Kinds, asking: np.ndarray) -> np.ndarray:
+        """The same from what is known of all rows of these kinds, once for the piece."""
+        if (self, kinds) not in view.related:
+            view.related[self, kinds] = self._of_rows(view, kinds)
+        among, related = view.related[self, kinds]
+        by_row, asking = view.scratch, asking if self.asking is IT else np.where(asking == NEVER, NONE, asking)
+        by_row[asking] = self.missing_at
+        by_row[among] = related
+        by_row[NONE] = self.missing_at
+        rows: np.ndarray = by_row[asking]
+        return rows
+
+    def _of_rows(self, view: EventView, kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
+        all_chosen = len(kinds) == len(self.kinds) and self.where is None
         if self.how == "first":
             rows, number, size = view.numbered_rows(kinds, self.by, self.blank)
-            chosen = self._chosen(view, rows, kinds)
+            chosen = slice(None) if all_chosen else self._chosen(view, rows)
             return rows, first_rows(number[chosen], rows[chosen], size)[number]
         groups = view.groups_of(kinds, self.by, self.blank, self.along)
-        chosen = self._chosen(view, groups.rows, kinds)
-        place = groups.after(chosen) if self.how == "next" else groups.before(chosen)
+        if all_chosen and self.how == "last":
+            return groups.rows, np.where(groups.same, np.append(NONE, groups.rows[:-1])[: len(groups.rows)], NONE)
+        of_row = self._chosen(view, groups.rows)
+        place = groups.after(of_row) if self.how == "next" else groups.before(of_row)
         return groups.rows, taken(groups.rows, place, self.missing_at)
 
-    def _chosen(self, view: EventView, rows: np.ndarray, kinds: Kinds) -> np.ndarray:
-        chosen = np.full(len(rows), len(kinds) == len(self.kinds))
-        if len(kinds) > len(self.kinds):
-            of_row = view.columns["kind"][rows]
-            for kind in self.kinds:
-                chosen |= of_row == kind
+    def _chosen(self, view: EventView, rows: np.ndarray) -> np.ndarray:
+        kind = view.columns["kind"][rows]
+        chosen = kind == self.kinds[0]
+        for other in self.kinds[1:]:
+            chosen |= kind == other
         return chosen if self.where is None else chosen & evaluated(self.where, view, {IT: rows})
 
 

@@ -47,8 +47,10 @@ def taken(values: np.ndarray, places: np.ndarray, missing: int = NONE) -> np.nda
     if not len(values):
         return np.full(len(places), missing, np.int64)
     away = (places < 0) | (places == NEVER)
-    found: np.ndarray = values[np.where(away, 0, places)].astype(np.int64, copy=False)
-    found[away] = missing
+    some_away = bool(away.any())
+    found: np.ndarray = values[np.where(away, 0, places) if some_away else places].astype(np.int64, copy=False)
+    if some_away:
+        found[away] = missing
     return found
 
 
