@@ -76,6 +76,9 @@ class Expression:
     def __sub__(self, other: object) -> "Operation":
         return Operation("-", (self, other))
 
+    def __rsub__(self, other: object) -> "Operation":
+        return Operation("-", (other, self))
+
 
 @dataclass(frozen=True, eq=False)
 class Operation(Expression):
@@ -221,10 +224,12 @@ class Related(Event):
 
     def _chosen(self, view: EventView, rows: np.ndarray) -> np.ndarray:
         kind = view.columns["kind"][rows]
-        chosen = kind == self.kinds[0]
+        chosen: np.ndarray = kind == self.kinds[0]
         for other in self.kinds[1:]:
             chosen |= kind == other
-        return chosen if self.where is None else chosen & evaluated(self.where, view, {IT: rows})
+        if self.where is not None:
+            chosen &= evaluated(self.where, view, {IT: rows})
+        return chosen
 
 
 def last(*kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, sorted_stably
-from fencepost.properties.history.pieces import Columns, starts_of
 from fencepost.properties.id_blocks.history.events import Kind
 
 MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
@@ -26,22 +26,10 @@ class Blocks:
     last: np.ndarray
 
 
-class IdBlockView:
+class IdBlockView(EventView):
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories."""
 
-    def __init__(self, columns: Columns) -> None:
-        self.columns = columns
-        starts = starts_of(columns["history"])
-        lengths = np.diff(starts, append=len(columns["history"]))
-        self.place = np.repeat(np.arange(len(starts)), lengths)  # 0, 1, 2 … for the histories of the piece
-
-    def rows_of(self, *kinds: Kind) -> np.ndarray:
-        """Rows of these kinds, ascending."""
-        kind = self.columns["kind"]
-        chosen = kind == kinds[0]
-        for other in kinds[1:]:
-            chosen |= kind == other
-        return np.flatnonzero(chosen)
+    last_kind = max(Kind)
 
     @cached_property
     def grants(self) -> np.ndarray:

@@ -36,6 +36,8 @@ class _Text:
                 return f"(NOT {self.of(arg, it)})"
             case Operation("when", (condition, value, otherwise)):
                 return f"CASE WHEN {self.of(condition, it)} THEN {self.of(value, it)} ELSE {self.of(otherwise, it)} END"
+            case Operation("+" | "-" as symbol, (left, right)):  # no sum of 64-bit integers may wrap
+                return f"(CAST({self.of(left, it)} AS DECIMAL(38, 0)) {symbol} {self.of(right, it)})"
             case Operation(symbol, (left, right)):
                 return f"({self.of(left, it)} {SYMBOLS.get(symbol, symbol)} {self.of(right, it)})"
             case _:

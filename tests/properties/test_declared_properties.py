@@ -1,0 +1,162 @@
+"""Declared history properties, against a plain reading of the declaration: event by event, in Python."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from fencepost.properties.history.checking import HistoryProperty
+from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.grouping import NEVER, NONE
+from fencepost.properties.history.related import (
+    APPLIED,
+    IT,
+    Declared,
+    Event,
+    Operation,
+    Related,
+    Setting,
+    Value,
+    declared,
+    each,
+    first,
+    following,
+    greatest,
+    last,
+)
+from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history.view import IdBlockView
+from fencepost.properties.task_counts.history import properties as task_counts
+from fencepost.properties.task_counts.history.events import Kind
+from fencepost.properties.task_counts.history.view import TaskCountView
+from fencepost.properties.transactions.history import properties as transactions
+from fencepost.properties.transactions.history.view import TransactionView
+from random_histories import random_histories
+from random_task_counts import doctored as doctored_task_counts
+from random_task_counts import noise as noise_of_task_counts
+from random_transactions import doctored as doctored_transactions
+from random_transactions import noise as noise_of_transactions
+
+
+class Plain:
+    """One declared property on one piece, an event at a time."""
+
+    def __init__(self, kernel: Declared, view: EventView) -> None:
+        self.kernel, self.view, self.kinds = kernel, view, view.kinds()
+
+    def violations(self) -> tuple[int, set[tuple[int, int]]]:
+        """How many events are judged, and the rows that violate it with those that explain them."""
+        kernel, judged, bad = self.kernel, 0, set()
+        for row in range(self.view.size):
+            if not self.among(row, kernel.each.kinds, kernel.each.where):
+                continue
+            if any(self.view.columns[name][row] < 0 for name in kernel.each.by):
+                continue
+            if kernel.given is not None and not self.value(kernel.given, row):
+                continue
+            judged += 1
+            if self.value(kernel.bad, row):
+                other = NONE if kernel.explained is None else self.value(kernel.explained, row)
+                bad.add((row, NONE if other == NEVER else other))
+        return judged, bad
+
+    def among(self, row: int, kinds: tuple[Any, ...], where: Any) -> bool:
+        return int(self.kinds[row]) in [int(kind) for kind in kinds] and (where is None or bool(self.value(where, row)))
+
+    def value(self, expression: Any, row: int) -> Any:
+        """Of an expression, where the event that is looked at stands at this row."""
+        match expression:
+            case Setting(name):
+                return getattr(self.view, name)
+            case Operation("when", (condition, yes, no)):
+                return self.value(yes if self.value(condition, row) else no, row)
+            case Operation("not", (arg,)):
+                return not self.value(arg, row)
+            case Operation("+" | "-" as name, (left, right)):
+                return {"+": int.__add__, "-": int.__sub__}[name](self.value(left, row), self.value(right, row))
+            case Operation(name, args):
+                return APPLIED[name](*(self.value(arg, row) for arg in args))
+            case Value(event, column):
+                at = self.row_of(event, row)
+                missing = NONE if event is IT or event.missing_at == NONE else NEVER
+                if column == "missing":
+                    return at is None
+                if at is None:
+                    return missing if column == "at" else -1
+                return at if column == "at" else int(self.view.columns[column][at])
+        return int(expression)
+
+    def row_of(self, event: Event, row: int) -> int | None:
+        if not isinstance(event, Related):
+            return row
+        asking = self.row_of(event.asking, row)
+        columns = self.view.columns
+        if asking is None or (not event.blank and any(columns[name][asking] < 0 for name in event.by)):
+            return None
+
+        def place(at: int) -> tuple[int, int]:
+            return (int(columns[event.along][at]) if event.along else 0), at
+
+        found = [at for at in np.flatnonzero(columns["history"] == columns["history"][asking]).tolist()
+                 if self.among(at, event.kinds, event.where)
+                 and all(columns[name][at] == columns[name][asking] for name in event.by)]  # fmt: skip
+        if event.how == "next":
+            found = [at for at in found if place(at) > place(asking)]
+        elif event.how != "first":
+            found = [at for at in found if place(at) < place(asking)]
+        if not found:
+            return None
+        nearest: Mapping[str, Callable[[], int]] = {
+            "first": lambda: min(found),
+            "next": lambda: min(found, key=place),
+            "last": lambda: max(found, key=place),
+            "greatest": lambda: max(found, key=lambda at: (columns[event.column][at], -at)),
+        }
+        at = nearest[event.how]()
+        return at if event.only is None or self.value(event.only, at) else None
+
+
+def views() -> list[tuple[Mapping[str, HistoryProperty[Any]], EventView]]:
+    found: list[tuple[Mapping[str, HistoryProperty[Any]], EventView]] = []
+    for seed, base in enumerate(("low", "both ends")):
+        found.append((id_blocks.PROPERTIES, IdBlockView(random_histories(seed, 25, base))))
+    for make in (noise_of_task_counts, doctored_task_counts):
+        found.append((task_counts.PROPERTIES, TaskCountView(make(3, 6), {"mode": "B"})))
+    for make in (noise_of_transactions, doctored_transactions):
+        found.append((transactions.PROPERTIES, TransactionView(make(3, 6), {"mode": "v2", "max_epoch": 3})))
+    return found
+
+
+@pytest.mark.parametrize(("properties", "view"), views())
+def test_as_event_by_event(properties: Mapping[str, HistoryProperty[Any]], view: EventView) -> None:
+    """The same events are judged, the same violate the property, and the same explain it."""
+    count = 0
+    for told in properties.values():
+        if isinstance(told.kernel, Declared):
+            rows = told.kernel(view)
+            found = set(zip(rows.at.tolist(), rows.other.tolist(), strict=True))
+            assert (rows.judged, found) == Plain(told.kernel, view).violations(), told.name
+            count += len(found)
+    assert count > 10
+
+
+def test_what_is_derived() -> None:
+    """The kinds that must be recorded, the columns that keep events apart, and whether steps must be in order."""
+    task, worker = ("connector", "task"), ("node", "connector")
+    running, opened = Kind.task_running, Kind.producer_opened
+
+    def told(related: Related, **options: Any) -> HistoryProperty[Any]:
+        return declared("name", "1", "…", each(running), ~related.missing, str, **options)  # type: ignore[arg-type]
+
+    before = told(last(opened, by=task))
+    assert (before.needs, before.key, before.needs_order) == ({running, opened}, ("history", *task), True)
+    assert told(greatest("epoch", opened, by=task)).needs_order
+    assert not told(first(opened, by=task)).needs_order
+    assert not told(last(opened, by=task, in_place=True)).needs_order
+    assert not told(following(opened, by=task, along="offset")).needs_order
+    both = last(running, by=worker, asking=last(opened, by=task))
+    assert told(both).key == ("history", "connector")
+    implied = {opened: frozenset({Kind.topic_claimed})}
+    assert told(last(opened, by=task), implied=implied).needs == {running, opened, Kind.topic_claimed}
+    compared = declared("name", "1", "…", each(running), first(opened, by=task).at > IT.at, str)  # type: ignore[arg-type]
+    assert compared.needs_order
