@@ -29,7 +29,7 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Source:
-    """``name``: the file within the package, as in a checkout: ``model/id_blocks/kraft.py``."""
+    """``name``: the file within the package, as in a checkout: ``model/language/protocol.py``."""
 
     name: str
     file: Path
@@ -106,7 +106,7 @@ def together(read: list[Source]) -> str:
 
 
 def said(read: list[Source]) -> str:
-    """The line at the start of a command that judges: ``read model/id_blocks/kraft.py and 4 more of /…, hash …``."""
+    """The line at the start of a command that judges: ``read model/language/protocol.py and 4 more of /…, hash …``."""
     if not read:
         return "read a model that is in no file"
     first = read[0]

@@ -13,20 +13,16 @@ import pytest
 if TYPE_CHECKING:
     from fencepost.proofs.testing import AgreementReport
 
-VARIANTS = {
-    "id-blocks": ("kraft", "zookeeper", "bridge"),
-    "transactions": ("v2", "v1", "v1-verified"),
-    "task-counts": ("shipped", "A", "M", "B"),
-}
-"""Per protocol; the first is the default.  Written out, since loading this must be cheap."""
-
 
 class Disagrees(Exception):
     """The implementation does what the model does not allow."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Five options, in a group of their own."""
+    """Five options, in a group of their own.  The variants of a protocol are looked up when it is driven, since loading
+    this must be cheap."""
+    from fencepost.properties.registry import PROTOCOLS, default
+
     group = parser.getgroup("fencepost", "Kafka's exactly-once protocols")
     group.addoption(
         "--fencepost-implementation",
@@ -35,15 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--fencepost-protocol",
-        choices=VARIANTS,
-        default="id-blocks",
-        help="that it implements (default: id-blocks)",
+        choices=list(PROTOCOLS),
+        default=default(),
+        help="that it implements (default: %(default)s)",
     )
     group.addoption(
         "--fencepost-variant",
         action="append",
-        choices=[variant for variants in VARIANTS.values() for variant in variants],
-        help="of the protocol (default: kraft, v2 or shipped); may be given again",
+        metavar="VARIANT",
+        help="of the protocol (default: its first, which is kraft, v2 or shipped); may be given again",
     )
     group.addoption("--fencepost-seed", type=int, default=0, help="the same seed drives it the same way (default: 0)")
     group.addoption("--fencepost-examples", type=int, default=100, help="clusters to drive (default: 100)")
@@ -51,10 +47,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def variants(config: pytest.Config) -> list[str]:
     """Those asked for, or the default.  Raises UsageError for one of another protocol."""
+    from fencepost.properties.agreement import driven
+
     protocol = config.getoption("--fencepost-protocol")
-    chosen: list[str] = config.getoption("--fencepost-variant") or [VARIANTS[protocol][0]]
-    if strange := [variant for variant in chosen if variant not in VARIANTS[protocol]]:
-        there = ", ".join(VARIANTS[protocol])
+    known = driven(protocol).variants
+    chosen: list[str] = config.getoption("--fencepost-variant") or [known[0]]
+    if strange := [variant for variant in chosen if variant not in known]:
+        there = ", ".join(known)
         raise pytest.UsageError(f"--fencepost-variant: {protocol} has no {', '.join(strange)}; it has {there}")
     return chosen
 

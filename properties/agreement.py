@@ -1,7 +1,7 @@
 """What a protocol brings so that any implementation of it can be driven, watched, and held against the model.
 
 `proofs/testing` knows of no protocol.  A protocol has one `Agreeing` object, in
-``properties/<protocol>/agreement.py`` and in the table `DRIVEN` below:
+``properties/<protocol>/driving/agreement.py``, where `DRIVEN` finds it:
 
 - its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``Call``, see `driving`);
 - ``machines``: Hypothesis machines, one per variant, that make calls through a `driving.Session`;
@@ -13,20 +13,13 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Protocol
 
 from fencepost.model.language.observations import Observation
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tree.types import Bounds, ScalarType
 from fencepost.properties.driving import Event, Made, Message, Program, Run
-
-DRIVEN = {
-    "id-blocks": "fencepost.properties.id_blocks.driving.agreement:ID_BLOCKS",
-    "transactions": "fencepost.properties.transactions.driving.agreement:TRANSACTIONS",
-    "task-counts": "fencepost.properties.task_counts.driving.agreement:TASK_COUNTS",
-}
-"""Protocol: where its `Agreeing` object is."""
+from fencepost.properties.registry import Found, folder
 
 State = dict[str, Any]
 """A state of the model by variable name."""
@@ -212,8 +205,9 @@ FOLLOWED = 0.95
 class Agreeing:
     """What agreement must know of a protocol.
 
-    ``implementations``: the reference, as module:factory, per variant (the first is the default); ``plug``: the module
-    that says what ``missing`` looks for; ``black_box``: event kinds that every implementation shows; ``small``: a
+    ``machines``: per variant (the first is the default); ``missing``: what an implementation lacks, in the module that
+    says what it needs; ``implementation``: the one that is driven where none is named, as module:factory (default: the
+    reference of the protocol's folder); ``black_box``: event kinds that every implementation shows; ``small``: a
     configuration on which everything can be tried, as ``tour`` does, to find out what an implementation shows;
     ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
@@ -234,8 +228,6 @@ class Agreeing:
     protocol: str
     says: str
     machines: Mapping[str, type[Any]]
-    implementations: Mapping[str, str]
-    plug: str
     missing: Callable[[Any, str], list[str]]
     black_box: frozenset[str]
     small: Mapping[str, Any]
@@ -255,15 +247,32 @@ class Agreeing:
     tries: int = 1
     replays: int = 3_000
     probed: bool = True
+    implementation: str = ""
+
+    @property
+    def reference(self) -> str:
+        """The implementation that is driven where none is named."""
+        return self.implementation or f"fencepost.reference_impl.{folder(self.protocol)}:reference"
 
     @property
     def variants(self) -> tuple[str, ...]:
         return tuple(self.machines)
 
 
+DRIVEN: Found[Agreeing] = Found("driving.agreement")
+"""By protocol: those of which implementations can be driven."""
+
+
+def over_the_wire(protocol: str) -> Agreeing | None:
+    """How brokers that run by themselves are driven, over TCP; None where that is not provided for."""
+    found: Agreeing | None = getattr(DRIVEN.module(protocol), "OVER_THE_WIRE", None)
+    return found
+
+
+WITH_NEWCOMERS: Found[Callable[[Agreeing, int], Agreeing]] = Found("driving.machine_newcomers", "with_newcomers")
+"""By protocol that has them: how so many new producers come into it, one after another."""
+
+
 def driven(protocol: str) -> Agreeing:
     """The `Agreeing` object of a protocol.  Raises KeyError."""
-    module, _, name = DRIVEN[protocol].partition(":")
-    found = getattr(import_module(module), name)
-    assert isinstance(found, Agreeing)
-    return found
+    return DRIVEN[protocol]

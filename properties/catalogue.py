@@ -1,204 +1,54 @@
-"""The catalogue: which protocols there are, in which variants, with what expected of each property and which bounds.
+"""The catalogue: every protocol that is judged, with its variants.
 
-A *variant* is a protocol with its properties, perhaps with one rule read differently (``reading``); what is expected of
-it is that everything holds, but for the exceptions it names, each of which the documents predict.  Bounds are named,
-per profile, with reasons.
+The registry says where the entries are; what an entry is says `fencepost.properties.entries`, whose names can be
+imported from here as well.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal
+from fencepost.model.language.tracing.deferring import deferred
+from fencepost.properties.entries import (
+    FOLLOWED,
+    PROFILES,
+    CatalogueError,
+    Claim,
+    Profile,
+    ProtocolEntry,
+    Scenario,
+    Variant,
+    bounds_of,
+    changed,
+    features_of,
+)
+from fencepost.properties.registry import PROTOCOLS, Found
 
-from fencepost.model.language.checks.errors import InputError
-from fencepost.model.language.derived.mutations import mutation, settle
-from fencepost.model.language.properties import Properties, Property
-from fencepost.model.language.protocol import Spec
+__all__ = [
+    "FOLLOWED",
+    "PROFILES",
+    "CatalogueError",
+    "Claim",
+    "Profile",
+    "ProtocolEntry",
+    "Scenario",
+    "Variant",
+    "bounds_of",
+    "changed",
+    "features_of",
+    "find",
+    "protocols",
+    "whole_of",
+]
 
-Profile = Literal["smoke", "ci", "nightly"]
-PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
-FOLLOWED = 0.95
-"""The share of simulated histories that a model must follow to their end for its verdict to count."""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property ->
-    verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
-    ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
-    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``:
-    of bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time,
-    by name: what it changes of the bounds; ``judged``: the rules that mutations of it are to judge, where other
-    variants judge the rest.
-    ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
-    it is asked for beside what it is expected to violate; it has to be something that could fail there as well."""
-
-    name: str
-    properties: type[Properties]
-    says: str
-    rule: str | None = None
-    reading: tuple[str, str] | None = None
-    expected: Mapping[str, str] = field(default_factory=dict)
-    bounds: Mapping[Profile, Mapping[str, int]] = field(default_factory=dict)
-    leaves_out: tuple[str, ...] = ()
-    progress_bounds: tuple[Mapping[str, int], ...] = ()
-    for_mutants: type[Properties] | None = None
-    proof: bool = True
-    depth: Mapping[Profile, int] = field(default_factory=dict)
-    features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    judged: tuple[str, ...] | None = None
-    full: str | None = None
-    asks: tuple[str, ...] = ()
-
-    @cached_property
-    def spec(self) -> Spec:
-        """The settled protocol of this variant."""
-        raw = self.properties.protocol.spec
-        return settle(raw) if self.reading is None else mutation(raw, *self.reading).apply()
-
-    @cached_property
-    def asked(self) -> dict[str, Property]:
-        """The properties that are asked of this variant: of a main one all that it does not leave out; of a mistake
-        what it breaks, and what it says that it keeps (`asks`), with the witnesses of that."""
-        every = {n: p for n, p in self.properties.properties.items() if n not in self.leaves_out}
-        if self.main:
-            return every
-        named = {n for n, verdict in self.expected.items() if verdict == "violated"}.union(self.asks)
-        return {n: p for n, p in every.items() if n in named or p.of in self.asks}
-
-    @cached_property
-    def kept(self) -> dict[str, Property]:
-        """What is asked, but for what is expected to fail."""
-        return {n: p for n, p in self.asked.items() if self.expected.get(n) != "violated"}
-
-    @property
-    def main(self) -> bool:
-        """Is this the protocol as it should be, rather than a mistake or a rejected alternative?"""
-        return self.rule is None
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What the documents say, in terms of a variant's properties: it is proved if all of them are, and says something
-    if its witnesses are reached."""
-
-    rule: str
-    variant: str
-    properties: tuple[str, ...]
-    witnesses: tuple[str, ...]
-    says: str
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A bug that is publicly known: the variant that has it, and the one that has it mended.  ``script``: the same in
-    the reference implementation, a module:function called as function(name, broken), which returns events; None where
-    the model alone has it."""
-
-    name: str
-    says: str
-    broken: str
-    fixed: str
-    script: str | None = None
-
-
-@dataclass(frozen=True)
-class ProtocolEntry:
-    """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough.
-
-    ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant,
-    module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.
-    ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
-    hold the rest of its rules, where it has been cut into several.  ``survivors``: (rule, mutation) -> why no more can
-    be had than that it survives within bounds.  ``examples``: programs that agreement tries in a profile, and
-    ``histories`` that are simulated, where the usual number takes too long.
-
-    ``undecided``: by recording, and by variant whose histories are simulated, the history properties that cannot be
-    decided of them: any other that is not decided is unexpected, and so is one of these that is.  ``followed``: by
-    variant, the least share of simulated histories that the model must follow to their end, where it is not
-    `FOLLOWED`."""
-
-    name: str
-    says: str
-    variants: tuple[Variant, ...]
-    reasons: Mapping[str, str]
-    implementations: tuple[tuple[str, str], ...] = ()
-    simulators: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
-    claims: tuple[Claim, ...] = ()
-    scenarios: tuple[Scenario, ...] = ()
-    verified: bool = True
-    parts: tuple[str, ...] = ()
-    survivors: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    examples: Mapping[Profile, int] = field(default_factory=dict)
-    histories: Mapping[Profile, int] = field(default_factory=dict)
-    undecided: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    followed: Mapping[str, float] = field(default_factory=dict)
-
-    def variant(self, name: str) -> Variant:
-        for candidate in self.variants:
-            if candidate.name == name:
-                return candidate
-        there = ", ".join(v.name for v in self.variants)
-        raise CatalogueError(f"{self.name} has no variant {name!r}; there are {there}: pick one of them")
-
-
-class CatalogueError(InputError):
-    """A protocol, variant, profile or bound that does not exist, with those that do."""
-
-
-def bounds_of(variant: Variant, profile: Profile, changes: Mapping[str, int] | None = None) -> dict[str, int]:
-    """The bounds of a variant in a profile, with some of them changed; CatalogueError for one it does not have."""
-    return changed(variant, variant.bounds.get(profile) or variant.bounds["smoke"], changes or {})
-
-
-def features_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:
-    """All the bounds that are explored in a profile: the variant's own under the empty name, then one feature at a
-    time."""
-    own = bounds_of(variant, profile)
-    return {"": own} | {name: changed(variant, own, changes) for name, changes in variant.features.items()}
-
-
-def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:
-    """Bounds of a variant with some of them changed; CatalogueError for one it does not have."""
-    known = dict(bounds)
-    for name, value in changes.items():
-        if name not in known:
-            raise CatalogueError(f"{variant.name} has no bound {name!r}; it has {', '.join(known)}: name one of them")
-        known[name] = value
-    return known
+ENTRIES: Found[tuple[ProtocolEntry, ...]] = Found("variants.catalogue", "ENTRIES")
+"""The entry of each protocol in the registry, and of the parts that it has been cut into."""
 
 
 def protocols() -> dict[str, ProtocolEntry]:
-    """Every protocol by name.  Imported when asked for, since tracing all of them takes a moment."""
-    from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
-    from fencepost.properties.kip618_yardstick import YARDSTICK
-    from fencepost.properties.task_counts.variants.catalogue import TASK_COUNTS
-    from fencepost.properties.task_counts.variants.compaction import CONFIG_TOPIC
-    from fencepost.properties.task_counts.variants.connectors import CONNECTORS
-    from fencepost.properties.task_counts.variants.deletion import DELETION
-    from fencepost.properties.task_counts.variants.upgrades import UPGRADES
-    from fencepost.properties.task_counts.variants.writing import WRITES
-    from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
-    from fencepost.properties.transactions.variants.offsets import TRANSACTIONAL_OFFSETS
-    from fencepost.properties.transactions.variants.partitions import TRANSACTION_PARTITIONS
-    from fencepost.properties.transactions.variants.reading import READ_COMMITTED
-    from fencepost.properties.transactions.variants.recovery import TRANSACTION_LOG
-    from fencepost.properties.transactions.variants.sequences import IDEMPOTENCE
+    """Every protocol and part by name.  Imported when asked for; each is traced when its spec or its properties are."""
+    return {entry.name: entry for protocol in PROTOCOLS for entry in _entries(protocol)}
 
-    parts = (IDEMPOTENCE, READ_COMMITTED, TRANSACTIONAL_OFFSETS, TRANSACTION_LOG, TRANSACTION_PARTITIONS)
-    entries = (
-        ID_BLOCKS,
-        TRANSACTIONS,
-        *parts,
-        TASK_COUNTS,
-        WRITES,
-        DELETION,
-        CONNECTORS,
-        UPGRADES,
-        CONFIG_TOPIC,
-        YARDSTICK,
-    )
-    return {entry.name: entry for entry in entries}
+
+def _entries(protocol: str) -> tuple[ProtocolEntry, ...]:
+    with deferred():
+        return ENTRIES[protocol]
 
 
 def whole_of(entry: ProtocolEntry) -> list[ProtocolEntry]:
@@ -210,7 +60,7 @@ def whole_of(entry: ProtocolEntry) -> list[ProtocolEntry]:
 def find(name: str) -> tuple[ProtocolEntry, Variant | None]:
     """``id-blocks`` or ``id-blocks/kraft``; CatalogueError naming what there is."""
     protocol, _, variant = name.partition("/")
-    known = protocols()
+    known = {entry.name: entry for entry in _entries(protocol)} if protocol in PROTOCOLS else protocols()
     if protocol not in known:
         raise CatalogueError(f"there is no protocol {protocol!r}; there are {', '.join(known)}: pick one of them")
     return known[protocol], known[protocol].variant(variant) if variant else None

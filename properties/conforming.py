@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from fencepost.model.language.observations import Observation
 from fencepost.properties.history import Manifest, Vocabulary
+from fencepost.properties.registry import Found
 
 STRANGE = -1  # a kind that the protocol does not have
 
@@ -66,3 +67,7 @@ class Conforming:
     settings_of: Callable[[str, Mapping[str, Any]], Settings]
     lay_out: LayOut
     between: Mapping[str, int] = field(default_factory=dict)
+
+
+CONFORMING: Found[Conforming] = Found("offline.conforming", "CONFORMING")
+"""By protocol: those whose histories can be held against a model.  Importing one traces its models."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from fencepost.model.kip618_yardstick import Kip618Yardstick, Position, Stage, Task, Worker
 from fencepost.model.language import Properties, at, exists, forall, implies, length, promise, witness
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
+from fencepost.properties.entries import Profile, ProtocolEntry, Variant
 
 
 class Kip618YardstickProperties(Properties, of=Kip618Yardstick):

@@ -19,6 +19,7 @@ from fencepost.model.language.checks.lint import check_source
 from fencepost.model.language.protocol import Decorator, Protocol
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tracing.composing import PartSpec, steps_taken
+from fencepost.model.language.tracing.deferring import traced
 from fencepost.model.language.tracing.members import check_names, members
 from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
 from fencepost.model.language.tracing.proxies import StateProxy
@@ -165,7 +166,7 @@ class Properties:
     def __init_subclass__(cls, of: type[Protocol] | None = None) -> None:
         if of is not None:
             cls.protocol = of
-            cls.properties = trace_properties(cls, of.spec)
+            traced(cls, "properties", lambda: trace_properties(cls, of.spec))
 
 
 def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:

@@ -16,6 +16,7 @@ from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
 from fencepost.model.language.specs import Action, Outside, Presence, Spec
 from fencepost.model.language.tracing.composing import PartSpec, composed, helpers_of
+from fencepost.model.language.tracing.deferring import traced
 from fencepost.model.language.tracing.members import check_names, members
 from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
 from fencepost.model.language.tracing.parts import PartOptions, check_parts
@@ -103,14 +104,15 @@ def axiom(body: Callable[..., Any]) -> AxiomMethod:
 
 
 class Protocol:
-    """Base of all protocols.  ``spec`` is the traced result; tracing happens, and fails, when the class is made.
+    """Base of all protocols.  ``spec`` is the traced result; tracing happens, and fails, when the class is made
+    (or, within `deferred`, when ``spec`` is first read).
     ``outside``: the dangers that it leaves out (`fencepost.model.language.derived.scope`)."""
 
     spec: ClassVar[Spec]
     outside: ClassVar[tuple[Outside | tuple[Outside, ...], ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        cls.spec = _trace(cls)
+        traced(cls, "spec", lambda: _trace(cls))
 
 
 def _trace(cls: type[Protocol]) -> Spec:

@@ -11,7 +11,7 @@ from fencepost.proofs.cli.options import JSON, SEED, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
-from fencepost.properties.agreement import DRIVEN, Agreeing, driven
+from fencepost.properties.agreement import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.catalogue import CatalogueError, find
 from fencepost.properties.nearest import instead, underscored
 
@@ -111,13 +111,13 @@ def agree(
     if (library := LIBRARIES.get(client or "")) and find_spec(library) is None:
         raise CatalogueError(f"--client {client} is not installed: pip install 'fencepost[clients]'")
     target = implementation or (BESIDE if beside_reference else "") or CLIENTS.get(client or "", "")
-    target = target or agreeing.implementations[variant]
+    target = target or agreeing.reference
     # What real clients do by themselves between two requests is not in the model, and by which rules is theirs to say.
     if only is None and client not in (None, "raw"):
         only = frozenset(rule for rule, told in RULES.items() if rule.startswith("txn.") and told.kind == "promise")
     where = f" at {bootstrap}" if bootstrap else ""
     variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
-    read = read_from(variants, DRIVEN[agreeing.protocol].partition(":")[0])
+    read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
     with spinner(f"agreement of {target}{where}"):
         report = run(
             target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps, config=config,
@@ -183,11 +183,11 @@ def _over_the_wire(
     agreeing: Agreeing, bootstrap: str, beside_reference: bool, timeouts: bool
 ) -> tuple[Agreeing, dict[str, Any]]:
     """What is driven, and with which configuration; CatalogueError where that cannot be."""
-    from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
     from fencepost.reference_impl.live.tcp.connection import parse_servers
 
-    if agreeing.protocol != OVER_THE_WIRE.protocol:
-        there = ", ".join(f"{OVER_THE_WIRE.protocol}/{known}" for known in OVER_THE_WIRE.variants)
+    remote = over_the_wire(agreeing.protocol)
+    if remote is None:
+        there = ", ".join(f"{known}/{v}" for known in DRIVEN for v in getattr(over_the_wire(known), "variants", ()))
         raise CatalogueError(f"--bootstrap: {agreeing.protocol} cannot be driven over the wire; these can: {there}")
     try:
         parse_servers(bootstrap)
@@ -196,17 +196,14 @@ def _over_the_wire(
     if beside_reference and timeouts:
         raise CatalogueError("--timeouts: when a broker finds that time is up is chance, and cannot be compared")
     collapse = {"collapse": True} if beside_reference else {}
-    return OVER_THE_WIRE, {"bootstrap": bootstrap, **collapse, **({"timeouts": True} if timeouts else {})}
+    return remote, {"bootstrap": bootstrap, **collapse, **({"timeouts": True} if timeouts else {})}
 
 
 def _with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
     """The same with many new producers; CatalogueError where there are none."""
-    from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-    from fencepost.properties.transactions.driving.machine_newcomers import with_newcomers
-
-    if agreeing.protocol != OVER_THE_WIRE.protocol:
+    if agreeing.protocol not in WITH_NEWCOMERS:
         raise CatalogueError(f"--newcomers: {agreeing.protocol} has no producers; leave it out")
-    return with_newcomers(agreeing, count)
+    return WITH_NEWCOMERS[agreeing.protocol](agreeing, count)
 
 
 def _driven(name: str) -> tuple[Agreeing, str]:

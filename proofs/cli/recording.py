@@ -2,24 +2,32 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from fencepost.proofs.cli.options import JSON
 from fencepost.proofs.cli.output import SIGNS, console, errors, spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.properties.registry import PROTOCOLS, folder
 from rich.markup import escape
 
-PROTOCOLS = ("id-blocks", "transactions")
+if TYPE_CHECKING:
+    from fencepost.proofs.recording.command import Report
+
+_HERE = Path(__file__).parents[1] / "recording"
+RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "command.py").is_file()]
+"""The protocols that have recorders."""
 
 
 @click.command()
 @click.argument("log_dirs", nargs=-1, type=click.Path(path_type=Path), metavar="LOG_DIR...")
 @click.option(
     "--protocol",
-    type=click.Choice(PROTOCOLS),
-    default=PROTOCOLS[0],
+    type=click.Choice(RECORDED),
+    default=RECORDED[0],
     show_default=True,
     help="Whose events to look for.",
 )
@@ -44,73 +52,33 @@ def record(
     """
     if not log_dirs and clients is None:
         raise click.UsageError("name log directories, or --clients FILE, or both")
-    if protocol == "transactions":
-        _transactions(log_dirs, clients, out, topics, quiet_end, kafka_version, json_file)
-    elif not log_dirs:
-        _ids_alone(clients, out, json_file)
-    else:
-        _id_blocks(log_dirs, clients, out, block_size, kafka_version, json_file)
+    from fencepost.proofs.recording.command import Request
+
+    recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.command")
+    with _reading() as progress:
+        report = recorder.record(
+            Request(log_dirs, clients, out, block_size, topics, quiet_end, kafka_version, progress)
+        )
+    _print(report)
+    if json_file is not None:
+        write_json(json_file, {"schema": SCHEMA, **report.json})
     errors.print(f"written to {out}; check it with: fencepost replay {out}", markup=False)
     return 0
 
 
-def _id_blocks(
-    log_dirs: tuple[Path, ...], clients: Path | None, out: Path, block_size: int, kafka_version: str,
-    json_file: Path | None,
-) -> None:  # fmt: skip
-    from fencepost.proofs.recording import record as run
-
-    summary = run(list(log_dirs), clients, out, block_size=block_size, kafka_version=kafka_version)
-    for line in str(summary).splitlines():
+def _print(report: "Report") -> None:
+    for line in report.says.splitlines():
         console.print(line, markup=False)
-    if json_file is not None:
-        write_json(
-            json_file,
-            {"schema": SCHEMA, "events": summary.counts, "unanswered": summary.unanswered, "notes": summary.notes},
-        )
-
-
-def _ids_alone(clients: Path | None, out: Path, json_file: Path | None) -> None:
-    """What clients were given says whether ids are unique, and nothing of blocks."""
-    from fencepost.proofs.recording import read_observations, record_observations
-
-    assert clients is not None, "asked for before"
-    counts = record_observations(read_observations(clients), out)
-    console.print(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing", markup=False)
-    if json_file is not None:
-        write_json(json_file, {"schema": SCHEMA, "events": counts})
-
-
-def _transactions(
-    log_dirs: tuple[Path, ...], clients: Path | None, out: Path, topics: tuple[str, ...], quiet_end: bool,
-    kafka_version: str, json_file: Path | None,
-) -> None:  # fmt: skip
-    from fencepost.proofs.recording import record_transactions
-
-    with _reading() as progress:
-        recorded = record_transactions(
-            log_dirs, clients, out, topics=topics, quiet_end=quiet_end, kafka_version=kafka_version, progress=progress
-        )
-    for line in str(recorded).splitlines():
-        console.print(line, markup=False)
-    console.print(f"decidable from it are {len(recorded.decidable)} properties:")
-    for name in recorded.decidable:
+    if report.decidable is None:
+        return
+    console.print(f"decidable from it are {len(report.decidable)} properties:")
+    for name in report.decidable:
         console.print(f"    {name_in_words(name)}")
-    console.print(f"undecidable are {len(recorded.undecidable)}:")
-    for name, reason in recorded.undecidable.items():
+    console.print(f"undecidable are {len(report.undecidable)}:")
+    for name, reason in report.undecidable.items():
         console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
-    for name, reason in recorded.not_promised.items():
+    for name, reason in report.not_promised.items():
         console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
-    if json_file is not None:
-        told = {"schema": SCHEMA, "events": recorded.counts, "bytes": recorded.bytes_read, "seconds": recorded.seconds}
-        told |= {
-            "committed": recorded.committed,
-            "decidable": recorded.decidable,
-            "undecidable": recorded.undecidable,
-            "not_promised": recorded.not_promised,
-            "notes": recorded.notes,
-        }
-        write_json(json_file, told)
 
 
 @contextmanager

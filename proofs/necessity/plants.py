@@ -6,17 +6,11 @@ what was planted.
 """
 
 import functools
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from fencepost.properties.history.planting import BEDS
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.id_blocks.history import planted
-from fencepost.properties.task_counts.history import planted as planted_task_counts
-from fencepost.properties.transactions.history import planted as planted_transactions
-
-Planted = Callable[..., tuple[dict[str, np.ndarray], dict[str, int]]]
 
 
 @dataclass(frozen=True)
@@ -27,27 +21,11 @@ class Plant:
     violations: int
 
 
-@dataclass(frozen=True)
-class _Bed:
-    """How histories of a protocol are planted: its plants by name, and the config that its checks need."""
-
-    planted: Planted
-    plants: tuple[str, ...]
-    config: Mapping[str, Any]
-
-
-_BEDS: Mapping[str, _Bed] = {
-    "id-blocks": _Bed(planted.planted, planted.PLANTS, {}),
-    "transactions": _Bed(planted_transactions.planted, tuple(planted_transactions.PLANTING.plants), {"mode": "v2"}),
-    "task-counts": _Bed(planted_task_counts.planted, tuple(planted_task_counts.PLANTING.plants), {"mode": "B"}),
-}
-
-
 @functools.cache
 def found_plants(protocol: str) -> dict[str, Plant]:
     """By history property, a plant that it finds: the one that breaks the fewest others.  A property that reports more
     or less than what was planted is left out."""
-    bed = _BEDS[protocol]
+    bed = BEDS[protocol]
     histories = [bed.planted(1, number, 1, bent=1.0, plants=[name]) for number, name in enumerate(bed.plants)]
     columns = {name: np.concatenate([made[name] for made, _ in histories]) for name in histories[0][0]}
     properties = properties_of(protocol)

@@ -19,6 +19,7 @@ from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import MANIFEST
 from fencepost.properties.history.pieces import Rows, columns_of
 from fencepost.properties.history.writer import ROWS_PER_GROUP
+from fencepost.properties.registry import default
 
 _ODD = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
@@ -61,14 +62,15 @@ def generate(
     histories: int,
     seed: int,
     config: Mapping[str, Any] | None = None,
-    protocol: str = "id-blocks",
+    protocol: str | None = None,
     variant: str = "",
     notes: str = "",
     many: bool = False,
     spark: SparkSettings | None = None,
     cores: int | None = None,
 ) -> Manifest:
-    """Simulate `histories` histories, numbered from 0, into `directory`, and return its manifest.
+    """Simulate `histories` histories of a protocol (where none is named, the first of the registry), numbered from 0,
+    into `directory`, and return its manifest.
 
     `simulator` is a `module:function`. It is called as function(seed, config), with another seed for each history, and
     returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` it is called as
@@ -76,6 +78,7 @@ def generate(
     Raises `HistoryError` if the directory holds histories already, or the simulator is not found, cannot use the
     config, or makes rows that are wrong.
     """
+    protocol = protocol or default()
     location = Location.of(directory)
     require_reachable(location, spark)
     if location.read_text(MANIFEST) is not None:

@@ -182,7 +182,7 @@ def _sum(a: Cell, b: Cell) -> Cell:
 
 def _history_rules(protocol: str) -> Mapping[str, str]:
     from fencepost.properties.history.properties_of import properties_of
-    from fencepost.properties.history.protocols import VOCABULARIES
+    from fencepost.properties.history.vocabulary import VOCABULARIES
 
     return properties_of(protocol).rules if protocol in VOCABULARIES else {}
 

@@ -1,6 +1,6 @@
 """agree: does an implementation do what the model allows, as far as anybody can see?
 
-report = agree("fencepost.reference_impl.id_blocks:reference", variant="kraft")
+report = agree("mycluster:factory", protocol="…", variant="…")
 report.verdict                      # "holds": nothing was found, in so many examples
 report.failure                      # or the shortest program that disagrees, and why
 """
@@ -21,6 +21,7 @@ from fencepost.proofs.testing.shrinking import shrink
 from fencepost.proofs.unanswered import wire_errors
 from fencepost.properties.agreement import DRIVEN, FOLLOWED, Agreeing, driven
 from fencepost.properties.driving import Call, Factory, Program
+from fencepost.properties.registry import default
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
 
@@ -89,7 +90,7 @@ class AgreementReport:
 def agree(
     implementation: str | Callable[[dict[str, Any]], Any],
     *,
-    protocol: str | Agreeing = "id-blocks",
+    protocol: str | Agreeing | None = None,
     variant: str | None = None,
     seed: int = 0,
     max_examples: int = 100,
@@ -104,8 +105,8 @@ def agree(
     verdict_only: bool = False,
 ) -> AgreementReport:
     """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
-    model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name, or what it brings to
-    agreement.
+    model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name (where none is
+    given, the first of the registry), or what it brings to agreement.
 
     ``steps``: machine steps in an example, each a call or a burst of calls (default: as many as the protocol says);
     ``config``: further keys for the factory;
@@ -119,6 +120,7 @@ def agree(
     where brokers are out of reach.
     """
     began = time.monotonic()
+    protocol = protocol or default()
     if isinstance(protocol, Agreeing):
         agreeing, protocol = protocol, protocol.protocol
     elif protocol in DRIVEN:
@@ -189,7 +191,7 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
     if lacks := agreeing.missing(system, variant):
         raise ImplementationError(
             f"{name}: its {type(system).__name__} lacks {', '.join(lacks)}; "
-            f"{agreeing.plug} says what the plug for {variant} needs"
+            f"{agreeing.missing.__module__} says what the plug for {variant} needs"
         )
 
 

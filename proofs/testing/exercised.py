@@ -12,8 +12,8 @@ from fencepost.proofs.testing.coverage import Coverage
 from fencepost.properties.agreement import Agreeing
 from fencepost.properties.driving import Run, read
 from fencepost.properties.history.properties_of import SIGNS
-from fencepost.properties.history.protocols import VOCABULARIES
 from fencepost.properties.history.signs import counted
+from fencepost.properties.history.vocabulary import VOCABULARIES
 
 
 class Exercised:

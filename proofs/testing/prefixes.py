@@ -12,7 +12,7 @@ from fencepost.proofs.results import Event
 from fencepost.properties.agreement import driven
 
 
-def calls_from(events: Iterable[Event], protocol: str = "id-blocks") -> list[Any]:
+def calls_from(events: Iterable[Event], protocol: str) -> list[Any]:
     """The calls for the steps of a run, in order; a step that no driver causes has none."""
     call_of = driven(protocol).call_of
     calls = [call_of(event.action, event.parameters) for event in events] if call_of else []

@@ -23,8 +23,7 @@ from fencepost.proofs.traces.explanations import explanation, told_check, told_e
 from fencepost.proofs.traces.lockstep import Misfit, misfits
 from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
 from fencepost.proofs.traces.plainly import PlainReplay
-from fencepost.properties.conforming import Settings
-from fencepost.properties.conforming_of import PROTOCOLS, conforming_of
+from fencepost.properties.conforming import CONFORMING, Settings
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.checking import Violation
 
@@ -97,10 +96,10 @@ class ConformanceKernel:
         values = {name: int(column[begin + stop.index]) for name, column in batch.values.items()}
         told = batch.told(int(batch.history[begin]))
         allowed = list(replay.allowed(stop.state))
-        return explanation(conforming_of(self.protocol), spec, event, stop, values, allowed, told)
+        return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, told)
 
     def _laid_out(self, columns: Mapping[str, np.ndarray]) -> tuple[list[Batch], Mapping[int, str]]:
-        conforming = conforming_of(self.protocol)
+        conforming = CONFORMING[self.protocol]
         _, phases = model(self.protocol, self.variant)
         laid = conforming.lay_out(columns, self.variant, self.settings)
         return [batch_of(part, conforming.columns, phases) for part in laid.parts], laid.undecided
@@ -135,15 +134,15 @@ class ConformanceKernel:
 
     def _told(self, columns: Mapping[str, np.ndarray], misfit: Misfit) -> str:
         event = {name: int(column[misfit.row]) for name, column in columns.items()}
-        return f"{told_event(conforming_of(self.protocol).vocabulary, event)}: {told_check(misfit.check)}"
+        return f"{told_event(CONFORMING[self.protocol].vocabulary, event)}: {told_check(misfit.check)}"
 
 
-def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str = "id-blocks") -> ConformanceKernel:
+def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str) -> ConformanceKernel:
     """The kernel for histories of that variant, run with `config`.
 
     Raises `HistoryError` if there is no such model, or the configuration does not say enough.
     """
-    conforming = conforming_of(protocol)
+    conforming = CONFORMING[protocol]
     if variant not in conforming.models:
         known = ", ".join(conforming.models)
         raise HistoryError(f"no variant {variant!r} of {protocol} to hold histories against; known: {known}")
@@ -152,9 +151,9 @@ def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str = 
 
 def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
     """The kernel for the histories of a directory, or why the model cannot be held against them."""
-    if manifest.protocol not in PROTOCOLS:
+    if manifest.protocol not in CONFORMING:
         return Undecided(f"the model of {manifest.protocol} does not say what the events of a history mean to it")
-    conforming = conforming_of(manifest.protocol)
+    conforming = CONFORMING[manifest.protocol]
     try:
         variant = conforming.variant_of(manifest)
         _, phases = model(manifest.protocol, variant)
@@ -174,7 +173,7 @@ def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
 def model(protocol: str, variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, ...]]]:
     """The settled protocol, and what each kind of event that it has means, by code: no phases for an event that is no
     step."""
-    conforming = conforming_of(protocol)
+    conforming = CONFORMING[protocol]
     spec = settle(conforming.models[variant].spec)  # type: ignore[attr-defined]
     by_name = phases_by_kind(spec, conforming.columns, conforming.observations[variant])
     codes = {**conforming.vocabulary.codes, **conforming.between}

@@ -5,13 +5,14 @@ can be made.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from fencepost.properties.history.bends import Plant, bent_by
 from fencepost.properties.history.told import Told
+from fencepost.properties.registry import Found
 
 Columns = dict[str, np.ndarray]
 ID_SHIFTS = 997  # histories whose producer ids differ, from one to the next
@@ -63,3 +64,22 @@ class Planting:
         """
         chosen = {key: config[key] for key in ("bent", "plants") if key in config}
         return self.planted(seed, first_history, histories, **chosen)
+
+
+@dataclass(frozen=True)
+class Bed:
+    """How histories of a protocol are planted: its plants by name, and the config that its checks need."""
+
+    planted: Callable[..., tuple[Columns, dict[str, int]]]
+    plants: tuple[str, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def simulate_many(
+        self, seed: int, first_history: int, histories: int, config: Mapping[str, Any]
+    ) -> tuple[Columns, dict[str, int]]:
+        """`planted` as a simulator of many histories at once; what is planted is reported as the faults injected."""
+        return self.planted(seed, first_history, histories, **config)
+
+
+BEDS: Found[Bed] = Found("history.planted", "BED")
+"""By protocol."""

@@ -1,37 +1,21 @@
 """The history properties of each protocol, behind one interface: what a replay needs to know of a protocol.
 
-A new protocol adds its module to `_MODULES`.
+They are found by the registry in ``properties/<protocol>/history/properties.py``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
-from fencepost.properties.history.protocols import VOCABULARIES
 from fencepost.properties.history.signs import Sign
-from fencepost.properties.history.vocabulary import Vocabulary
-from fencepost.properties.id_blocks.history import properties as id_blocks
-from fencepost.properties.id_blocks.history import signs as id_block_signs
-from fencepost.properties.task_counts.history import properties as task_counts
-from fencepost.properties.task_counts.history import signs as task_count_signs
-from fencepost.properties.transactions.history import properties as transactions
-from fencepost.properties.transactions.history import signs as transaction_signs
+from fencepost.properties.history.vocabulary import VOCABULARIES, Vocabulary
+from fencepost.properties.registry import Found
 
-_MODULES: Mapping[str, ModuleType] = {
-    "id-blocks": id_blocks,
-    "transactions": transactions,
-    "task-counts": task_counts,
-}
-
-SIGNS: Mapping[str, tuple[Sign, ...]] = {
-    "id-blocks": id_block_signs.SIGNS,
-    "transactions": transaction_signs.SIGNS,
-    "task-counts": task_count_signs.SIGNS,
-}
+_PROPERTIES: Found[Any] = Found("history.properties", "PROPERTIES")
+SIGNS: Found[tuple[Sign, ...]] = Found("history.signs", "SIGNS")
 """By which events one sees that a danger was there."""
 
 
@@ -58,7 +42,7 @@ class HistoryProperties:
 
 def properties_of(protocol: str) -> HistoryProperties:
     """The history properties of `protocol`, which is one of `VOCABULARIES`."""
-    module = _MODULES[protocol]
+    module = _PROPERTIES.module(protocol)
     return HistoryProperties(
         module.__name__,
         VOCABULARIES[protocol],

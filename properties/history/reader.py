@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import HistoryFile, Manifest, told_of
 from fencepost.properties.history.pieces import check_whole
-from fencepost.properties.history.protocols import VOCABULARIES
-from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError, Vocabulary
+from fencepost.properties.history.vocabulary import SCHEMA_VERSION, VOCABULARIES, HistoryError, Vocabulary
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Self
 
 import pyarrow as pa
 from fencepost.model.language.checks.errors import InputError
+from fencepost.properties.registry import Found
 
 SCHEMA_VERSION = 1
 ABSENT = -1  # the value of a column that does not apply to an event, where the column names no other
@@ -111,3 +112,7 @@ class Vocabulary:
     def codes(self) -> Mapping[str, EventKind]:
         """Kind by name."""
         return MappingProxyType(dict(self.kinds.__members__))
+
+
+VOCABULARIES: Found[Vocabulary] = Found("history.events")
+"""By protocol: those whose histories can be read."""

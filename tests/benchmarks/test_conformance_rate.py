@@ -21,7 +21,7 @@ LEAST_RATIO = 100  # measured: 560 to 920; a plain step copies maps and holds ev
 
 @pytest.fixture(scope="module")
 def kernel() -> ConformanceKernel:
-    return conformance_kernel("kraft", {"block_size": 10})
+    return conformance_kernel("kraft", {"block_size": 10}, "id-blocks")
 
 
 @pytest.fixture(scope="module")

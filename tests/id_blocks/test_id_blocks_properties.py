@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fencepost.properties.history import ABSENT, ID_BLOCKS, KINDS, Kind, Manifest
+from fencepost.properties.history import ABSENT, Manifest
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 
 MAX = 2**63 - 1
 
@@ -17,7 +18,7 @@ def history(*events: tuple[str, dict[str, int]]) -> dict[str, np.ndarray]:
     columns["history"][:] = 4
     columns["step"] = np.arange(len(events), dtype=np.int32)
     for row, (kind, values) in enumerate(events):
-        columns["kind"][row] = KINDS[kind]
+        columns["kind"][row] = ID_BLOCKS.codes[kind]
         for name, value in values.items():
             columns[name][row] = value
     return columns

@@ -8,10 +8,10 @@ import pytest
 from command_line import fencepost
 from fencepost.proofs.necessity.search import first_broken
 from fencepost.properties.catalogue import Scenario, Variant, bounds_of
-from fencepost.properties.history import ID_BLOCKS as EVENTS
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS as EVENTS
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
 
 SCENARIOS = {known.name: known for known in ID_BLOCKS.scenarios}

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fencepost.proofs.scale.replay import replay
-from fencepost.properties.history import ID_BLOCKS, SCHEMA, HistoryError, Manifest, write_histories
+from fencepost.properties.history import HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
 
 PART = "part-00000.parquet"
@@ -59,7 +60,7 @@ def rewrite(directory: Path, change: Callable[[pa.Table], pa.Table], row_group_s
 
 def with_column(name: str, values: Callable[[np.ndarray], Any], type_: pa.DataType | None = None) -> Any:
     def change(table: pa.Table) -> pa.Table:
-        array = pa.array(values(table.column(name).to_numpy().copy()), type_ or SCHEMA.field(name).type)
+        array = pa.array(values(table.column(name).to_numpy().copy()), type_ or ID_BLOCKS.schema.field(name).type)
         return table.set_column(table.schema.get_field_index(name), name, array)
 
     return change
@@ -266,5 +267,5 @@ def test_manifest_comes_back_as_written(directory: Path) -> None:
     assert manifest.seed == 1
     assert [file.row_groups for file in manifest.files] == [5]
     written = pq.read_schema(directory / PART)
-    assert written.equals(SCHEMA, check_metadata=False)
-    assert all(written.field(name).metadata[b"meaning"] for name in SCHEMA.names)
+    assert written.equals(ID_BLOCKS.schema, check_metadata=False)
+    assert all(written.field(name).metadata[b"meaning"] for name in ID_BLOCKS.schema.names)

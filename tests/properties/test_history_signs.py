@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fencepost.model.dangers import DANGERS
 from fencepost.properties.history.properties_of import SIGNS
-from fencepost.properties.history.protocols import VOCABULARIES
 from fencepost.properties.history.signs import counted
+from fencepost.properties.history.vocabulary import VOCABULARIES
 
 Told = tuple[str, dict[str, int]]
 

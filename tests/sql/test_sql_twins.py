@@ -10,8 +10,9 @@ import pytest
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
-from fencepost.properties.history import ID_BLOCKS, SCHEMA, write_histories
+from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +39,8 @@ def by_replay(report: ReplayReport) -> Verdict:
 
 
 def table(columns: dict[str, np.ndarray]) -> pa.Table:
-    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in SCHEMA}, schema=SCHEMA)
+    schema = ID_BLOCKS.schema
+    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema)
 
 
 @pytest.fixture(scope="module")

@@ -99,7 +99,10 @@ def plumbing(found: Iterable[Cost]) -> dict[str, int]:
 def centre(root: Path = ROOT) -> dict[str, list[str]]:
     """Source files outside the protocols' folders that import a protocol or name it in a string, with which they
     name."""
-    stems = {p: re.compile(rf"""\bfencepost\.\w+\.{p}\b|["'/]({p}|{p.replace("_", "-")})["'/:]""") for p in PROTOCOLS}
+    stems = {
+        p: re.compile(rf"""\bfencepost\.[\w.]*\b{p}\b|import .*\b{p}\b|["'/]({p}|{p.replace("_", "-")})["'/:]""")
+        for p in PROTOCOLS
+    }
     named: dict[str, list[str]] = {}
     for cost in costs(root):
         text = (root / cost.path).read_text(encoding="utf-8")

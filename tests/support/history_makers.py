@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from fencepost.proofs.scale.replay import Judged
-from fencepost.properties.history import ABSENT, HistoryError, Kind
+from fencepost.properties.history import ABSENT, HistoryError
 from fencepost.properties.history.checking import Violation
+from fencepost.properties.id_blocks.history.events import Kind
 from fencepost.properties.id_blocks.history.planted import planted
 
 Row = tuple[int, ...]

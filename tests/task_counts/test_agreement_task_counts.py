@@ -134,7 +134,9 @@ def test_found_through_the_black_box(name, rules):
 
 def test_plug_that_lacks_methods():
     """What can't be driven is refused by name of what it lacks, and told where the plug is described."""
-    with pytest.raises(ImplementationError, match=r"lacks threads, step.*fencepost\.properties\.task_counts\.plug"):
+    with pytest.raises(
+        ImplementationError, match=r"lacks threads, step.*fencepost\.properties\.task_counts\.driving\.interface"
+    ):
         driven(lambda config: object())
 
 

@@ -93,7 +93,7 @@ class Refinement(Property):
 
 @dataclass(frozen=True)
 class RefinementMethod(PropertyMethod):
-    core: Spec | None = None
+    core: type[Protocol] | None = None
     leaves_out: tuple[str, ...] = ()
     actions: Mapping[str, Iterable[str]] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ class RefinementMethod(PropertyMethod):
             raise mistake(
                 f"refinement {name} takes more than the state", f"write def {name}(s): return dict(...)", where
             )
-        core = settle(self.core)
+        core = settle(self.core.spec)
         check_constants(core, owner, where)
         mapping = trace_mapping(core, owner, self, self.body(StateProxy(owner, None)))
         hints = check_hints(name, core, owner, self.actions, where)
@@ -149,9 +149,7 @@ def refinement(
     """
     if not (isinstance(of, type) and issubclass(of, Protocol) and of is not Protocol):
         raise mistake(f"refinement of {of!r}, which is no protocol", "name the core's class: refinement(of=Core)")
-    return lambda body: RefinementMethod(
-        body, "refinement", rule, None, of.spec, tuple(leaves_out), dict(actions or {})
-    )
+    return lambda body: RefinementMethod(body, "refinement", rule, None, of, tuple(leaves_out), dict(actions or {}))
 
 
 def trace_mapping(core: Spec, owner: Spec, method: RefinementMethod, given: Any) -> dict[str, Mapped]:

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fencepost.proofs.recording.id_blocks.clients import UNANSWERED, Observation
-from fencepost.properties.history import ABSENT, ID_BLOCKS, Kind, write_histories
+from fencepost.properties.history import ABSENT, write_histories
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 
 Event = tuple[int, Kind, dict[str, int]]
 """Time in µs, kind, the columns that apply."""

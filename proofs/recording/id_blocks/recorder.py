@@ -21,6 +21,7 @@ from typing import NamedTuple
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.id_blocks.clients import UNANSWERED, Observation, read_observations
 from fencepost.proofs.recording.id_blocks.observed import Event, client_events, faults, observable, row
+from fencepost.proofs.recording.id_blocks.quorum import CommittedLog, committed_log
 from fencepost.proofs.recording.id_blocks.records import (
     Block,
     Dated,
@@ -30,8 +31,8 @@ from fencepost.proofs.recording.id_blocks.records import (
     read_facts,
 )
 from fencepost.proofs.recording.logs.log import NodeLog, read_node
-from fencepost.proofs.recording.logs.quorum import CommittedLog, committed_log
-from fencepost.properties.history import ID_BLOCKS, Kind, write_histories
+from fencepost.properties.history import write_histories
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in every release so far
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.logs.log import Batch
+from fencepost.proofs.recording.logs.log import FRAME_VERSION, Batch
 from fencepost.proofs.recording.logs.wire_types import unsigned
 from kio.records.readers import read_batch
 from kio.schema.leader_change_message.v0.data import LeaderChangeMessage as LeaderChangeV0
@@ -23,7 +23,6 @@ from kio.serial import entity_reader
 from kio.serial.errors import SerialError
 
 LEADER_CHANGE = 2  # ControlRecordType
-FRAME_VERSION = 1  # AbstractApiMessageSerde
 REGISTER_BROKER, FEATURE_LEVEL, PRODUCER_IDS = 0, 12, 15
 BEGIN_TRANSACTION, END_TRANSACTION, ABORT_TRANSACTION = 23, 24, 25
 NEWEST = {REGISTER_BROKER: 4, FEATURE_LEVEL: 0, PRODUCER_IDS: 0}  # later versions may have other fields

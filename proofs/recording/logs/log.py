@@ -1,8 +1,8 @@
 """Reads one controller's copy of the metadata log from disk: which batches it holds, and which snapshots.
 
 `read_node(directory)` returns a `NodeLog`. Every batch is framed and its CRC-32C checked here; what its records say is
-`records.py`. A file that ends inside a batch is what a crash leaves behind: it is reported as a `Tear`, and
-`quorum.py` decides whether it matters. Anything else that is wrong is refused with a `RecordingError`.
+`id_blocks/records.py`. A file that ends inside a batch is what a crash leaves behind: it is reported as a `Tear`, and
+`id_blocks/quorum.py` decides whether it matters. Anything else that is wrong is refused with a `RecordingError`.
 
 Sources: Kafka's record batch format v2, raft's SnapshotPath (`<end offset>-<epoch>.checkpoint`), `quorum-state`.
 """
@@ -20,6 +20,7 @@ from crc32c import crc32c
 from fencepost.proofs.recording.errors import RecordingError
 
 TOPIC = "__cluster_metadata-0"
+FRAME_VERSION = 1  # of its records: AbstractApiMessageSerde
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID, the same in every cluster
 HEADER = struct.Struct(">qiibIhi")  # base offset, length, epoch, magic, CRC, attributes, last offset delta
 BEFORE_LENGTH_COUNTS = 12  # base offset and length themselves

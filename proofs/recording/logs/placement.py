@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.id_blocks.records import FRAME_VERSION
-from fencepost.proofs.recording.logs.log import TOPIC, Batch, read_node
+from fencepost.proofs.recording.logs.log import FRAME_VERSION, TOPIC, Batch, read_node
 from fencepost.proofs.recording.logs.wire_types import compact_array, compact_string, tagged_fields, unsigned
 from kio.records.readers import read_batch
 from kio.serial.errors import SerialError

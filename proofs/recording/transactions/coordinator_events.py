@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.event_table import Events, events, joined, table_of
 from fencepost.proofs.recording.logs.record_columns import Records, records_of
 from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.logs.segments import CONTROL, TRANSACTIONAL, Segment
+from fencepost.proofs.recording.transactions.event_table import Events, events, joined, table_of
 from fencepost.proofs.recording.transactions.group_offsets import committed_offset_of, offset_key_of
 from fencepost.proofs.recording.transactions.names import Names, unnamed
 from fencepost.proofs.recording.transactions.partition_events import committed_batches, marker_events

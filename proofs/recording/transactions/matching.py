@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from fencepost.proofs.recording.event_table import Events
 from fencepost.proofs.recording.transactions.client_events import ClientEvents
+from fencepost.proofs.recording.transactions.event_table import Events
 from fencepost.proofs.recording.transactions.names import Names
 from fencepost.properties.transactions.history.events import Kind
 

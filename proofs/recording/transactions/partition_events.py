@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.event_table import Events, events, in_order
 from fencepost.proofs.recording.logs.record_columns import records_of
 from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.logs.segments import CONTROL, TRANSACTIONAL, Segment
+from fencepost.proofs.recording.transactions.event_table import Events, events, in_order
 from fencepost.proofs.recording.transactions.names import Names, unnamed
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind
 

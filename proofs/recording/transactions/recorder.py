@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.event_table import merged
-from fencepost.proofs.recording.logs.cluster_logs import COORDINATORS, ClusterLogs, read_cluster
 from fencepost.proofs.recording.logs.log_dirs import Place, Progress
 from fencepost.proofs.recording.transactions.client_events import Header, read_events
+from fencepost.proofs.recording.transactions.cluster_logs import COORDINATORS, ClusterLogs, read_cluster
+from fencepost.proofs.recording.transactions.event_table import merged
 from fencepost.proofs.recording.transactions.sources import Sources
-from fencepost.properties.history import TRANSACTIONS, Manifest, write_histories
+from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.transactions.history import properties as transactions
-from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
 
 LARGE = 10_000_000  # bytes, from which on a rate says something
 UNNUMBERED = "no clients' events say that the records' values are their numbers, so one record twice looks like two"

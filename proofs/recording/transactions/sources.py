@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fencepost.proofs.recording.event_table import Events
-from fencepost.proofs.recording.logs.cluster_logs import ClusterLogs
 from fencepost.proofs.recording.transactions.client_events import ClientEvents, Header
+from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs
 from fencepost.proofs.recording.transactions.coordinator_events import Logged, logged_events, offset_events
+from fencepost.proofs.recording.transactions.event_table import Events
 from fencepost.proofs.recording.transactions.matching import matched
 from fencepost.proofs.recording.transactions.names import Names
 from fencepost.proofs.recording.transactions.partition_events import data_events

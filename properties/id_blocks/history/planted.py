@@ -5,11 +5,11 @@ own, so that millions of events a second can be made. In some histories one even
 property must then report, to the last violation.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from fencepost.properties.history.pieces import Columns, absent_columns
+from fencepost.properties.history.planting import Bed
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 
 Planted = tuple[dict[str, np.ndarray], dict[str, int]]
@@ -108,6 +108,5 @@ def _swap(columns: Columns, one: int, other: int) -> None:
             values[[one, other]] = values[[other, one]]
 
 
-def simulate_many(seed: int, first_history: int, histories: int, config: Mapping[str, Any]) -> Planted:
-    """`planted` as a simulator of many histories at once; what is planted is reported as the faults injected."""
-    return planted(seed, first_history, histories, **config)
+BED = Bed(planted, PLANTS)
+simulate_many = BED.simulate_many

@@ -9,8 +9,9 @@ from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.id_blocks.zookeeper import Zookeeper
 from fencepost.model.language.tree.types import AtomsType, scalar
 from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
-from fencepost.properties.history import ID_BLOCKS, HistoryError, Manifest
+from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.observations.events import BY_VARIANT, COLUMNS
 from fencepost.properties.id_blocks.offline.slots import computed_columns
 

@@ -11,7 +11,7 @@ from fencepost.model.id_blocks.rejected import (
     UncoordinatedDurable,
     UncoordinatedRepaired,
 )  # fmt: skip
-from fencepost.properties.catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.id_blocks.claims.controllers import (
     BridgeProperties,
     DefenceInDepth,
@@ -127,7 +127,7 @@ _SAFETY_ONLY = (*_OF_BLOCKS, "persisted_once", "never_answered")
 """What a variant that is about blocks in use leaves out: what is waited for, and blocks that nobody got."""
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
-_OTHERS = tuple(n for n in LengthsProperties.properties if n != "no_id_twice")
+_OTHERS = Names(lambda: (n for n in LengthsProperties.properties if n != "no_id_twice"))
 _AFTER_A_SNAPSHOT = dict(brokers=1, copies=0, restarts=0, fail_overs=1, snapshots=1)
 """What a snapshot leaves out shows at the fail-over after it."""
 _SAFE = ("no_id_twice", "disjoint_blocks")
@@ -229,3 +229,5 @@ ID_BLOCKS = ProtocolEntry(
         Scenario("KAFKA-14694", "two threads install the next block, and one claim counter serves both", "kraft-threads-without-test", "kraft-threads", f"{REFERENCE}.scenarios:scenario"),
     ),
 )  # fmt: skip
+
+ENTRIES = (ID_BLOCKS,)

@@ -3,7 +3,7 @@
 Histories are in mode B; `task_count_plants` is the table of what is edited, and what must be found.
 """
 
-from fencepost.properties.history.planting import Planting
+from fencepost.properties.history.planting import Bed, Planting
 from fencepost.properties.task_counts.history.plants import PLANTS
 from fencepost.properties.task_counts.history.story import TaskCountStory
 
@@ -50,3 +50,4 @@ def example() -> TaskCountStory:
 PLANTING = Planting(example, PLANTS)
 planted = PLANTING.planted
 simulate_many = PLANTING.simulate_many
+BED = Bed(planted, tuple(PLANTS), {"mode": "B"})

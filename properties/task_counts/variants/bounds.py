@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.catalogue import Profile
+from fencepost.properties.entries import Profile
 
 FULL = dict(
     workers=2, tasks=1, instances=2, log=4, generations=4, sets=2, elections=1, failures=0, stops=0, duplicates=1,

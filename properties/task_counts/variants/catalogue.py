@@ -7,7 +7,8 @@ known or instructive, is a variant of its own.
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.properties.catalogue import Claim, Profile, ProtocolEntry, Variant
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
+from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
     ABehindPromises,
     ALemmas,
@@ -17,12 +18,17 @@ from fencepost.properties.task_counts.claims.core import (
     ShippedLemmas,
 )
 from fencepost.properties.task_counts.variants.bounds import REASONS as FULL_REASONS
+from fencepost.properties.task_counts.variants.compaction import CONFIG_TOPIC
+from fencepost.properties.task_counts.variants.connectors import CONNECTORS
+from fencepost.properties.task_counts.variants.deletion import DELETION
 from fencepost.properties.task_counts.variants.full import (
     FULL_CLAIMS,
     FULL_SCENARIOS,
     FULL_SURVIVORS,
     FULL_VARIANTS,
 )
+from fencepost.properties.task_counts.variants.upgrades import UPGRADES
+from fencepost.properties.task_counts.variants.writing import WRITES
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -63,7 +69,7 @@ def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
 
 def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *breaks: str, **bounds: int) -> Variant:
     """A rule read in another way, within the bounds in which that shows, asked for what it breaks."""
-    leaves = tuple(n for n in properties.properties if n not in breaks)
+    leaves = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(breaks, "violated"),
         {"smoke": dict(CORE, **bounds)}, leaves,
@@ -178,3 +184,6 @@ TASK_COUNTS = ProtocolEntry(
         "config-topic",
     ),
 )
+
+ENTRIES = (TASK_COUNTS, WRITES, DELETION, CONNECTORS, UPGRADES, CONFIG_TOPIC, YARDSTICK)
+"""With the parts, each a protocol of its own."""

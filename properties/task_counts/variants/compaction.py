@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.compaction import (
     ConfigTopicProperties,
     ReorderingTopicProperties,
@@ -16,16 +16,18 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "nightly": dict(_SMALL, log=8, crashes=1),
 }
 _NO_CHECKS: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 6}
-_WITNESSES = tuple(n for n, p in ConfigTopicProperties.properties.items() if p.role == "witness")
+_WITNESSES = Names(lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "witness"))
 
 
 def _read_otherwise(name: str, says: str, rule: str, alternative: str | None, breaks: str, **bounds: int) -> Variant:
     """Asked for no more than what it breaks."""
-    others = tuple(n for n, p in ConfigTopicProperties.properties.items() if p.role == "promise" and n != breaks)
+    others = Names(
+        lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "promise" and n != breaks)
+    )
     reading = None if alternative is None else (rule, alternative)
     return Variant(
         name, ConfigTopicProperties, says, rule, reading, {breaks: "violated"}, {"smoke": _SMALL | bounds},
-        (*others, *_WITNESSES), depth=_NO_CHECKS, proof=False,
+        Names(lambda: (*others, *_WITNESSES)), depth=_NO_CHECKS, proof=False,
     )  # fmt: skip
 
 
@@ -74,7 +76,7 @@ CONFIG_TOPIC = ProtocolEntry(
             None,
             {"runs_what_was_fenced_for": "violated"},
             {"smoke": dict(_SMALL, workers=1, removals=0, restarts=0, reorderings=1)},
-            ("runs_that_set", "starts_from_the_newest", *_WITNESSES),
+            Names(lambda: ("runs_that_set", "starts_from_the_newest", *_WITNESSES)),
             depth=_NO_CHECKS,
             proof=False,
         ),

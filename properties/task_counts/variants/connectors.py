@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.collisions import CollidingNamesProperties
 from fencepost.properties.task_counts.claims.connectors import ConnectorsProperties
 
@@ -31,7 +31,7 @@ _ALIKE = dict(
 """Workers, elections and deletions are those of `connectors`, with which the collision is compared."""
 _DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 7, "nightly": 10}
 _NONE = dict.fromkeys(_DEPTH, 0)
-_OTHERS = tuple(n for n in ConnectorsProperties.properties if n not in ("no_round_is_lost", "producer_gone"))
+_OTHERS = Names(lambda: (n for n in ConnectorsProperties.properties if n not in ("no_round_is_lost", "producer_gone")))
 _SAFE = ("no_zombie", "covered")
 
 CONNECTORS = ProtocolEntry(

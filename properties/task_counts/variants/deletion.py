@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Claim, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.deletion import (
     DeletionProperties,
     LateFencesProperties,

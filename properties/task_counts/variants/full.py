@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.properties.catalogue import Claim, Profile, Scenario, Variant
+from fencepost.properties.entries import Claim, Profile, Scenario, Variant
 from fencepost.properties.task_counts.claims.full import (
     APromises,
     AttendedPromises,

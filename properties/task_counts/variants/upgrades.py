@@ -3,7 +3,7 @@ elsewhere."""
 
 from collections.abc import Mapping
 
-from fencepost.properties.catalogue import Claim, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.upgrades import (
     ClaimedEarlyProperties,
     MassUpgradeProperties,
@@ -26,7 +26,7 @@ _NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
 _DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0, shared_ids=0)
-_WITNESSES = tuple(n for n, p in UpgradesProperties.properties.items() if p.role == "witness")
+_WITNESSES = Names(lambda: (n for n, p in UpgradesProperties.properties.items() if p.role == "witness"))
 _ZOMBIES = {"no_zombie": "violated", "covered": "violated"}
 _IN_VAIN = {"nobody_asks_in_vain": "violated"}
 
@@ -38,7 +38,7 @@ def _strange(
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
         name, StrangersProperties, says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
-        (*_WITNESSES, "nobody_asks_in_vain"), depth=_UNCHECKED, asks=asks,
+        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UNCHECKED, asks=asks,
     )  # fmt: skip
 
 

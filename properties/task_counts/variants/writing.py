@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
+from fencepost.properties.entries import Names, Profile, ProtocolEntry, Variant
 from fencepost.properties.task_counts.claims.writing import WritingPromises
 
 _SMALL = dict(workers=2, tasks=2, calls=3, parts=1)
 _DEPTH: Mapping[Profile, int] = {"smoke": 6, "ci": 10, "nightly": 12}
-_WITNESSES = tuple(n for n, p in WritingPromises.properties.items() if p.role == "witness")
+_WITNESSES = Names(lambda: (n for n, p in WritingPromises.properties.items() if p.role == "witness"))
 
 
 def _misread(name: str, says: str, rule: str, mutation: str) -> Variant:
     return Variant(
         name, WritingPromises, says, rule, (rule, mutation), {"each_part_has_one_reader": "violated"},
-        {"smoke": _SMALL}, (*_WITNESSES, "in_effect_in_the_end"),
+        {"smoke": _SMALL}, Names(lambda: (*_WITNESSES, "in_effect_in_the_end")),
         depth=dict.fromkeys(_DEPTH, 0),
     )  # fmt: skip
 

@@ -19,8 +19,6 @@ TRANSACTIONS = Agreeing(
     protocol="transactions",
     says="transactions and producer state",
     machines=MACHINES,
-    implementations=dict.fromkeys(MACHINES, "fencepost.reference_impl.transactions:reference"),
-    plug="fencepost.properties.transactions.driving.interface",
     missing=missing,
     black_box=BLACK_BOX,
     small=SMALL,
@@ -41,7 +39,7 @@ TRANSACTIONS = Agreeing(
 OVER_THE_WIRE = replace(
     TRANSACTIONS,
     machines=REMOTE_MACHINES,
-    implementations=dict.fromkeys(REMOTE_MACHINES, "fencepost.reference_impl.live.over_tcp:over_tcp"),
+    implementation="fencepost.reference_impl.live.over_tcp:over_tcp",
     small={"seed": 0, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767},
     follow=follow_remote,
     monitor=MonitorOverTheWire,

@@ -3,7 +3,7 @@
 Histories are in mode v2; `transaction_plants` is the table of what is edited, and what must be found.
 """
 
-from fencepost.properties.history.planting import Planting
+from fencepost.properties.history.planting import Bed, Planting
 from fencepost.properties.transactions.history.events import ABORT, COMMIT
 from fencepost.properties.transactions.history.plants import PLANTS
 from fencepost.properties.transactions.history.story import Story
@@ -52,3 +52,4 @@ def read_all(story: Story) -> None:
 PLANTING = Planting(example, PLANTS)
 planted = PLANTING.planted
 simulate_many = PLANTING.simulate_many
+BED = Bed(planted, tuple(PLANTS), {"mode": "v2"})

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
-from fencepost.properties.history import TRANSACTIONS, HistoryError, Manifest
+from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.observations.histories import BY_VARIANT, COLUMNS
 from fencepost.properties.transactions.offline.lanes import Cut, Events
 from fencepost.properties.transactions.offline.laying_out import NAMES, Layout

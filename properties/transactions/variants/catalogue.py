@@ -7,7 +7,7 @@ that is publicly known, as a rule misread.
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.boundaries import ExpiringPromises
 from fencepost.properties.transactions.claims.core import V2Lemmas, V2MutantLemmas
 from fencepost.properties.transactions.claims.core_overlapping import (
@@ -60,7 +60,12 @@ from fencepost.properties.transactions.variants.bounds import (
     VERIFIED_PROGRESS,
     VERSIONS,
 )
+from fencepost.properties.transactions.variants.offsets import TRANSACTIONAL_OFFSETS
+from fencepost.properties.transactions.variants.partitions import TRANSACTION_PARTITIONS
+from fencepost.properties.transactions.variants.reading import READ_COMMITTED
+from fencepost.properties.transactions.variants.recovery import TRANSACTION_LOG
 from fencepost.properties.transactions.variants.scripts import SCRIPT
+from fencepost.properties.transactions.variants.sequences import IDEMPOTENCE
 
 REFERENCE = "fencepost.reference_impl.transactions"
 Bounds = Mapping[Profile, Mapping[str, int]]
@@ -126,7 +131,9 @@ def _bug(
 ) -> Variant:  # fmt: skip
     """A rule misread, within the bounds in which that shows."""
     broken = (breaks,) if isinstance(breaks, str) else breaks
-    leaves = tuple(n for n in (*_LIVENESS, *_SERVING, *_RARE) if n in properties.properties and n not in broken)
+    leaves = Names(
+        lambda: (n for n in (*_LIVENESS, *_SERVING, *_RARE) if n in properties.properties and n not in broken)
+    )
     progress = (bounds,) if set(broken) & set(_LIVENESS) else ()
     return Variant(
         name, properties, says, rule, (rule, mutation), _violated(*broken), {"smoke": bounds}, leaves, progress,
@@ -138,7 +145,7 @@ def _misread(
     name: str, properties: Any, says: str, rule: str, breaks: tuple[str, ...], bounds: Mapping[str, int]
 ) -> Variant:  # fmt: skip
     """A protocol that does not keep what it promises, asked for what breaks."""
-    others = tuple(n for n in properties.properties if n not in breaks)
+    others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, rule, None, _violated(*breaks), {"smoke": bounds}, others, proof=False,
         depth=NOT_BOUNDED,
@@ -327,3 +334,13 @@ TRANSACTIONS = ProtocolEntry(
         _scenario("KAFKA-18019", "a fenced producer comes back when its id is forgotten", "v2-expiring-recovered", "v2-expiring"),
     ),
 )  # fmt: skip
+
+ENTRIES = (
+    TRANSACTIONS,
+    IDEMPOTENCE,
+    READ_COMMITTED,
+    TRANSACTIONAL_OFFSETS,
+    TRANSACTION_LOG,
+    TRANSACTION_PARTITIONS,
+)
+"""With the parts, each a protocol of its own."""

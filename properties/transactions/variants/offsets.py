@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.offsets import (
     MarkerDroppedProperties,
     OffsetsDeletedProperties,
@@ -17,13 +17,14 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "ci": dict(_SMALL, log=6),
     "nightly": dict(_SMALL, records=4, log=6),
 }
-_PROPERTIES = TransactionalOffsetsProperties.properties
 _DROPPED = ("as_the_coordinator_decided", "no_aborted_offset_fetched", "answered_in_the_end")
 
 
 def _wrong(name: str, says: str, alternative: str, breaks: str) -> Variant:
     """A known mistake, asked for no more than what it breaks."""
-    others = tuple(n for n, p in _PROPERTIES.items() if p.role != "lemma" and n != breaks)
+    others = Names(
+        lambda: (n for n, p in TransactionalOffsetsProperties.properties.items() if p.role != "lemma" and n != breaks)
+    )
     return Variant(
         name, TransactionalOffsetsProperties, says, "txn.21", ("txn.21", alternative), {breaks: "violated"},
         {"smoke": dict(_SMALL, fail_overs=0)}, others,
@@ -76,7 +77,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             ("txn.21", "left_pending"),
             {"memory_is_what_the_log_says": "violated"},
             {"smoke": dict(_SMALL, fail_overs=0)},
-            tuple(n for n in OffsetsDeletedProperties.properties if n != "memory_is_what_the_log_says"),
+            Names(lambda: (n for n in OffsetsDeletedProperties.properties if n != "memory_is_what_the_log_says")),
             proof=False,
             depth=NOT_BOUNDED,
         ),
@@ -88,7 +89,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             "txn.26",
             expected=dict.fromkeys(_DROPPED, "violated"),
             bounds={"smoke": dict(_SMALL, records=2, producers=1, log=4, fail_overs=0, absences=1)},
-            leaves_out=tuple(n for n in MarkerDroppedProperties.properties if n not in _DROPPED),
+            leaves_out=Names(lambda: (n for n in MarkerDroppedProperties.properties if n not in _DROPPED)),
             progress_bounds=(dict(records=1, producers=1, log=3, fail_overs=0, absences=1),),
             depth=NOT_BOUNDED,
         ),

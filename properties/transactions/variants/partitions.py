@@ -8,7 +8,7 @@ forgotten, a tail that is lost.  What a restart from a snapshot takes is known b
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.away import (
     DroppingPromptVerifiedPromises,
     DroppingV2Promises,
@@ -71,7 +71,7 @@ def _case(
     rule: str = "txn.26", features: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Variant:  # fmt: skip
     """Where a guarantee ends, or what was mended: asked for what it breaks, and no more."""
-    others = tuple(n for n in properties.properties if n not in breaks)
+    others = Names(lambda: (n for n in properties.properties if n not in breaks))
     smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": bounds}
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,

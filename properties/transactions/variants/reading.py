@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.cleaning import (
     CleanedProperties,
     EntriesTooSoonPromises,
@@ -27,7 +27,9 @@ _ONE = dict(_CLEANED, transactions=1)
 
 def _wrong(name: str, says: str, alternative: str, breaks: str = "only_what_was_committed") -> Variant:
     """A known mistake, asked for no more than what it breaks."""
-    others = tuple(n for n, p in ReadCommittedProperties.properties.items() if p.role != "lemma" and n != breaks)
+    others = Names(
+        lambda: (n for n, p in ReadCommittedProperties.properties.items() if p.role != "lemma" and n != breaks)
+    )
     return Variant(
         name, ReadCommittedProperties, says, "txn.17", ("txn.17", alternative), {breaks: "violated"},
         {"smoke": dict(_SMALL, fail_overs=0)}, others,
@@ -38,7 +40,7 @@ def _uncleanly(
     name: str, properties: type[Properties], says: str, *breaks: str, **bounds: int
 ) -> Variant:  # fmt: skip
     """A cleaner that takes something too soon, asked for what that breaks."""
-    others = tuple(n for n in properties.properties if n not in breaks)
+    others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, "txn.26", expected=dict.fromkeys(breaks, "violated"),
         bounds={"smoke": dict(_ONE, **bounds)}, leaves_out=others, depth=NOT_BOUNDED,

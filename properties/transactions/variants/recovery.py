@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.metadata import (
     MetadataInDoubt,
     MetadataInDoubtPromises,
@@ -19,13 +19,14 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "ci": dict(_SMALL, ids=1, epochs=1, log=6),
     "nightly": dict(_SMALL, epochs=1, log=5, failures=2),
 }
-_PROPERTIES = TransactionLogProperties.properties
 
 
 def _wrong(name: str, says: str, rule: str, alternative: str, log: int) -> Variant:
     """A known mistake, asked for no more than what it breaks."""
     breaks = "memory_is_what_the_log_says"
-    others = tuple(n for n, p in _PROPERTIES.items() if p.role != "lemma" and n != breaks)
+    others = Names(
+        lambda: (n for n, p in TransactionLogProperties.properties.items() if p.role != "lemma" and n != breaks)
+    )
     return Variant(
         name, TransactionLogProperties, says, rule, (rule, alternative), {breaks: "violated"},
         {"smoke": dict(_SMALL, ids=1, log=log)}, others,
@@ -44,7 +45,7 @@ _RETRIES = ("retries_are_answered", "retries_are_answered_before_the_end")
 
 def _not_in_the_log(name: str, says: str, alternative: str, *breaks: str) -> Variant:
     """A coordinator that takes over and lacks what a release does not write."""
-    others = tuple(n for n in MetadataPromises.properties if n not in breaks)
+    others = Names(lambda: (n for n in MetadataPromises.properties if n not in breaks))
     return Variant(
         name, MetadataPromises, says, "txn.25", ("txn.25", alternative), dict.fromkeys(breaks, "violated"),
         _METADATA, others, proof=False, depth=NOT_BOUNDED,
@@ -96,7 +97,7 @@ TRANSACTION_LOG = ProtocolEntry(
             "no answer is lost: an append times out, and the epoch before the one in its record is not in the log",
             "txn.25", ("txn.25", "no_last_epoch"), dict.fromkeys(_RETRIES, "violated"),
             {"smoke": dict(_TIMED_OUT["smoke"], losses=0)},
-            tuple(n for n in MetadataInDoubtPromises.properties if n not in _RETRIES), proof=False, depth=NOT_BOUNDED,
+            Names(lambda: (n for n in MetadataInDoubtPromises.properties if n not in _RETRIES)), proof=False, depth=NOT_BOUNDED,
         ),
         _wrong(
             "memory-ahead-of-log",

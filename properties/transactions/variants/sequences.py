@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.forgetting import (
     AnsweredEarlyProperties,
     ForgetfulV2Properties,
@@ -55,7 +55,7 @@ def _wrong(
     name: str, properties: type[Properties], rule: str, bounds: Mapping[str, int], breaks: tuple[str, ...], says: str
 ) -> Variant:  # fmt: skip
     """Asked for what it breaks only."""
-    others = tuple(n for n in properties.properties if n not in breaks)
+    others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
         leaves_out=others, depth={"smoke": 8, "ci": 10, "nightly": 12},
@@ -64,7 +64,7 @@ def _wrong(
 
 def _of_refusals(name: str, properties: type[Properties], says: str) -> Variant:
     """The same models as the variants above, asked for no more than refusals."""
-    others = tuple(n for n, p in properties.properties.items() if p.role != "lemma" and n not in _REFUSALS)
+    others = Names(lambda: (n for n, p in properties.properties.items() if p.role != "lemma" and n not in _REFUSALS))
     return Variant(
         name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), depth=NOT_BOUNDED,
     )  # fmt: skip

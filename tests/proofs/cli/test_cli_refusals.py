@@ -11,7 +11,8 @@ import pytest
 from command_line import fencepost, process
 from fencepost.proofs import cli
 from fencepost.properties.catalogue import protocols
-from fencepost.properties.history import ID_BLOCKS, write_histories
+from fencepost.properties.history import write_histories
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
 from metadata_logs import real_logs, segment
 

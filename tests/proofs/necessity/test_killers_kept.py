@@ -10,7 +10,7 @@ from fencepost.proofs.necessity.killers import Killers, file_of
 from fencepost.proofs.necessity.plants import Plant, found_plants
 from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.protocols import VOCABULARIES
+from fencepost.properties.history.vocabulary import VOCABULARIES
 
 EVERY = [(entry, variant) for entry in protocols().values() if entry.verified for variant in entry.variants]
 IDS = [f"{entry.name}/{variant.name}" for entry, variant in EVERY]

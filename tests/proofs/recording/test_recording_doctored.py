@@ -8,7 +8,8 @@ import pytest
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.proofs.verify import recordings
-from fencepost.properties.history import ID_BLOCKS, HistoryDirectory, Kind, read_piece, write_histories
+from fencepost.properties.history import HistoryDirectory, read_piece, write_histories
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 
 [SHIPPED] = recordings("id-blocks")
 Columns = dict[str, np.ndarray]

@@ -11,7 +11,7 @@ import pytest
 from fencepost.proofs.recording import Observation, RecordingError, Summary, record, write_observations
 from fencepost.proofs.recording.id_blocks.records import Block, Registration, read_facts
 from fencepost.proofs.recording.logs.log import read_node
-from fencepost.properties.history import SCHEMA, Kind
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 from metadata_logs import block, elected, noop, positions, real_logs, replace, segment, write_log
 
 Row = dict[str, int]
@@ -21,7 +21,7 @@ def history_of(directories: list[Path], clients: Path | None, out: Path) -> tupl
     """The summary and the rows of the history recorded from these inputs."""
     summary = record(directories, clients, out, kafka_version="4.3.1")
     table = pq.read_table(out / "part-00000.parquet")
-    assert table.schema.equals(SCHEMA)
+    assert table.schema.equals(ID_BLOCKS.schema)
     return summary, table.to_pylist()
 
 
@@ -200,6 +200,6 @@ def test_the_shipped_recording_is_what_the_logs_say() -> None:
     shipped = Path(__file__).parents[3] / "properties" / "recorded" / "id-blocks-kraft-3-nodes"
     manifest = json.loads((shipped / "manifest.json").read_text())
     table = pq.read_table(shipped / "part-00000.parquet")
-    assert table.schema.equals(SCHEMA)
+    assert table.schema.equals(ID_BLOCKS.schema)
     assert table.num_rows == manifest["totals"]["rows"] > 10_000
     assert sum(file.stat().st_size for file in shipped.iterdir()) < 300_000

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from fencepost.proofs.recording import RecordingError
+from fencepost.proofs.recording.id_blocks.quorum import CommittedLog, committed_log
 from fencepost.proofs.recording.logs.log import read_node
-from fencepost.proofs.recording.logs.quorum import CommittedLog, committed_log
 from metadata_logs import Entry, block, elected, noop, segment, write_log, write_snapshot
 
 FIRST = [elected(1, 1), block(1, 1, 1000), noop(1)]

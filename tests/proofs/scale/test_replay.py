@@ -9,9 +9,10 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import SparkUnavailable, session
 from fencepost.proofs.scale.units import SparkSettings
-from fencepost.properties.history import ID_BLOCKS, HistoryError, write_histories
+from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.checking import Finding, Violation, merged
 from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
 from history_makers import breaking, late_ids, refusing
 

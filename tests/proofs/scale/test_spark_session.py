@@ -11,8 +11,9 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import SparkUnavailable, packed_distribution, session
 from fencepost.proofs.scale.units import SparkSettings, require_reachable
-from fencepost.properties.history import ID_BLOCKS, HistoryError, write_histories
+from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.location import Location
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
 from pyspark.sql import SparkSession
 

@@ -15,7 +15,8 @@ from fencepost.proofs.results import Result
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import NOTHING_TO_JUDGE, ReplayReport, replay
 from fencepost.properties.catalogue import protocols
-from fencepost.properties.history import ID_BLOCKS, write_histories
+from fencepost.properties.history import write_histories
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
 from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.monitoring.monitor import EXPECTING

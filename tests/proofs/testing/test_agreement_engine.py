@@ -99,7 +99,7 @@ def test_prefix_leads_to_a_deep_bug_at_once():
         Event("take_snapshot", {}), Event("forget", {"r": 0}), Event("fail_over", {}), Event("restart", {"b": 0}),
         Event("ask", {"b": 0, "r": 0}), Event("allocate", {"b": 0, "r": 0}),
     ]  # fmt: skip
-    prefix = calls_from(run)
+    prefix = calls_from(run, "id-blocks")
     assert prefix[:3] == [Call("init_producer_id", 0), Call("deliver", Named(("request", 0))), Call("commit")]
     assert len(prefix) == 8
     report = agree(f"{BROKEN}:snapshot_omits_next_id", max_examples=5, steps=1, prefixes=[prefix])

@@ -23,12 +23,13 @@ from conformance_histories import (
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import Judged, Undecided, replay
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
-from fencepost.properties.history import HistoryDirectory, HistoryError, Kind
+from fencepost.properties.history import HistoryDirectory, HistoryError
+from fencepost.properties.id_blocks.history.events import Kind
 from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY, Breaks
 
 SIMULATOR = "fencepost.reference_impl.id_blocks:simulate"
 RECORDED = Path(__file__).parents[3] / "properties" / "recorded" / "id-blocks-kraft-3-nodes"
-KRAFT = conformance_kernel("kraft", {"block_size": 10})
+KRAFT = conformance_kernel("kraft", {"block_size": 10}, "id-blocks")
 
 CORRECT: list[tuple[str, dict[str, Any]]] = [
     ("kraft", {}),
@@ -55,7 +56,7 @@ def misfits_of(kernel: ConformanceKernel, columns: Columns) -> list[tuple[int, s
 def test_reference_histories_fit(variant: str, config: dict[str, Any]) -> None:
     """The reference implementation does nothing that the model does not allow, in any mode and under any fault."""
     columns = histories(range(40), config)
-    assert misfits_of(conformance_kernel(variant, {"block_size": 10, **config}), columns) == []
+    assert misfits_of(conformance_kernel(variant, {"block_size": 10, **config}, "id-blocks"), columns) == []
 
 
 def _commit_removed(c: Columns) -> Columns:
@@ -155,7 +156,7 @@ def test_broken_implementations(name: str) -> None:
     """Each defect that breaks a promise or conformance shows as a misfit, both readings alike; a control never does."""
     broken = REGISTRY[name]
     config = {"mode": "kraft", **ROUGH, "upgrade": 0.1, **dict(broken.needs), "broken": name}
-    kernel = conformance_kernel(config["mode"], {"block_size": 10, **config})
+    kernel = conformance_kernel(config["mode"], {"block_size": 10, **config}, "id-blocks")
     found = misfits_of(kernel, histories(range(30), config))
     if broken.breaks in (Breaks.PROMISE, Breaks.CONFORMANCE):
         assert found
@@ -180,7 +181,7 @@ RULES_BROKEN = {
 def test_the_rule_told_is_the_one_broken(name: str, rule: str) -> None:
     """Where the defect is one rule's, some misfit cites that rule."""
     config = {"mode": "kraft", **ROUGH, "upgrade": 0.1, **dict(REGISTRY[name].needs), "broken": name}
-    kernel = conformance_kernel(config["mode"], {"block_size": 10, **config})
+    kernel = conformance_kernel(config["mode"], {"block_size": 10, **config}, "id-blocks")
     assert rule in {misfit.check.rule for misfit in kernel.misfits(histories(range(30), config))}
 
 

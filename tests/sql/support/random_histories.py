@@ -1,8 +1,8 @@
 """Histories of id blocks that no protocol would make: small, dense in violations, and at the edges of the integers."""
 
 import numpy as np
-from fencepost.properties.history import ID_BLOCKS, Kind
 from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 
 MAX = 2**63 - 1
 KINDS = (

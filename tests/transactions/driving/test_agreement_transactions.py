@@ -11,9 +11,7 @@ import sys
 
 import pytest
 import transactions_doubles
-from fencepost.proofs.pytest_plugin import VARIANTS
 from fencepost.proofs.testing import ImplementationError, agree
-from fencepost.properties import agreement
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY, Breaks
 from fencepost.reference_impl.transactions.system import reference
 
@@ -197,7 +195,7 @@ def test_call_that_raises():
 def test_plug_that_lacks_methods():
     """What can't be driven is refused by name of what it lacks, and told where the plug is described."""
     with pytest.raises(
-        ImplementationError, match=r"lacks deliver, drop, init.*fencepost\.properties\.transactions\.plug"
+        ImplementationError, match=r"lacks deliver, drop, init.*fencepost\.properties\.transactions\.driving\.interface"
     ):
         driven(transactions_doubles.mute, "v2")
 
@@ -209,11 +207,6 @@ def test_variants_of_a_protocol():
     assert driven(REFERENCE, None, max_examples=1, steps=1).variant == "v2"
     with pytest.raises(ValueError, match="there are id-blocks, transactions"):
         agree(REFERENCE, protocol="quorum")
-
-
-def test_plugin_offers_the_variants_that_are_driven():
-    """They are written out there, since loading it must be cheap."""
-    assert {protocol: agreement.driven(protocol).variants for protocol in agreement.DRIVEN} == VARIANTS
 
 
 def test_registry_is_all_in_the_table():

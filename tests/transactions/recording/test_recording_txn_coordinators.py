@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from fencepost.proofs.recording import Header, RecordingError
-from fencepost.proofs.recording.event_table import Events
-from fencepost.proofs.recording.logs.cluster_logs import read_cluster
 from fencepost.proofs.recording.transactions.client_events import KINDS
+from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
 from fencepost.proofs.recording.transactions.coordinator_events import logged_events, offset_events
+from fencepost.proofs.recording.transactions.event_table import Events
 from fencepost.proofs.recording.transactions.group_offsets import (
     OffsetKey,
     committed_offset_of,

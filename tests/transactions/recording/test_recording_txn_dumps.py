@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from fencepost.proofs.recording.logs.cluster_logs import read_cluster
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.record_columns import Records, records_of
 from fencepost.proofs.recording.logs.segments import Segment, read_segment
+from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
 from fencepost.proofs.recording.transactions.coordinator_events import logged_events, offset_events
 from fencepost.proofs.recording.transactions.group_offsets import committed_offset_of, offset_key_of
 from fencepost.proofs.recording.transactions.names import Names

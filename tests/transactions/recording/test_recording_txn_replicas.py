@@ -8,10 +8,10 @@ from pathlib import Path
 import metadata_logs
 import pytest
 from fencepost.proofs.recording import RecordingError
-from fencepost.proofs.recording.logs.cluster_logs import ClusterLogs, read_cluster
 from fencepost.proofs.recording.logs.log import TOPIC as METADATA
 from fencepost.proofs.recording.logs.log_dirs import Place, read_log_dir, read_replica
 from fencepost.proofs.recording.logs.replicas import Committed, committed_part
+from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs, read_cluster
 from transaction_logs import TOPIC, batch, checkpoint, marker, real_logs, segment, sent, starts, write_log
 
 P = (7, 0)

@@ -1,0 +1,21 @@
+"""``fencepost record``: producer id blocks from the controllers' logs, or from what clients were given alone."""
+
+from fencepost.proofs.recording.command import Report, Request
+from fencepost.proofs.recording.id_blocks.clients import read_observations
+from fencepost.proofs.recording.id_blocks.observed import record_observations
+from fencepost.proofs.recording.id_blocks.recorder import record as record_logs
+
+
+def record(request: Request) -> Report:
+    """Without logs, what clients were given says whether ids are unique, and nothing of blocks."""
+    if not request.log_dirs:
+        assert request.clients is not None, "one of the two is given"
+        counts = record_observations(read_observations(request.clients), request.out)
+        says = ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing"
+        return Report(says, {"events": counts})
+    summary = record_logs(
+        list(request.log_dirs), request.clients, request.out,
+        block_size=request.block_size, kafka_version=request.kafka_version,
+    )  # fmt: skip
+    told = {"events": summary.counts, "unanswered": summary.unanswered, "notes": summary.notes}
+    return Report(str(summary), told)

@@ -1,0 +1,23 @@
+"""``fencepost record``: transactions from the brokers' logs, and from what their clients saw."""
+
+from fencepost.proofs.recording.command import Report, Request
+from fencepost.proofs.recording.transactions.recorder import record_transactions
+
+
+def record(request: Request) -> Report:
+    """With what can be decided of the history, since logs show no order across nodes."""
+    recorded = record_transactions(
+        request.log_dirs, request.clients, request.out, topics=request.topics, quiet_end=request.quiet_end,
+        kafka_version=request.kafka_version, progress=request.progress,
+    )  # fmt: skip
+    told = {
+        "events": recorded.counts,
+        "bytes": recorded.bytes_read,
+        "seconds": recorded.seconds,
+        "committed": recorded.committed,
+        "decidable": recorded.decidable,
+        "undecidable": recorded.undecidable,
+        "not_promised": recorded.not_promised,
+        "notes": recorded.notes,
+    }
+    return Report(str(recorded), told, recorded.decidable, recorded.undecidable, recorded.not_promised)

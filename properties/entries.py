@@ -1,0 +1,191 @@
+"""The entries of the catalogue: a protocol with its variants, what is expected of each property, and which bounds.
+
+A *variant* is a protocol with its properties, perhaps with one rule read differently (``reading``); what is expected of
+it is that everything holds, but for the exceptions it names, each of which the documents predict.  Bounds are named,
+per profile, with reasons.  `fencepost.properties.catalogue` has all entries by name.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from fencepost.model.language.checks.errors import InputError
+from fencepost.model.language.derived.mutations import mutation, settle
+from fencepost.model.language.properties import Properties, Property
+from fencepost.model.language.protocol import Spec
+
+Profile = Literal["smoke", "ci", "nightly"]
+PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
+FOLLOWED = 0.95
+"""The share of simulated histories that a model must follow to their end for its verdict to count."""
+
+
+class Names(Collection[str]):
+    """Names of properties that are found when they are first read: finding them traces the protocol."""
+
+    def __init__(self, find: Callable[[], Iterable[str]]) -> None:
+        self._find = find
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._find())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(self._names)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property ->
+    verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
+    ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
+    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``:
+    of bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time,
+    by name: what it changes of the bounds; ``judged``: the rules that mutations of it are to judge, where other
+    variants judge the rest.
+    ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
+    it is asked for beside what it is expected to violate; it has to be something that could fail there as well."""
+
+    name: str
+    properties: type[Properties]
+    says: str
+    rule: str | None = None
+    reading: tuple[str, str] | None = None
+    expected: Mapping[str, str] = field(default_factory=dict)
+    bounds: Mapping[Profile, Mapping[str, int]] = field(default_factory=dict)
+    leaves_out: Collection[str] = ()
+    progress_bounds: tuple[Mapping[str, int], ...] = ()
+    for_mutants: type[Properties] | None = None
+    proof: bool = True
+    depth: Mapping[Profile, int] = field(default_factory=dict)
+    features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    judged: tuple[str, ...] | None = None
+    full: str | None = None
+    asks: tuple[str, ...] = ()
+
+    @cached_property
+    def spec(self) -> Spec:
+        """The settled protocol of this variant."""
+        raw = self.properties.protocol.spec
+        return settle(raw) if self.reading is None else mutation(raw, *self.reading).apply()
+
+    @cached_property
+    def asked(self) -> dict[str, Property]:
+        """The properties that are asked of this variant: of a main one all that it does not leave out; of a mistake
+        what it breaks, and what it says that it keeps (`asks`), with the witnesses of that."""
+        every = {n: p for n, p in self.properties.properties.items() if n not in self.leaves_out}
+        if self.main:
+            return every
+        named = {n for n, verdict in self.expected.items() if verdict == "violated"}.union(self.asks)
+        return {n: p for n, p in every.items() if n in named or p.of in self.asks}
+
+    @cached_property
+    def kept(self) -> dict[str, Property]:
+        """What is asked, but for what is expected to fail."""
+        return {n: p for n, p in self.asked.items() if self.expected.get(n) != "violated"}
+
+    @property
+    def main(self) -> bool:
+        """Is this the protocol as it should be, rather than a mistake or a rejected alternative?"""
+        return self.rule is None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the documents say, in terms of a variant's properties: it is proved if all of them are, and says something
+    if its witnesses are reached."""
+
+    rule: str
+    variant: str
+    properties: tuple[str, ...]
+    witnesses: tuple[str, ...]
+    says: str
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A bug that is publicly known: the variant that has it, and the one that has it mended.  ``script``: the same in
+    the reference implementation, a module:function called as function(name, broken), which returns events; None where
+    the model alone has it."""
+
+    name: str
+    says: str
+    broken: str
+    fixed: str
+    script: str | None = None
+
+
+@dataclass(frozen=True)
+class ProtocolEntry:
+    """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough.
+
+    ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant,
+    module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.
+    ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
+    hold the rest of its rules, where it has been cut into several.  ``survivors``: (rule, mutation) -> why no more can
+    be had than that it survives within bounds.  ``examples``: programs that agreement tries in a profile, and
+    ``histories`` that are simulated, where the usual number takes too long.
+
+    ``undecided``: by recording, and by variant whose histories are simulated, the history properties that cannot be
+    decided of them: any other that is not decided is unexpected, and so is one of these that is.  ``followed``: by
+    variant, the least share of simulated histories that the model must follow to their end, where it is not
+    `FOLLOWED`."""
+
+    name: str
+    says: str
+    variants: tuple[Variant, ...]
+    reasons: Mapping[str, str]
+    implementations: tuple[tuple[str, str], ...] = ()
+    simulators: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    claims: tuple[Claim, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
+    verified: bool = True
+    parts: tuple[str, ...] = ()
+    survivors: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    examples: Mapping[Profile, int] = field(default_factory=dict)
+    histories: Mapping[Profile, int] = field(default_factory=dict)
+    undecided: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    followed: Mapping[str, float] = field(default_factory=dict)
+
+    def variant(self, name: str) -> Variant:
+        for candidate in self.variants:
+            if candidate.name == name:
+                return candidate
+        there = ", ".join(v.name for v in self.variants)
+        raise CatalogueError(f"{self.name} has no variant {name!r}; there are {there}: pick one of them")
+
+
+class CatalogueError(InputError):
+    """A protocol, variant, profile or bound that does not exist, with those that do."""
+
+
+def bounds_of(variant: Variant, profile: Profile, changes: Mapping[str, int] | None = None) -> dict[str, int]:
+    """The bounds of a variant in a profile, with some of them changed; CatalogueError for one it does not have."""
+    return changed(variant, variant.bounds.get(profile) or variant.bounds["smoke"], changes or {})
+
+
+def features_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:
+    """All the bounds that are explored in a profile: the variant's own under the empty name, then one feature at a
+    time."""
+    own = bounds_of(variant, profile)
+    return {"": own} | {name: changed(variant, own, changes) for name, changes in variant.features.items()}
+
+
+def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:
+    """Bounds of a variant with some of them changed; CatalogueError for one it does not have."""
+    known = dict(bounds)
+    for name, value in changes.items():
+        if name not in known:
+            raise CatalogueError(f"{variant.name} has no bound {name!r}; it has {', '.join(known)}: name one of them")
+        known[name] = value
+    return known
