@@ -14,16 +14,16 @@ from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.agreement import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.catalogue import CatalogueError, find
 from fencepost.properties.nearest import instead, underscored
+from fencepost.properties.registry import folder
 
 if TYPE_CHECKING:
     from fencepost.proofs.schemas import Agreed
 
-WIRE = "fencepost.reference_impl.live"
 LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
 CLIENTS = {
-    "raw": f"{WIRE}.over_tcp:over_tcp",
-    "librdkafka": f"{WIRE}.librdkafka:librdkafka",
-    "kafka-python": f"{WIRE}.kafka_python:kafka_python",
+    "raw": "over_tcp:over_tcp",
+    "librdkafka": "librdkafka:librdkafka",
+    "kafka-python": "kafka_python:kafka_python",
 }
 UNREACHED = {
     "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
@@ -32,7 +32,8 @@ UNREACHED = {
     "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
 }
 """What the runs left untried, by the name that it has in the report."""
-BESIDE = f"{WIRE}.beside:beside_reference"
+BESIDE = "beside:beside_reference"
+"""Module and factory, in the protocol's folder under `reference_impl/live`."""
 
 
 @click.command()
@@ -110,8 +111,10 @@ def agree(
         raise CatalogueError("--beside-reference compares raw requests; leave out --client")
     if (library := LIBRARIES.get(client or "")) and find_spec(library) is None:
         raise CatalogueError(f"--client {client} is not installed: pip install 'fencepost[clients]'")
-    target = implementation or (BESIDE if beside_reference else "") or CLIENTS.get(client or "", "")
-    target = target or agreeing.reference
+    live = BESIDE if beside_reference else CLIENTS.get(client or "", "")
+    target = implementation or agreeing.reference
+    if live and not implementation:
+        target = f"fencepost.reference_impl.live.{folder(agreeing.protocol)}.{live}"
     # What real clients do by themselves between two requests is not in the model, and by which rules is theirs to say.
     if only is None and client not in (None, "raw"):
         only = frozenset(rule for rule, told in RULES.items() if rule.startswith("txn.") and told.kind == "promise")

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from fencepost.properties import registry
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("model", "properties", "reference_impl", "proofs")
-PROTOCOLS = ("id_blocks", "transactions", "task_counts")
-"""By the name of their folders.  What speaks to real brokers and reads their logs for transactions is listed with the
-general code: `reference_impl/live`, `proofs/recording/logs`."""
+PROTOCOLS = tuple(registry.folder(protocol) for protocol in registry.PROTOCOLS)
+"""By the name of their folders."""
 
 ROLES: tuple[tuple[str, str, str], ...] = (
     ("model", "content", "model/{p}/*"),
@@ -52,6 +53,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("scenarios", "content", "reference_impl/{p}/scenarios*"),
     ("defects", "content", "reference_impl/{p}/defects/*"),
     ("behaviour", "content", "reference_impl/{p}/*"),
+    ("live clients", "content", "reference_impl/live/{p}/*"),
     ("recordings", "content", "proofs/recording/{p}/*"),
 )
 """(role, kind, files): the first that fits."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.proofs.recording.transactions.client_events import Header, write_events
-from fencepost.reference_impl.live.over_tcp import WireSystem
+from fencepost.reference_impl.live.transactions.over_tcp import WireSystem
 
 
 def write_seen(file: Path, system: WireSystem, **said: Any) -> int:

@@ -39,7 +39,7 @@ TRANSACTIONS = Agreeing(
 OVER_THE_WIRE = replace(
     TRANSACTIONS,
     machines=REMOTE_MACHINES,
-    implementation="fencepost.reference_impl.live.over_tcp:over_tcp",
+    implementation="fencepost.reference_impl.live:over_tcp",
     small={"seed": 0, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767},
     follow=follow_remote,
     monitor=MonitorOverTheWire,

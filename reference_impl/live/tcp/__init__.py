@@ -1,5 +1,4 @@
 """Kafka's protocol over TCP, as far as clients and recorders need it.
 
-Read `connection`, `brokers`, `versions`, `schemas`, `requests`, `fetching`; `names` and `pool` (what exists on the
-brokers), `patience`, `mended`, `timed_log`.
+Read `connection`, `brokers`, `versions`, `schemas`; `patience`, `mended`.
 """

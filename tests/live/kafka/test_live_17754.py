@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from cluster import KafkaCluster
-from fencepost.reference_impl.live.clients.real_client import ClientError, RealProducer, Severity, send
-from fencepost.reference_impl.live.clients.real_client_kafka_python import KafkaPythonProducer
-from fencepost.reference_impl.live.clients.real_client_librdkafka import LibrdkafkaProducer
 from fencepost.reference_impl.live.proxy.proxy import Proxy
-from fencepost.reference_impl.live.proxy.sniffing import Sniffer
+from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, RealProducer, Severity, send
+from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import KafkaPythonProducer
+from fencepost.reference_impl.live.transactions.clients.real_client_librdkafka import LibrdkafkaProducer
+from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
 from raw_producer import RawProducer
 from recorded import Judged, Readers, judge
 from topics import create_topic

@@ -32,7 +32,7 @@ CONCURRENT, PRODUCER_FENCED = 51, 90
 def followed(mode: str, kafka: KafkaCluster, sequences: int, seed: int = 0, **config: object) -> AgreementReport:
     """Generated sequences on live Kafka, held against the model and the promises."""
     report = agree(
-        "fencepost.reference_impl.live.over_tcp:over_tcp", protocol=OVER_THE_WIRE, variant=mode, seed=seed, steps=20,
+        "fencepost.reference_impl.live:over_tcp", protocol=OVER_THE_WIRE, variant=mode, seed=seed, steps=20,
         max_examples=sequences, config={"bootstrap": kafka.bootstrap, **config},
     )  # fmt: skip
     assert report.failure is None, f"{report.failure}\n{report.program}"

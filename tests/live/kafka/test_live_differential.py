@@ -1,7 +1,7 @@
 """The same generated sequences on live Kafka and on the reference implementation: every difference fails, made short.
 
 A thousand sequences in every run, ten thousand nightly, over what a cluster can be: transactions of KIP-890's second
-part, its first, and before. What is compared is said in `reference_impl/live/beside.py`; what is known to be different
+part, its first, and before. What is compared is said in `live/transactions/beside.py`; what is known to be different
 in `reference_impl/transactions/KAFKA.md`.
 """
 
@@ -16,7 +16,7 @@ from cluster import KafkaCluster
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live import beside_reference, over_tcp, prompt
-from fencepost.reference_impl.live.beside import Beside, beside
+from fencepost.reference_impl.live.transactions.beside import Beside, beside
 from fencepost.reference_impl.transactions.defects.broken import find
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from cluster import KafkaCluster
 from fencepost.reference_impl.live import beside_reference, over_tcp, prompt
-from fencepost.reference_impl.live.beside import Beside, beside
-from fencepost.reference_impl.live.sides import Difference
+from fencepost.reference_impl.live.transactions.beside import Beside, beside
+from fencepost.reference_impl.live.transactions.sides import Difference
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 

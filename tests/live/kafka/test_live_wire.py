@@ -13,7 +13,7 @@ from cluster import KafkaCluster
 from fencepost.reference_impl.live import over_tcp
 from fencepost.reference_impl.live.tcp.brokers import connect
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.pool import FIRST_BATCH, Pool
+from fencepost.reference_impl.live.transactions.pool import FIRST_BATCH, Pool
 from wire_driving import in_flight, settle, told, transaction
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from fencepost.reference_impl.live.clients.real_client import ClientError, RealProducer, send
+from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, RealProducer, send
 
 PATIENCE_S = 15.0
 
@@ -105,10 +105,10 @@ class ClientProcess:
 def make(library: str, bootstrap: str, txn_id: str, client_id: str) -> RealProducer:
     """A producer of one of the two libraries."""
     if library == "librdkafka":
-        from fencepost.reference_impl.live.clients.real_client_librdkafka import LibrdkafkaProducer
+        from fencepost.reference_impl.live.transactions.clients.real_client_librdkafka import LibrdkafkaProducer
 
         return LibrdkafkaProducer(bootstrap, txn_id, client_id, PATIENCE_S)
-    from fencepost.reference_impl.live.clients.real_client_kafka_python import KafkaPythonProducer
+    from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import KafkaPythonProducer
 
     return KafkaPythonProducer(bootstrap, txn_id, client_id, PATIENCE_S)
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION
 from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers
-from fencepost.reference_impl.live.tcp.names import Names, Place
-from fencepost.reference_impl.live.tcp.requests import Codec
 from fencepost.reference_impl.live.tcp.schemas import build
 from fencepost.reference_impl.live.tcp.versions import offered_by
+from fencepost.reference_impl.live.transactions.names import Names, Place
+from fencepost.reference_impl.live.transactions.requests import Codec
 from fencepost.reference_impl.transactions.errors import RETRIABLE
 from fencepost.reference_impl.transactions.messages import (
     AddPartitionsToTxnRequest,

@@ -17,7 +17,7 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.properties.history import write_histories
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
 from fencepost.properties.transactions.history.properties import PROPERTIES
-from fencepost.reference_impl.live.proxy.sniffing import Sniffer
+from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
 from real_client_reading import read_to_end
 
 SHOWN = tuple(kind.name for kind in Kind if kind <= Kind.fence_told or kind >= Kind.fetched)

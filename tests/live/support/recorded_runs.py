@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 
 from cluster import KafkaCluster
-from fencepost.reference_impl.live.over_tcp import Control, WireSystem, over_tcp
+from fencepost.reference_impl.live.transactions.over_tcp import Control, WireSystem, over_tcp
 
 COMMITTED, UNCOMMITTED = 0, 1  # readers
 ROUNDS = 400  # of deliveries, until nothing is in flight; more is a bug of the run

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from client_process import PATIENCE_S, ClientProcess, Told
 from fencepost.reference_impl.live.proxy.proxy import Proxy
-from fencepost.reference_impl.live.proxy.sniffing import Sniffer
+from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
 from recorded import Readers
 
 BEFORE, OTHER, AFTER, LAST, STUCK = 0, 1, 2, 3, 4

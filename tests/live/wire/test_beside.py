@@ -4,8 +4,8 @@ import pytest
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.driving.interface import missing
 from fencepost.reference_impl.live import prompt
-from fencepost.reference_impl.live.beside import beside
-from fencepost.reference_impl.live.sides import Difference, Names
+from fencepost.reference_impl.live.transactions.beside import beside
+from fencepost.reference_impl.live.transactions.sides import Difference, Names
 from fencepost.reference_impl.transactions import Event
 from fencepost.reference_impl.transactions.defects.broken import find
 from fencepost.reference_impl.transactions.environment import Environment

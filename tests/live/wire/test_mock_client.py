@@ -5,7 +5,7 @@ Two ways are tested: as it is seen (the error reaches the client, which does wha
 """
 
 import pytest
-from fencepost.reference_impl.live.over_tcp import over_tcp
+from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
 from mock_cluster import (
     ADD_OFFSETS,
     ADD_PARTITIONS,

@@ -8,10 +8,10 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.driving.machine_newcomers import with_newcomers
-from fencepost.reference_impl.live.beside import beside_reference
-from fencepost.reference_impl.live.over_tcp import over_tcp
-from fencepost.reference_impl.live.prompt import prompt
-from fencepost.reference_impl.live.sides import Difference
+from fencepost.reference_impl.live.transactions.beside import beside_reference
+from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
+from fencepost.reference_impl.live.transactions.prompt import prompt
+from fencepost.reference_impl.live.transactions.sides import Difference
 from mock_cluster import MockCluster
 
 WITHOUT_CHANCE = replace(OVER_THE_WIRE, tries=1)  # but for its ids, the mock does the same every time

@@ -13,8 +13,8 @@ from fencepost.properties.driving import make
 from fencepost.properties.transactions.driving.programs import Call
 from fencepost.properties.transactions.history.properties import PROPERTIES
 from fencepost.properties.transactions.monitoring.monitor import EXPECTING, Monitor
-from fencepost.reference_impl.live.over_tcp import over_tcp
-from fencepost.reference_impl.live.prompt import prompt
+from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
+from fencepost.reference_impl.live.transactions.prompt import prompt
 from mock_cluster import MockCluster
 
 PAUSED, NEXT = 0, 1  # slots

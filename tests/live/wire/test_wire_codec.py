@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.names import Names, Place
-from fencepost.reference_impl.live.tcp.requests import Codec
 from fencepost.reference_impl.live.tcp.versions import MODES, OURS
+from fencepost.reference_impl.live.transactions.names import Names, Place
+from fencepost.reference_impl.live.transactions.requests import Codec
 from fencepost.reference_impl.transactions.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.fetching import parse
-from fencepost.reference_impl.live.tcp.names import Names, Place
+from fencepost.reference_impl.live.transactions.fetching import parse
+from fencepost.reference_impl.live.transactions.names import Names, Place
 from fencepost.reference_impl.transactions.brokers.record_batches import encode
 from fencepost.reference_impl.transactions.messages import Batch
 

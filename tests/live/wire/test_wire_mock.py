@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from fencepost.reference_impl.live import over_tcp
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.fetching import FetchedLog
-from fencepost.reference_impl.live.tcp.names import Names
+from fencepost.reference_impl.live.transactions.fetching import FetchedLog
+from fencepost.reference_impl.live.transactions.names import Names
 from fencepost.reference_impl.transactions.events import Event
 from fencepost.reference_impl.transactions.system import reference
 from mock_cluster import ADD_PARTITIONS, CUT, END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster

@@ -5,9 +5,9 @@ from command_line import fencepost
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.driving.machine_newcomers import with_newcomers
-from fencepost.reference_impl.live.prompt import prompt
+from fencepost.reference_impl.live.transactions.prompt import prompt
 
-PROMPT = "fencepost.reference_impl.live.prompt:prompt"
+PROMPT = "fencepost.reference_impl.live.transactions.prompt:prompt"
 LIFE = 40  # epochs until they come again
 
 

@@ -4,8 +4,8 @@ are wrong only now and then, or go away."""
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.reference_impl.live.prompt import Prompt, prompt
 from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.transactions.prompt import Prompt, prompt
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 
 

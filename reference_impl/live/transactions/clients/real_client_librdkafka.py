@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from fencepost.reference_impl.live.clients.real_client import TIMED_OUT, ClientError, Done, Severity
+from fencepost.reference_impl.live.transactions.clients.real_client import TIMED_OUT, ClientError, Done, Severity
 
 FENCED = 90
 SLICE_S, PAUSE_S = 0.3, 0.02

@@ -22,9 +22,9 @@ transaction still open: that, too, would be chance. `over_tcp` waits for it afte
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fencepost.reference_impl.live.over_tcp import Control, over_tcp
-from fencepost.reference_impl.live.prompt import prompt
-from fencepost.reference_impl.live.sides import (
+from fencepost.reference_impl.live.transactions.over_tcp import Control, over_tcp
+from fencepost.reference_impl.live.transactions.prompt import prompt
+from fencepost.reference_impl.live.transactions.sides import (
     Difference,
     Flying,
     Message,

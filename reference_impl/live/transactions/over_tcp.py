@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from fencepost.reference_impl.live.config import SCALE, WireConfig, split, transaction_timeout
-from fencepost.reference_impl.live.remote import TRY_AGAIN, Line, Remote
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, connect
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
-from fencepost.reference_impl.live.tcp.fetching import FetchedLog, FetchedOffsets
-from fencepost.reference_impl.live.tcp.names import Names
 from fencepost.reference_impl.live.tcp.patience import Patience
-from fencepost.reference_impl.live.tcp.pool import Returned, shared_pool
-from fencepost.reference_impl.live.tcp.requests import Codec
 from fencepost.reference_impl.live.tcp.schemas import build
-from fencepost.reference_impl.live.tcp.timed_log import TimedLog
+from fencepost.reference_impl.live.transactions.config import SCALE, WireConfig, split, transaction_timeout
+from fencepost.reference_impl.live.transactions.fetching import FetchedLog, FetchedOffsets
+from fencepost.reference_impl.live.transactions.names import Names
+from fencepost.reference_impl.live.transactions.pool import Returned, shared_pool
+from fencepost.reference_impl.live.transactions.remote import TRY_AGAIN, Line, Remote
+from fencepost.reference_impl.live.transactions.requests import Codec
+from fencepost.reference_impl.live.transactions.timed_log import TimedLog
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.transactions.clients.admin import Admin
 from fencepost.reference_impl.transactions.clients.clients import ClientSide

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.reference_impl.live.clients.real_client_librdkafka import LibrdkafkaProducer
-from fencepost.reference_impl.live.clients.real_client_system import RealClientSystem
+from fencepost.reference_impl.live.transactions.clients.real_client_librdkafka import LibrdkafkaProducer
+from fencepost.reference_impl.live.transactions.clients.real_client_system import RealClientSystem
 
 ONE_RECORD_A_BATCH = {"batch_num_messages": 1}
 QUICK = {"reconnect_backoff_ms": 10, "reconnect_backoff_max_ms": 50, "retry_backoff_max_ms": 50}

@@ -10,9 +10,9 @@ from typing import Any
 
 from fencepost.reference_impl.live.tcp.brokers import GROUP, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
-from fencepost.reference_impl.live.tcp.names import Names
 from fencepost.reference_impl.live.tcp.patience import Patience
 from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.live.transactions.names import Names
 from fencepost.reference_impl.transactions.brokers.record_batches import CONTROL, TRANSACTIONAL
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import AbortedTransaction, Batch, FetchResponse

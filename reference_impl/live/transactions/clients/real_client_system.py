@@ -14,16 +14,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from fencepost.reference_impl.live.clients.real_client import ClientError, RealProducer
-from fencepost.reference_impl.live.clients.real_client_fencing import fence
-from fencepost.reference_impl.live.clients.real_client_messages import KINDS, Messages, Shown
-from fencepost.reference_impl.live.clients.real_client_slots import ABORT, COMMIT, Can, Slot
-from fencepost.reference_impl.live.over_tcp import over_tcp
 from fencepost.reference_impl.live.proxy.links import Exchange
 from fencepost.reference_impl.live.proxy.proxy import Proxy
-from fencepost.reference_impl.live.proxy.sniffed_events import Where
-from fencepost.reference_impl.live.proxy.sniffing import Sniffer, errors_of, partition_of
 from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, RealProducer
+from fencepost.reference_impl.live.transactions.clients.real_client_fencing import fence
+from fencepost.reference_impl.live.transactions.clients.real_client_messages import KINDS, Messages, Shown
+from fencepost.reference_impl.live.transactions.clients.real_client_slots import ABORT, COMMIT, Can, Slot
+from fencepost.reference_impl.live.transactions.clients.sniffed_events import Where
+from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer, errors_of, partition_of
+from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
 from fencepost.reference_impl.transactions.events import Event as Row
 
 FIRST_S, NEXT_S, QUIET_S = 5.0, 0.6, 0.003

@@ -10,8 +10,13 @@ import threading
 from collections.abc import Callable
 from enum import Enum
 
-from fencepost.reference_impl.live.clients.real_client import TIMED_OUT, ClientError, RealProducer, Severity
-from fencepost.reference_impl.live.proxy.sniffing import Sniffer
+from fencepost.reference_impl.live.transactions.clients.real_client import (
+    TIMED_OUT,
+    ClientError,
+    RealProducer,
+    Severity,
+)
+from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
 
 ABORT, COMMIT = 0, 1
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.reference_impl.live.clients.real_client_kafka_python import KafkaPythonProducer
-from fencepost.reference_impl.live.clients.real_client_system import RealClientSystem
+from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import KafkaPythonProducer
+from fencepost.reference_impl.live.transactions.clients.real_client_system import RealClientSystem
 
 ONE_RECORD_A_BATCH = {"batch_size": 0}
 QUICK = {"reconnect_backoff_ms": 10, "reconnect_backoff_max_ms": 50}

@@ -25,7 +25,7 @@ from fencepost.reference_impl.live.proxy.batches import (
 )
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange
-from fencepost.reference_impl.live.proxy.sniffed_events import Instance, Pair, Recorded, Where
+from fencepost.reference_impl.live.transactions.clients.sniffed_events import Instance, Pair, Recorded, Where
 from fencepost.reference_impl.transactions.errors import RETRIABLE
 
 Told = Callable[[Any, int], None]  # the answer as kio reads it, and when

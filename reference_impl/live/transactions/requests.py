@@ -14,8 +14,8 @@ from io import BytesIO
 from typing import Any
 
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.names import Names
 from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.live.transactions.names import Names
 from fencepost.reference_impl.transactions.brokers.record_batches import TRANSACTIONAL
 from fencepost.reference_impl.transactions.messages import (
     AddOffsetsToTxnRequest,

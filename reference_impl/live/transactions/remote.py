@@ -11,11 +11,11 @@ at once and asks again at once; the outcome is the same, a retry under a new num
 from collections.abc import Callable
 from typing import Any
 
-from fencepost.reference_impl.live.prompt import TRY_AGAIN as TRY_AGAIN_ALONE
 from fencepost.reference_impl.live.tcp.brokers import GROUP, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
 from fencepost.reference_impl.live.tcp.patience import Patience
-from fencepost.reference_impl.live.tcp.requests import Answer, Codec
+from fencepost.reference_impl.live.transactions.prompt import TRY_AGAIN as TRY_AGAIN_ALONE
+from fencepost.reference_impl.live.transactions.requests import Answer, Codec
 from fencepost.reference_impl.simulation import Message, Network
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import (

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fencepost.reference_impl.live.clients.real_client import TIMED_OUT, ClientError, Done, Severity
+from fencepost.reference_impl.live.transactions.clients.real_client import TIMED_OUT, ClientError, Done, Severity
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata

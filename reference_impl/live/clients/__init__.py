@@ -1,4 +1,0 @@
-"""Real clients behind the interface of an implementation.
-
-Read `real_client`, `real_client_system`, `real_client_messages` and `real_client_slots`; one file for each library.
-"""
