@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 import pytest
 from cost import PROTOCOLS, ROLES, centre, cost_of, costs, plumbing
 
-PLUMBING = {"id_blocks": 1889, "transactions": 5950, "task_counts": 3498}
+PLUMBING = {"id_blocks": 1827, "transactions": 5876, "task_counts": 3419}
 """Lines, as measured when the registry was made.  They may only shrink."""
 OF_A_NEW_PROTOCOL = 1_200
 CENTRAL = 3

@@ -12,7 +12,7 @@ from fencepost.properties.transactions.driving.interface import BLACK_BOX, missi
 from fencepost.properties.transactions.driving.programs import Call, delivery
 from fencepost.properties.transactions.monitoring.monitor import Monitor
 from fencepost.reference_impl.live import prompt as factory
-from fencepost.reference_impl.live.prompt import BLACK_BOX as SEEN
+from fencepost.reference_impl.live.transactions.prompt import BLACK_BOX as SEEN
 from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.system import Parts, build
