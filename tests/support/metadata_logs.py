@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from crc32c import crc32c
-from fencepost.proofs.recording.logs.log import BEFORE_LENGTH_COUNTS, CRC_FROM, HEADER, TOPIC
+from fencepost.proofs.recording.logs.log import TOPIC
+from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, CRC_FROM, LENGTH_AT
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.schema.leader_change_message.v1.data import LeaderChangeMessage, Voter
@@ -42,7 +43,7 @@ def positions(file: Path) -> list[int]:
     content, found, at = file.read_bytes(), [], 0
     while at < len(content):
         found.append(at)
-        at += BEFORE_LENGTH_COUNTS + HEADER.unpack_from(content, at)[1]
+        at += BEFORE_LENGTH_COUNTS + struct.unpack_from(">i", content, at + LENGTH_AT)[0]
     return found
 
 
@@ -50,7 +51,7 @@ def replace(file: Path, old: bytes, new: bytes) -> int:
     """Replace `old` where it stands, CRC included, as a writer with a bug would have written it; returns how often."""
     content, changed = bytearray(file.read_bytes()), 0
     for at in positions(file):
-        end = at + BEFORE_LENGTH_COUNTS + HEADER.unpack_from(content, at)[1]
+        end = at + BEFORE_LENGTH_COUNTS + struct.unpack_from(">i", content, at + LENGTH_AT)[0]
         if old in content[at:end]:
             content[at:end] = content[at:end].replace(old, new)
             struct.pack_into(">I", content, at + 17, crc32c(bytes(content[at + CRC_FROM : end])))

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log import FRAME_VERSION, Batch
 from fencepost.proofs.recording.logs.wire_types import unsigned
-from kio.records.readers import read_batch
 from kio.schema.leader_change_message.v0.data import LeaderChangeMessage as LeaderChangeV0
 from kio.schema.leader_change_message.v1.data import LeaderChangeMessage as LeaderChangeV1
 from kio.serial import entity_reader
@@ -93,17 +92,11 @@ def read_facts(batches: Iterable[Batch]) -> Iterator[Dated]:
 
 def _read(batch: Batch) -> Iterator[tuple[int, int, Fact | _Transaction]]:
     try:
-        # kio's records carry whole seconds only; the controller gives all records of a batch one time anyway.
-        whole, _ = read_batch(batch.content, 0)
-        for record in whole.records:
-            value = record.value or b""
-            if batch.control:
-                found: Fact | _Transaction | None = _control(record.key or b"", value, batch.identity.epoch)
-            else:
-                found = _metadata(value)
+        for offset, key, value in batch.records():
+            found = _control(key, value, batch.identity.epoch) if batch.control else _metadata(value)
             if found is not None:
-                yield int(record.offset), int(whole.base_timestamp), found
-    except (ValueError, IndexError, struct.error, SerialError) as error:
+                yield offset, batch.time_ms, found
+    except (ValueError, LookupError, TypeError, struct.error, SerialError) as error:
         what = f"the batch at offset {batch.identity.base_offset} is not the metadata log's: {error}"
         raise RecordingError(what, batch.file, "name the directory of __cluster_metadata-0", batch.position) from None
 

@@ -1,8 +1,9 @@
 """Reads one controller's copy of the metadata log from disk: which batches it holds, and which snapshots.
 
-`read_node(directory)` returns a `NodeLog`. Every batch is framed and its CRC-32C checked here; what its records say is
-`id_blocks/records.py`. A file that ends inside a batch is what a crash leaves behind: it is reported as a `Tear`, and
-`id_blocks/quorum.py` decides whether it matters. Anything else that is wrong is refused with a `RecordingError`.
+`read_node(directory)` returns a `NodeLog`. Its segments and records are read as any partition's are; but no
+record of it is ever missing or compressed. What its records say is `id_blocks/records.py`. A file that ends inside
+a batch is what a crash leaves behind: it is reported as a `Tear`, and `id_blocks/quorum.py` decides whether it matters.
+Anything else that is wrong is refused with a `RecordingError`.
 
 Sources: Kafka's record batch format v2, raft's SnapshotPath (`<end offset>-<epoch>.checkpoint`), `quorum-state`.
 """
@@ -11,22 +12,20 @@ from __future__ import annotations
 
 import json
 import re
-import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crc32c import crc32c
+import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.logs.log_dirs import SEGMENT, node_of, text_of
+from fencepost.proofs.recording.logs.record_columns import records_one_by_one, varint
+from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, CODEC, CONTROL, HEADER, Tear, segment_of
 
 TOPIC = "__cluster_metadata-0"
 FRAME_VERSION = 1  # of its records: AbstractApiMessageSerde
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID, the same in every cluster
-HEADER = struct.Struct(">qiibIhi")  # base offset, length, epoch, magic, CRC, attributes, last offset delta
-BEFORE_LENGTH_COUNTS = 12  # base offset and length themselves
-CRC_FROM = 21  # the CRC covers attributes and all that follows
-SHORTEST = 49  # the least that `length` can be: the rest of the header and no record
-SEGMENT = re.compile(r"(\d{20})\.log")
 SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
@@ -47,21 +46,26 @@ class Batch:
     file: Path
     position: int  # byte in the file
     content: memoryview
+    control: bool  # raft's own rather than the controller's
+    time_ms: int  # when its leader appended it: all its records at once
+    count: int
 
-    @property
-    def control(self) -> bool:
-        """Whether it is raft's own (attribute bit 5) rather than the controller's."""
-        return bool(self.content[CRC_FROM + 1] & 0x20)
-
-
-@dataclass(frozen=True, slots=True)
-class Tear:
-    """The last segment ends inside a batch, which would have begun at log offset `offset`."""
-
-    file: Path
-    position: int
-    offset: int
-    bytes_left: int
+    def records(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Offset, key and value of each record, empty bytes for null. ValueError if the batch is malformed."""
+        content, place = np.frombuffer(self.content, np.uint8), HEADER.itemsize
+        begin, end, count, row = np.array([[place], [len(content)], [self.count], [0]])
+        found, wrong = records_one_by_one(content, begin, end, count, row)
+        if wrong is not None:
+            raise ValueError("its records do not end where it does")
+        for _, delta, key, key_length, value, value_length in zip(*(column.tolist() for column in found), strict=True):
+            length, body = varint(self.content, place)
+            place, after = body + length, value + max(value_length, 0)
+            if after + 1 != place or self.content[after]:  # what follows the value is the number of headers
+                raise ValueError(
+                    "a record has headers, which the metadata log's never have, or does not end where it says"
+                )
+            key_bytes = bytes(self.content[key : key + max(key_length, 0)])
+            yield self.identity.base_offset + delta, key_bytes, bytes(self.content[value:after])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,30 +109,25 @@ def read_node(given: Path) -> NodeLog:
     if not directory.is_dir():
         what = f"holds no {TOPIC}, so it is not the log directory of a KRaft node"
         raise RecordingError(what, given, "name a controller's metadata.log.dir (or log.dirs), not a topic's folder")
-    identity = _read_identity(directory)
+    _check_topic(directory / "partition.metadata")
+    node, cluster = node_of(directory.parent)
     epoch, voters = _read_quorum_state(directory / "quorum-state")
     batches, tear, start = _read_segments(directory)
     if batches and batches[-1].identity.epoch > epoch:
         what = f"says leader epoch {epoch}, but the log beside it has records of epoch {batches[-1].identity.epoch}"
         raise RecordingError(what, directory / "quorum-state", "copy both at one time, with the node stopped")
     snapshots = _read_snapshots(directory)
-    return NodeLog(int(identity["node.id"]), identity["cluster.id"], directory, batches, snapshots, voters, start, tear)
+    return NodeLog(node, cluster, directory, batches, snapshots, voters, start, tear)
 
 
-def _read_identity(directory: Path) -> dict[str, str]:
-    partition = directory / "partition.metadata"
-    if partition.exists() and f"topic_id: {TOPIC_ID}" not in _text(partition):
+def _check_topic(partition: Path) -> None:
+    if partition.exists() and f"topic_id: {TOPIC_ID}" not in text_of(partition):
         raise RecordingError(f"is another topic's, not {TOPIC}'s", partition, "name the metadata log's directory")
-    file = directory.parent / "meta.properties"
-    properties = dict(line.split("=", 1) for line in _text(file).splitlines() if "=" in line)
-    if not properties.get("node.id", "").isdigit() or not properties.get("cluster.id"):
-        raise RecordingError("lacks node.id or cluster.id", file, "copy the whole log directory with it")
-    return properties
 
 
 def _read_quorum_state(file: Path) -> tuple[int, frozenset[int]]:
     try:
-        state: dict[str, Any] = json.loads(_text(file))
+        state: dict[str, Any] = json.loads(text_of(file))
         voters = frozenset(int(voter["voterId"]) for voter in state.get("currentVoters") or ())
         return int(state["leaderEpoch"]), voters
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -172,51 +171,28 @@ def _read_snapshots(directory: Path) -> tuple[Snapshot, ...]:
 
 
 def read_batches(file: Path, expected: int) -> tuple[tuple[Batch, ...], Tear | None]:
-    """The batches of a segment or snapshot that begins at offset `expected`, and the tear at its end, if any."""
-    content = memoryview(_bytes(file))
+    """The batches of a segment or snapshot that begins at offset `expected`, and the tear at its end, if any.
+
+    The file is read into memory, since a controller at work may still cut it short.
+    """
+    segment = segment_of(file, np.frombuffer(_bytes(file), np.uint8), expected)
+    view, headers = segment.content.data.toreadonly(), segment.headers
     batches: list[Batch] = []
-    position, epoch = 0, -1
-    while position < len(content):
-        rest = content[position:]
-        if _is_torn(rest, expected, file, position):
-            return tuple(batches), Tear(file, position, expected, len(rest))
-        base, length, batch_epoch, _, crc, attributes, delta = HEADER.unpack_from(rest)
-        body = rest[: BEFORE_LENGTH_COUNTS + length]
-        if crc32c(body[CRC_FROM:]) != crc:
-            what = f"the batch at offset {base} fails its checksum (CRC-32C {crc:#010x})"
-            raise RecordingError(what, file, "the file is damaged: copy it again from the node", position)
-        if attributes & 0x07:
-            what = f"the batch at offset {base} is compressed, which the metadata log never is"
-            raise RecordingError(what, file, "name the metadata log's directory", position)
-        if batch_epoch < epoch or delta < 0:
-            what = f"the batch at offset {base} has epoch {batch_epoch} after epoch {epoch}"
-            raise RecordingError(what, file, "epochs never go back: copy the file again from the node", position)
-        batches.append(Batch(Identity(base, base + delta, batch_epoch, crc), file, position, body))
-        position, expected, epoch = position + len(body), base + delta + 1, batch_epoch
-    return tuple(batches), None
-
-
-def _is_torn(rest: memoryview, expected: int, file: Path, position: int) -> bool:
-    """Whether the file ends inside the batch that `rest` begins with; raises if that is no batch at all."""
-    if len(rest) < HEADER.size:
-        whole = struct.pack(">q", expected)
-        if bytes(rest[:8]) == whole[: len(rest)]:
-            return True
-    else:
-        base, length, _, magic, *_ = HEADER.unpack_from(rest)
-        if magic == 2 and length >= SHORTEST and base == expected:
-            return len(rest) < BEFORE_LENGTH_COUNTS + int(length)
-        if magic == 2 and length >= SHORTEST:
+    for position, header in zip(segment.positions.tolist(), headers, strict=True):
+        base, epoch = int(header["base_offset"]), int(header["leader_epoch"])
+        if base != expected:
             what = f"a batch with offset {base} stands where offset {expected} must follow"
             raise RecordingError(what, file, "records are missing or doubled: copy the file again", position)
-    if not any(rest):
-        return True  # a power failure can leave a tail that was allocated and never written
-    what = "no Kafka record batch (format version 2) begins here"
-    raise RecordingError(what, file, "this is not a Kafka log, or it is damaged: copy it again from the node", position)
-
-
-def _text(file: Path) -> str:
-    return _bytes(file).decode(errors="replace")
+        if header["attributes"] & CODEC:
+            what = f"the batch at offset {base} is compressed, which the metadata log never is"
+            raise RecordingError(what, file, "name the metadata log's directory", position)
+        last = base + int(header["last_delta"])
+        content = view[position : position + BEFORE_LENGTH_COUNTS + int(header["length"])]
+        identity, control = Identity(base, last, epoch, int(header["crc"])), bool(header["attributes"] & CONTROL)
+        time_ms, count = int(header["base_time"]), int(header["count"])
+        batches.append(Batch(identity, file, position, content, control, time_ms, count))
+        expected = last + 1
+    return tuple(batches), segment.tear
 
 
 def _bytes(file: Path) -> bytes:

@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.logs.segments import Segment, Tear, read_segment
+from fencepost.proofs.recording.logs.segments import METADATA_LOG, Segment, Tear, read_segment
 
-METADATA_LOG = "__cluster_metadata"
 PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<number>\d+)")
 SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
 SEGMENT = re.compile(r"(\d{20})\.log")
@@ -54,7 +53,7 @@ class LogDir:
     def topic_id(self, place: Place) -> str:
         """The id that the partition's folder says its topic has; empty if it says none."""
         file = self.partitions[place] / "partition.metadata"
-        found = TOPIC_ID.search(_text(file)) if file.exists() else None
+        found = TOPIC_ID.search(text_of(file)) if file.exists() else None
         return found[1] if found else ""
 
 
@@ -123,10 +122,7 @@ def read_log_dir(path: Path) -> LogDir:
             )
         what = "holds no meta.properties, so it is not the log directory of a Kafka node"
         raise RecordingError(what, path, "name a broker's log directory (log.dirs), or copy it whole")
-    properties = dict(line.split("=", 1) for line in _text(file).splitlines() if "=" in line)
-    node = properties.get("node.id", properties.get("broker.id", ""))
-    if not node.isdigit() or not properties.get("cluster.id"):
-        raise RecordingError("lacks node.id or cluster.id", file, "copy the whole log directory with it")
+    node, cluster = node_of(path)
     partitions = {}
     for folder in sorted(path.iterdir()):
         match = PARTITION.fullmatch(folder.name)
@@ -134,14 +130,24 @@ def read_log_dir(path: Path) -> LogDir:
             partitions[Place(match["topic"], int(match["number"]))] = folder
     names = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint")
     checkpoints = [_checkpoint(path / name) for name in names]
-    return LogDir(path, int(node), properties["cluster.id"], partitions, *checkpoints)
+    return LogDir(path, node, cluster, partitions, *checkpoints)
+
+
+def node_of(path: Path) -> tuple[int, str]:
+    """Whose log directory it is: the node's id, and its cluster's."""
+    file = path / "meta.properties"
+    properties = dict(line.split("=", 1) for line in text_of(file).splitlines() if "=" in line)
+    node = properties.get("node.id", properties.get("broker.id", ""))
+    if not node.isdigit() or not properties.get("cluster.id"):
+        raise RecordingError("lacks node.id or cluster.id", file, "copy the whole log directory with it")
+    return int(node), properties["cluster.id"]
 
 
 def _checkpoint(file: Path) -> dict[Place, int]:
     """A checkpoint file: its version, the number of lines, and on each a topic, a partition and an offset."""
     if not file.exists():
         return {}
-    lines = _text(file).splitlines()
+    lines = text_of(file).splitlines()
     try:
         entries = [line.split() for line in lines[2:]]
         found = {Place(topic, int(partition)): int(offset) for topic, partition, offset in entries}
@@ -194,7 +200,8 @@ def _check_gaps(replica: Replica, cleaned: int) -> None:
             raise RecordingError(what, replica.folder, todo)
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """The content of a small file."""
     try:
         return file.read_bytes().decode(errors="replace")
     except OSError as error:

@@ -18,8 +18,6 @@ from typing import NamedTuple
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log import FRAME_VERSION, TOPIC, Batch, read_node
 from fencepost.proofs.recording.logs.wire_types import compact_array, compact_string, tagged_fields, unsigned
-from kio.records.readers import read_batch
-from kio.serial.errors import SerialError
 
 TOPIC_RECORD, PARTITION_RECORD, PARTITION_CHANGE, REMOVE_TOPIC = 2, 3, 5, 9
 IN_SYNC_TAG, REPLICAS_TAG = 0, 2  # of PartitionChangeRecord
@@ -75,7 +73,7 @@ def _apply(batches: Iterable[Batch], placement: Placement, names: dict[bytes, st
         try:
             for kind, value, at in _records(batch):
                 _apply_record(kind, value, at, placement, names)
-        except (ValueError, IndexError, struct.error, SerialError) as error:
+        except (ValueError, IndexError, struct.error) as error:
             what = f"the batch at offset {batch.identity.base_offset} is not the metadata log's: {error}"
             raise RecordingError(what, batch.file, "copy the metadata log again", batch.position) from None
 
@@ -83,9 +81,7 @@ def _apply(batches: Iterable[Batch], placement: Placement, names: dict[bytes, st
 def _records(batch: Batch) -> Iterator[tuple[int, bytes, int]]:
     if batch.control:
         return
-    whole, _ = read_batch(batch.content, 0)
-    for record in whole.records:
-        value = record.value or b""
+    for _, _, value in batch.records():
         frame, at = unsigned(value, 0)
         if frame != FRAME_VERSION:
             raise ValueError(f"record frame version {frame}, not {FRAME_VERSION}")

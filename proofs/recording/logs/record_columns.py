@@ -179,11 +179,11 @@ def records_one_by_one(
         place, end = int(at[batch]), int(ends[batch])
         for _ in range(int(counts[batch])):
             try:
-                length, body = _varint(view, place)
-                _, here = _varint(view, body + 1)
-                delta, here = _varint(view, here)
-                key_length, key = _varint(view, here)
-                value_length, value = _varint(view, key + max(key_length, 0))
+                length, body = varint(view, place)
+                _, here = varint(view, body + 1)
+                delta, here = varint(view, here)
+                key_length, key = varint(view, here)
+                value_length, value = varint(view, key + max(key_length, 0))
             except IndexError:
                 return [], batch
             place = body + length
@@ -198,7 +198,8 @@ def records_one_by_one(
     return list(columns), None
 
 
-def _varint(view: memoryview, at: int) -> tuple[int, int]:
+def varint(view: memoryview, at: int) -> tuple[int, int]:
+    """The signed number at a place, and where it ends."""
     value = shift = 0
     while True:
         byte = view[at]

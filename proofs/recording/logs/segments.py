@@ -21,6 +21,7 @@ import numpy as np
 from crc32c import crc32c
 from fencepost.proofs.recording.errors import RecordingError
 
+METADATA_LOG = "__cluster_metadata"
 HEADER = np.dtype(
     [
         ("base_offset", ">i8"), ("length", ">i4"), ("leader_epoch", ">i4"), ("magic", "i1"), ("crc", ">u4"),
@@ -68,7 +69,11 @@ def read_segment(file: Path, expected: int, *, checksums: bool = True) -> Segmen
 
     Raises `RecordingError` for what is not a segment, is of an older message format, or is damaged.
     """
-    content = _mapped(file)
+    return segment_of(file, _mapped(file), expected, checksums=checksums)
+
+
+def segment_of(file: Path, content: np.ndarray, expected: int, *, checksums: bool = True) -> Segment:
+    """The same of a file whose bytes are `content`."""
     positions, end = _walked(content)
     headers = _headers(content, positions)
     _check_format(file, content, positions, headers)
@@ -133,7 +138,7 @@ def _check_format(file: Path, content: np.ndarray, positions: np.ndarray, header
 
 
 def _no_batch(file: Path, magic: int, position: int) -> RecordingError:
-    if magic in (0, 1) and file.suffix == ".log":
+    if magic in (0, 1) and file.suffix == ".log" and not file.parent.name.startswith(METADATA_LOG):
         what = f"a message of format version {magic} stands here, which knows no producers and no transactions"
         return RecordingError(what, file, "leave this topic out with --topic, which names those to record", position)
     what = "no Kafka record batch (format version 2) begins here"
@@ -147,10 +152,11 @@ def _check_order(file: Path, positions: np.ndarray, headers: np.ndarray, expecte
     for row in np.flatnonzero(base < due)[:1]:
         what = f"a batch with offset {base[row]} stands where offset {due[row]} or more must follow"
         raise RecordingError(what, file, "records are doubled: copy the file again", int(positions[row]))
-    for row in np.flatnonzero(epochs[1:] < epochs[:-1])[:1]:
-        what = f"the batch at offset {base[row + 1]} has leader epoch {epochs[row + 1]} after epoch {epochs[row]}"
+    before = np.append(-1, epochs[:-1])[: len(epochs)]  # -1: no epoch is known; the CRC does not cover epochs
+    for row in np.flatnonzero(epochs < before)[:1]:
+        what = f"the batch at offset {base[row]} has leader epoch {epochs[row]} after epoch {before[row]}"
         todo = "epochs never go back: copy the file again from the node"
-        raise RecordingError(what, file, todo, int(positions[row + 1]))
+        raise RecordingError(what, file, todo, int(positions[row]))
 
 
 def _check_sums(file: Path, content: np.ndarray, positions: np.ndarray, headers: np.ndarray) -> None:

@@ -1,12 +1,15 @@
 """A node's log directory is read to the last batch, or refused in one line that says what, where and what to do."""
 
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
+from crc32c import crc32c
 from fencepost.proofs.recording import RecordingError
+from fencepost.proofs.recording.id_blocks.records import read_facts
 from fencepost.proofs.recording.logs.log import TOPIC, read_node
-from metadata_logs import NOOP, positions, real_logs, replace, segment, write_log
+from metadata_logs import NOOP, elected, positions, real_logs, replace, segment, write_log
 
 
 def refusal(directory: Path) -> str:
@@ -94,6 +97,15 @@ def test_a_batch_twice_is_refused(tmp_path: Path) -> None:
     assert f"{file} byte {len(content)}: a batch with offset" in refusal(directory)
 
 
+def test_an_epoch_below_none_is_refused(tmp_path: Path) -> None:
+    """The CRC does not cover a batch's leader epoch: the sign bit of the very first one is missed by nothing else."""
+    directory = write_log(tmp_path, 1, [(1, None, NOOP)])
+    content = bytearray(segment(directory).read_bytes())
+    content[12] ^= 0x80
+    segment(directory).write_bytes(content)
+    assert "the batch at offset 0 has leader epoch -2147483647 after epoch -1" in refusal(directory)
+
+
 def test_what_is_no_kafka_log_is_refused(tmp_path: Path) -> None:
     """Text, however short, is not taken for a torn log."""
     directory = real_logs(tmp_path)[0]
@@ -150,3 +162,20 @@ def test_half_a_snapshot_is_refused(tmp_path: Path) -> None:
     (file,) = (directory / TOPIC).glob("*.checkpoint")
     file.write_bytes(file.read_bytes()[:-10])
     assert "the snapshot is cut in half" in refusal(directory)
+
+
+def test_a_record_that_is_not_the_controllers_is_refused(tmp_path: Path) -> None:
+    """With its checksum right: headers, a length that is not its own, and a message of an election that is none."""
+    for name, entry, back, byte in (
+        ("headers", (1, None, NOOP), 1, 2),
+        ("length", (1, None, NOOP), len(NOOP) + 2, 2 * (len(NOOP) - 1)),
+        ("no election", (1, elected(1, 1)[1], b"\0\0\x01\x7f"), 1, 0),
+    ):
+        file = segment(write_log(tmp_path / name, 1, [entry]))
+        content = bytearray(file.read_bytes())
+        content[-back] = byte
+        struct.pack_into(">I", content, 17, crc32c(bytes(content[21:])))
+        file.write_bytes(content)
+        (batch,) = read_node(file.parent).batches
+        with pytest.raises(RecordingError, match="the batch at offset 0 is not the metadata log's: "):
+            list(read_facts([batch]))
