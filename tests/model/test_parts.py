@@ -24,10 +24,17 @@ from fencepost.model.language import (
 )  # fmt: skip
 from fencepost.model.language import Set as SetOf
 from fencepost.model.language.derived.mutations import mutated, mutation, mutations, settle
+from fencepost.model.language.tracing.composing import scalars
 from fencepost.model.language.tree.terms import subterms
 from fencepost.model.language.tree.types import AtomsType, bound_of, evaluate_bound, has_bound
-from fencepost.model.task_counts.abstract.core import Instance
+from fencepost.model.task_counts.abstract.core import Instance, Worker
 from fencepost.model.task_counts.abstract.cores import ShippedCore
+from fencepost.model.task_counts.parts.collisions import CollidingNames
+from fencepost.model.task_counts.parts.compaction import ConfigTopic
+from fencepost.model.task_counts.parts.connectors import Connectors
+from fencepost.model.task_counts.parts.deletion import Deletion
+from fencepost.model.task_counts.parts.upgrades import Upgrades
+from fencepost.model.task_counts.parts.writing import Writing
 from fencepost.model.transactions.abstract.core import Client
 from fencepost.model.transactions.abstract.cores import V2Core
 from fencepost.proofs.readings.words import say, say_update
@@ -123,6 +130,22 @@ def test_parts_that_name_one_sort_share_it():
     """Brokers of one part are the brokers of the other."""
     both = whole(a=Part[Allocation], b=Part[Allocation])
     assert both.types["a.has"].keys[0] is both.types["b.has"].keys[0] is Broker.type
+
+
+def test_models_of_connect_share_their_sorts():
+    """Workers, instances of tasks and task ids of one are those of the others, so that any of them compose."""
+    spec = whole(
+        core=Part[ShippedCore],
+        writing=Part[Writing],
+        names=Part[CollidingNames],
+        deletion=Part[Deletion],
+        connectors=Part[Connectors],
+        compaction=Part[ConfigTopic],
+        upgrades=Part[Upgrades],
+    )
+    for kind, parts in ((Instance.type, {"core", "deletion", "connectors"}), (Worker.type, {"core", "upgrades"})):
+        having = {n.partition(".")[0] for n, k in spec.types.items() if any(s is kind for s in scalars(k))}
+        assert having >= parts
 
 
 class Server(Sort, bound="servers"):

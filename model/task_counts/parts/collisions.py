@@ -13,7 +13,6 @@ from fencepost.model.language import (
     Nat,
     Protocol,
     Set,
-    Sort,
     action,
     danger,
     each,
@@ -24,6 +23,7 @@ from fencepost.model.language import (
     require,
     when,
 )
+from fencepost.model.task_counts.abstract.core import Count, Instance, Task
 from fencepost.model.task_counts.outside import (
     BROKERS,
     COMPACTION,
@@ -33,22 +33,7 @@ from fencepost.model.task_counts.outside import (
     TO_STAY,
     TOPIC,
 )
-
-
-class Connector(Sort, bound="connectors"):
-    """A source connector."""
-
-
-class Instance(Sort, bound="instances"):
-    """A task as one worker runs it, from its assignment to its end."""
-
-
-class Task(Nat, upto="tasks - 1"):
-    """A task id, from 0."""
-
-
-class Count(Nat, upto="tasks"):
-    """A number of tasks."""
+from fencepost.model.task_counts.parts.connectors import Connector
 
 
 class Generation(Nat, upto="sets"):

@@ -14,7 +14,6 @@ from fencepost.model.language import (
     Nat,
     Protocol,
     Set,
-    Sort,
     action,
     axiom,
     danger,
@@ -29,6 +28,7 @@ from fencepost.model.language import (
     require,
     when,
 )
+from fencepost.model.task_counts.abstract.core import Count, Task, Worker
 from fencepost.model.task_counts.outside import (
     BROKERS,
     ENABLED,
@@ -39,18 +39,6 @@ from fencepost.model.task_counts.outside import (
     TO_STAY,
     TOPIC,
 )
-
-
-class Worker(Sort, bound="workers"):
-    """A Connect worker."""
-
-
-class Task(Nat, upto="tasks - 1"):
-    """A task id, from 0."""
-
-
-class Count(Nat, upto="tasks"):
-    """A number of tasks."""
 
 
 class Position(Nat, upto="log + 1"):

@@ -31,11 +31,8 @@ from fencepost.model.language import (
     require,
     when,
 )
+from fencepost.model.task_counts.abstract.core import Count, Instance, Task, Worker
 from fencepost.model.task_counts.outside import BROKERS, COMPACTION, ENABLED, NOT_OF_CONNECT, READS, TOPIC
-
-
-class Worker(Sort, bound="workers"):
-    """A Connect worker; any of them may believe itself the leader."""
 
 
 class Connector(Sort, bound="connectors"):
@@ -44,18 +41,6 @@ class Connector(Sort, bound="connectors"):
 
 class Prefix(Sort, bound="connectors"):
     """What a connector's transactional ids begin with: the group's name and the connector's, joined."""
-
-
-class Instance(Sort, bound="instances"):
-    """A task as one worker runs it, from its assignment to its end."""
-
-
-class Task(Nat, upto="tasks - 1"):
-    """A task id, from 0."""
-
-
-class Count(Nat, upto="tasks"):
-    """A number of tasks."""
 
 
 class Generation(Nat, upto="sets"):

@@ -17,7 +17,6 @@ from fencepost.model.language import (
     Option,
     Protocol,
     Set,
-    Sort,
     action,
     danger,
     either,
@@ -28,6 +27,7 @@ from fencepost.model.language import (
     rule,
     when,
 )
+from fencepost.model.task_counts.abstract.core import Count, Instance, Task
 from fencepost.model.task_counts.outside import (
     BROKERS,
     COMPACTION,
@@ -38,18 +38,6 @@ from fencepost.model.task_counts.outside import (
     READS,
     TOPIC,
 )
-
-
-class Instance(Sort, bound="instances"):
-    """A task as one worker runs it, from its assignment to its end."""
-
-
-class Task(Nat, upto="tasks - 1"):
-    """A task id, from 0."""
-
-
-class Count(Nat, upto="tasks"):
-    """A number of tasks."""
 
 
 class Generation(Nat, upto="sets"):

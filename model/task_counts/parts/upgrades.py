@@ -14,7 +14,6 @@ from fencepost.model.language import (
     Option,
     Protocol,
     Set,
-    Sort,
     action,
     danger,
     each,
@@ -29,6 +28,7 @@ from fencepost.model.language import (
     rule,
     when,
 )
+from fencepost.model.task_counts.abstract.core import Count, Task, Worker
 from fencepost.model.task_counts.outside import (
     BROKERS,
     COMPACTION,
@@ -38,18 +38,6 @@ from fencepost.model.task_counts.outside import (
     TO_STAY,
     TOPIC,
 )
-
-
-class Worker(Sort, bound="workers"):
-    """A Connect worker; any of them may believe itself the leader."""
-
-
-class Task(Nat, upto="tasks - 1"):
-    """A task id, from 0."""
-
-
-class Count(Nat, upto="tasks"):
-    """A number of tasks."""
 
 
 class Generation(Nat, upto="sets"):

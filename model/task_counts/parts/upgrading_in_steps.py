@@ -6,15 +6,8 @@ late, or twice: the network forgets none.
 """
 
 from fencepost.model.language import Enumeration, Map, Set, action, danger, each, exists, require, rule, when
-from fencepost.model.task_counts.parts.upgrades import (
-    Count,
-    Generation,
-    Round,
-    Support,
-    Task,
-    Upgrades,
-    Worker,
-)
+from fencepost.model.task_counts.abstract.core import Count, Task, Worker
+from fencepost.model.task_counts.parts.upgrades import Generation, Round, Support, Upgrades
 
 
 class Start(Enumeration):

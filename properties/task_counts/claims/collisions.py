@@ -1,7 +1,9 @@
 """What connectors of several groups promise whose ids may collide (618.49): fencing then only shuts out more."""
 
 from fencepost.model.language import Properties, exists, forall, implies, lemma, promise, witness
-from fencepost.model.task_counts.parts.collisions import CollidingNames, Connector, Instance, Stage
+from fencepost.model.task_counts.abstract.core import Instance
+from fencepost.model.task_counts.parts.collisions import CollidingNames, Stage
+from fencepost.model.task_counts.parts.connectors import Connector
 
 
 class CollidingNamesProperties(Properties, of=CollidingNames):

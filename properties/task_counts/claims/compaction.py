@@ -6,7 +6,8 @@ begun and not committed: then its readers run nothing, until there is a new set.
 """
 
 from fencepost.model.language import Properties, exists, forall, implies, promise, witness
-from fencepost.model.task_counts.parts.compaction import ConfigTopic, Position, ReorderingTopic, Task, Worker
+from fencepost.model.task_counts.abstract.core import Task, Worker
+from fencepost.model.task_counts.parts.compaction import ConfigTopic, Position, ReorderingTopic
 
 
 class ConfigTopicProperties(Properties, of=ConfigTopic):

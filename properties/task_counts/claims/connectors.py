@@ -6,7 +6,8 @@ connector is an id, which no other connector has.
 """
 
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
-from fencepost.model.task_counts.parts.connectors import Connector, Connectors, Instance, Round, Stage, Worker
+from fencepost.model.task_counts.abstract.core import Instance, Worker
+from fencepost.model.task_counts.parts.connectors import Connector, Connectors, Round, Stage
 
 
 class ConnectorsProperties(Properties, of=Connectors):

@@ -16,14 +16,8 @@ from fencepost.model.language import (
     when,
     witness,
 )
-from fencepost.model.task_counts.parts.deletion import (
-    Deletion,
-    Instance,
-    LateFences,
-    Round,
-    Stage,
-    TombstoneAfterFencing,
-)
+from fencepost.model.task_counts.abstract.core import Instance
+from fencepost.model.task_counts.parts.deletion import Deletion, LateFences, Round, Stage, TombstoneAfterFencing
 
 
 class DeletionProperties(Properties, of=Deletion):

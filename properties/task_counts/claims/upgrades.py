@@ -5,16 +5,8 @@ producer; so counts are right from the first one, and when the last plain task h
 """
 
 from fencepost.model.language import Properties, exists, forall, implies, lemma, promise, witness
-from fencepost.model.task_counts.parts.upgrades import (
-    ClaimedEarly,
-    MassUpgrade,
-    Round,
-    Strangers,
-    Support,
-    Task,
-    Upgrades,
-    Worker,
-)
+from fencepost.model.task_counts.abstract.core import Task, Worker
+from fencepost.model.task_counts.parts.upgrades import ClaimedEarly, MassUpgrade, Round, Strangers, Support, Upgrades
 from fencepost.model.task_counts.parts.upgrading_in_steps import Start, UpgradesInSteps
 
 
