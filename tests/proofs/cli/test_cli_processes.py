@@ -15,7 +15,7 @@ import pytest
 from command_line import SCRIPT, clean_environment, process, read_json, untimed
 
 ESCAPE = "\x1b["
-SMALL = Path(__file__).parent / "small_catalogue.py"
+SMALL = Path(__file__).parents[2] / "support" / "small_catalogue.py"
 COMMANDS = {
     "prove": ["prove", "id-blocks/zookeeper"],
     "explore": ["explore", "id-blocks/bridge-from-block-start"],
