@@ -30,7 +30,11 @@ class EventView:
         self._groups: dict[tuple[Any, ...], Groups] = {}
         self._timelines: dict[tuple[tuple[str, ...], tuple[IntEnum, ...]], Timeline] = {}
         self.related: dict[Any, Any] = {}  # what is known of the related events of a declaration
-        self.scratch = np.empty(self.size + 1, np.int64)  # by row; fresh memory for each use would cost more
+
+    @cached_property
+    def scratch(self) -> np.ndarray:
+        """A value for each row, and one for no row, to be overwritten: fresh memory for each use would cost more."""
+        return np.empty(self.size + 1, np.int64)
 
     def rows_of(self, *kinds: IntEnum) -> np.ndarray:
         """Rows of these kinds, ascending."""

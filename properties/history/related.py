@@ -201,7 +201,11 @@ class Related(Event):
         """The same from what is known of all rows of these kinds, once for the piece."""
         if (self, kinds) not in view.related:
             view.related[self, kinds] = self._of_rows(view, kinds)
+        among: np.ndarray
+        related: np.ndarray
         among, related = view.related[self, kinds]
+        if self.how == "first" and self.asking is IT and len(among) == len(asking):
+            return related  # in order of row, of the same rows
         by_row, asking = view.scratch, asking if self.asking is IT else np.where(asking == NEVER, NONE, asking)
         by_row[asking] = self.missing_at
         by_row[among] = related

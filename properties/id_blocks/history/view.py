@@ -5,6 +5,7 @@ maxima and binary searches never reach over from one into the next.
 """
 
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +31,16 @@ class IdBlockView(EventView):
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories."""
 
     last_kind = max(Kind)
+
+    def rows_of(self, *kinds: IntEnum) -> np.ndarray:
+        """Rows of these kinds, ascending: so few are asked for that a pass for each costs less than sorting by kind."""
+        if kinds not in self._rows:
+            kind = self.columns["kind"]
+            chosen = kind == kinds[0]
+            for other in kinds[1:]:
+                chosen |= kind == other
+            self._rows[kinds] = np.flatnonzero(chosen)
+        return self._rows[kinds]
 
     @cached_property
     def grants(self) -> np.ndarray:
