@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find
+from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
 
 
 class OutputFile(click.Path):
@@ -33,6 +33,20 @@ BOUND = click.option(
     "--bound", "changes", multiple=True, metavar="NAME=N", help="Change one of the profile's bounds; may be repeated."
 )
 SEED = click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same result.")
+
+
+def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """What a shell offers where a protocol is named."""
+    return [name for name in protocols() if name.startswith(begun)]
+
+
+def complete_variant(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """What a shell offers where a protocol or a variant is named: the variants once it is clear of which protocol."""
+    names = complete_protocol(ctx, param, begun.partition("/")[0])
+    exact = [name for name in names if begun.startswith(f"{name}/")]
+    of = exact or (names if len(names) == 1 else [])
+    variants = [f"{name}/{v.name}" for name in of for v in protocols()[name].variants]
+    return [name for name in (*names, *variants) if name.startswith(begun)]
 
 
 def chosen(name: str) -> list[tuple[ProtocolEntry, Variant]]:

@@ -5,8 +5,14 @@ import json
 import click
 
 
+def _begun(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    from fencepost.proofs.schemas import REPORTS
+
+    return [name for name in REPORTS if name.startswith(begun)]
+
+
 @click.command()
-@click.argument("command", required=False, metavar="[COMMAND]")
+@click.argument("command", required=False, metavar="[COMMAND]", shell_complete=_begun)
 def schema(command: str | None) -> int:
     """Print the JSON Schema of a command's --json report.
 

@@ -5,7 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, OutputFile, chosen, parse_bounds, whole
+from fencepost.proofs.cli.options import (
+    BOUND,
+    JSON,
+    PROFILE,
+    OutputFile,
+    chosen,
+    complete_protocol,
+    complete_variant,
+    parse_bounds,
+    whole,
+)
 from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, spinner, verdict_sign
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
@@ -26,7 +36,7 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL[/VARIANT]")
+@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant)
 @BOUND
 @PROFILE
 @JSON
@@ -114,7 +124,7 @@ def _document(
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL")
+@click.argument("name", metavar="PROTOCOL", shell_complete=complete_protocol)
 @click.option("--rule", metavar="NUMBER", help="Only this rule, such as 730.7.")
 @PROFILE
 @JSON

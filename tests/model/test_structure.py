@@ -2,6 +2,7 @@
 in vain."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -107,6 +108,12 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
     program = ROOT / ".package" / "fencepost" / "__main__.py"
     there = {str(path.relative_to(ROOT)): path.read_bytes() for path in kept}
     assert inside == there | {program.name: program.read_bytes()}
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    words = [sys.executable, "-m", "fencepost", "prove", "id-blocks/by-broker-id-repaired"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    assert f" in {tmp_path / 'installed'}" in ran.stdout
 
 
 @pytest.mark.parametrize("path", list(sources(*FOLDERS, "tests")), ids=lambda path: str(path.relative_to(ROOT)))

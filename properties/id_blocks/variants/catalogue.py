@@ -215,7 +215,7 @@ ID_BLOCKS = ProtocolEntry(
     ),
     REASONS,
     implementations=tuple((f"{REFERENCE}:reference", variant) for variant in ("kraft", "zookeeper", "bridge")),
-    simulators=(("kraft", f"{REFERENCE}:simulate_with_stats", dict(SIMULATED, mode="kraft")),),
+    simulators=tuple((mode, f"{REFERENCE}:simulate_with_stats", dict(SIMULATED, mode=mode)) for mode in ("kraft", "zookeeper", "bridge")),
     # Controllers' logs and clients show no answers, and no order among them.
     undecided={"id-blocks-kraft-3-nodes": frozenset({"answers_disjoint", "answered_after_commit", "handed_out_after_grant", "ids_increase", "conformance"})},
     claims=(

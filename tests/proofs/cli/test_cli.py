@@ -151,6 +151,9 @@ def test_agree_with_the_reference(tmp_path: Path) -> None:
     assert "fencepost.reference_impl.id_blocks:reference against id-blocks/kraft, seed 1: holds" in ran.out
     told = read_json(tmp_path / "a.json")
     assert (told["verdict"], told["examples"], told["program"]) == ("holds", 5, "")
+    decisive = told["never"]["guards never decisive"]
+    words = "guards that were never alone in the way: the model without one would agree as well"
+    assert decisive and f"    {words}: {'; '.join(decisive)}\n" in ran.out
 
 
 def test_agree_shows_what_is_predicted(tmp_path: Path) -> None:

@@ -64,7 +64,10 @@ REFUSALS = [
         ["generate", "id-blocks", "made"],
         "id-blocks has several variants; name one that has a simulator: id-blocks/kraft",
     ),
-    (["generate", "id-blocks/zookeeper", "made"], "id-blocks/zookeeper has no simulator; name yours with --simulator"),
+    (
+        ["generate", "id-blocks/kraft-threads", "made"],
+        "id-blocks/kraft-threads has no simulator; name yours with --simulator",
+    ),
     (["generate", KRAFT, "made", "--config", "events"], "--config 'events' is not NAME=VALUE"),
     (["generate", KRAFT, "made", "--no-spark", "--config", "nope=1"], "config has unknown keys ['nope']"),
     (["generate", KRAFT, "made", "--no-spark", "--config", "events=many"], "cannot simulate with config "),
