@@ -18,6 +18,7 @@ from fencepost.properties.entries import (
     changed,
     features_of,
 )
+from fencepost.properties.nearest import instead
 from fencepost.properties.registry import PROTOCOLS, Found
 
 __all__ = [
@@ -62,5 +63,5 @@ def find(name: str) -> tuple[ProtocolEntry, Variant | None]:
     protocol, _, variant = name.partition("/")
     known = {entry.name: entry for entry in _entries(protocol)} if protocol in PROTOCOLS else protocols()
     if protocol not in known:
-        raise CatalogueError(f"there is no protocol {protocol!r}; there are {', '.join(known)}: pick one of them")
+        raise CatalogueError(f"there is no protocol {protocol!r}; {instead(protocol, protocols(), 'fencepost list')}")
     return known[protocol], known[protocol].variant(variant) if variant else None

@@ -14,6 +14,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Spec
+from fencepost.properties.nearest import instead
 
 Profile = Literal["smoke", "ci", "nightly"]
 PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
@@ -161,8 +162,8 @@ class ProtocolEntry:
         for candidate in self.variants:
             if candidate.name == name:
                 return candidate
-        there = ", ".join(v.name for v in self.variants)
-        raise CatalogueError(f"{self.name} has no variant {name!r}; there are {there}: pick one of them")
+        meant = instead(name, [v.name for v in self.variants], f"fencepost list {self.name}")
+        raise CatalogueError(f"{self.name} has no variant {name!r}; {meant}")
 
 
 class CatalogueError(InputError):
@@ -186,6 +187,7 @@ def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, i
     known = dict(bounds)
     for name, value in changes.items():
         if name not in known:
-            raise CatalogueError(f"{variant.name} has no bound {name!r}; it has {', '.join(known)}: name one of them")
+            meant = instead(name, known, "fencepost list PROTOCOL")
+            raise CatalogueError(f"{variant.name} has no bound {name!r}; {meant}")
         known[name] = value
     return known

@@ -109,7 +109,7 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
     there = {str(path.relative_to(ROOT)): path.read_bytes() for path in kept}
     assert inside == there | {program.name: program.read_bytes()}
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
-    words = [sys.executable, "-m", "fencepost", "prove", "id-blocks/by-broker-id-repaired"]
+    words = [sys.executable, "-m", "fencepost", "prove", "id-blocks/zookeeper"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
     ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert ran.returncode == 0, ran.stderr

@@ -17,11 +17,16 @@ from fencepost.properties.id_blocks.history.planted import planted
 from metadata_logs import real_logs, segment
 
 KRAFT = "id-blocks/kraft"
-NO_SUCH_PROTOCOL = f"there is no protocol 'nope'; there are {', '.join(protocols())}: pick one of them"
+NO_SUCH_PROTOCOL = f"there is no protocol 'nope'; fencepost list names all {len(protocols())}"
 REFUSALS = [
     (["explore", "nope"], NO_SUCH_PROTOCOL),
     (["verify", "nope"], "there is no protocol 'nope'"),
-    (["explore", "id-blocks/nope"], "id-blocks has no variant 'nope'; there are zookeeper, bridge, kraft, "),
+    (
+        ["explore", "idblocks/kraft"],
+        "there is no protocol 'idblocks'; did you mean id-blocks? ",
+    ),
+    (["explore", "id-blocks/nope"], "id-blocks has no variant 'nope'; fencepost list id-blocks names all "),
+    (["explore", "id-blocks/kraf"], "id-blocks has no variant 'kraf'; did you mean kraft, kraft-"),
     (["verify", KRAFT], "name id-blocks, not id-blocks/kraft"),
     (["necessity", KRAFT], "name id-blocks, not id-blocks/kraft"),
     (["show", KRAFT, "nope"], "kraft is not asked for a property 'nope'; fencepost list id-blocks/kraft names all 1"),
@@ -35,9 +40,13 @@ REFUSALS = [
         ["show", "id-blocks/kraft-answer-first", "no id twice", "--without", "730.7", "answer: guard 1 dropped"],
         "kraft-answer-first has rule 730.7 wrong already",
     ),
-    (["show", KRAFT, "an id in the end", "--bound", "nope=2"], "kraft has no bound 'nope'; it has "),
+    (
+        ["show", KRAFT, "an id in the end", "--bound", "nope=2"],
+        "kraft has no bound 'nope'; ",
+    ),
+    (["explore", KRAFT, "--bound", "broker=2"], "kraft has no bound 'broker'; did you mean brokers? "),
     (["explore", KRAFT, "--profile", "nope"], "'nope' is not one of 'smoke', 'ci', 'nightly'; see fencepost explore"),
-    (["explore", KRAFT, "--bound", "nope=2"], "kraft has no bound 'nope'; it has restarts, "),
+    (["explore", KRAFT, "--bound", "nope=2"], "kraft has no bound 'nope'; "),
     (["explore", KRAFT, "--bound", "brokers"], "--bound 'brokers' is not NAME=N"),
     (["explore", KRAFT, "--bound", "=2"], "--bound '=2' is not NAME=N"),
     (["explore", KRAFT, "--bound", "brokers=-1"], "--bound 'brokers=-1' is not NAME=N with a number N from 0 on"),
