@@ -70,8 +70,8 @@ def test_names_trace_no_protocol(asking: str) -> None:
 
 
 def test_a_name_that_is_not_there() -> None:
-    """It is refused with those that are."""
-    with pytest.raises(CatalogueError, match="no protocol 'raft'; there are id-blocks, transactions, idempotence"):
+    """It is refused, with where those are that there are, or with the nearest."""
+    with pytest.raises(CatalogueError, match="no protocol 'raft'; fencepost list names all"):
         find("raft")
     assert find("idempotence")[0] is protocols()["idempotence"]
 
