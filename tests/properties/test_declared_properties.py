@@ -24,14 +24,11 @@ from fencepost.properties.history.related import (
     greatest,
     last,
 )
-from fencepost.properties.id_blocks.history import properties as id_blocks
-from fencepost.properties.id_blocks.history.view import IdBlockView
 from fencepost.properties.task_counts.history import properties as task_counts
 from fencepost.properties.task_counts.history.events import Kind
 from fencepost.properties.task_counts.history.view import TaskCountView
 from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.view import TransactionView
-from random_histories import random_histories
 from random_task_counts import doctored as doctored_task_counts
 from random_task_counts import noise as noise_of_task_counts
 from random_transactions import doctored as doctored_transactions
@@ -118,8 +115,6 @@ class Plain:
 
 def views() -> list[tuple[Mapping[str, HistoryProperty[Any]], EventView]]:
     found: list[tuple[Mapping[str, HistoryProperty[Any]], EventView]] = []
-    for seed, base in enumerate(("low", "both ends")):
-        found.append((id_blocks.PROPERTIES, IdBlockView(random_histories(seed, 25, base))))
     for make in (noise_of_task_counts, doctored_task_counts):
         found.append((task_counts.PROPERTIES, TaskCountView(make(3, 6), {"mode": "B"})))
     for make in (noise_of_transactions, doctored_transactions):

@@ -6,7 +6,7 @@ rules is in the table of `id_blocks`.
 
 import numpy as np
 from fencepost.properties.history.checking import Rows
-from fencepost.properties.history.packing import BITS, gathered, narrowed
+from fencepost.properties.history.packing import BITS, bits_for, gathered, narrowed, packed, sorted_stably
 from fencepost.properties.id_blocks.history.events import Kind
 from fencepost.properties.id_blocks.history.view import NEVER, Blocks, IdBlockView
 
@@ -36,6 +36,20 @@ def _overlaps(blocks: Blocks) -> Rows:
     return Rows(len(blocks.rows), blocks.rows[late], other)
 
 
+def answered_after_commit(view: IdBlockView) -> Rows:
+    """Answers that carry a record's ordinal, against the commit of that record."""
+    grant = view.columns["grant"]
+    answers = view.answers[grant[view.answers] >= 0]
+    commits = view.rows_of(Kind.block_committed)
+    (asked, done), bits = narrowed([grant[answers], grant[commits]], BITS - 2 * bits_for(len(grant)))
+    order, key = sorted_stably(packed(view.place[commits], done, bits))
+    wanted = packed(view.place[answers], asked, bits)
+    found = np.searchsorted(key, wanted)
+    at = np.append(commits[order], NEVER)[np.where(np.append(key, -1)[found] == wanted, found, len(key))]
+    early = at > answers
+    return Rows(len(answers), answers[early], np.where(at == NEVER, -1, at)[early])
+
+
 def handed_out_after_grant(view: IdBlockView) -> Rows:
     """Ids that some block holds, but only from later on."""
     rows, _ = view.ids_in_order
@@ -63,3 +77,22 @@ def ids_increase(view: IdBlockView) -> Rows:
     one, other = rows[back], rows[back - 1]
     same = (broker[back] == broker[back - 1]) & (life[back] == life[back - 1]) & (view.place[one] == view.place[other])
     return Rows(len(rows), one[same], other[same])
+
+
+def blocks_contiguous(view: IdBlockView) -> Rows:
+    """Each block starts where the one granted before it ends, or where KRaft said it takes over."""
+    rows = view.rows_of(Kind.block_committed, Kind.zk_written, Kind.migrated)
+    taken_over = view.columns["kind"][rows] == Kind.migrated
+    usable = taken_over | view.is_well_formed(rows)
+    rows, taken_over = rows[usable], taken_over[usable]
+    first = view.columns["first"][rows]
+    end = first + np.where(taken_over, 0, view.columns["length"][rows])
+    same = view.place[rows[1:]] == view.place[rows[:-1]]
+    apart = np.flatnonzero((first[1:] != end[:-1]) & same & ~taken_over[1:]) + 1
+    return Rows(int((~taken_over).sum()), rows[apart], rows[apart - 1])
+
+
+def blocks_well_formed(view: IdBlockView) -> Rows:
+    """Blocks that are empty, negative, or reach beyond the last id."""
+    bad = view.grants[~view.is_well_formed(view.grants)]
+    return Rows(len(view.grants), bad, np.full(len(bad), -1))

@@ -13,10 +13,9 @@ import numpy as np
 from fencepost.properties.history.checking import Finding, HistoryProperty, not_promised, reasons
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
-from fencepost.properties.history.related import IT, declared, each, first, last, when
 from fencepost.properties.id_blocks.history import kernels, words
 from fencepost.properties.id_blocks.history.events import Kind
-from fencepost.properties.id_blocks.history.view import COLUMNS, MAX_ID, NEVER, IdBlockView
+from fencepost.properties.id_blocks.history.view import COLUMNS, NEVER, IdBlockView
 
 __all__ = ["COLUMNS", "PROPERTIES", "check", "figures", "undecidable", "unpromised"]
 
@@ -28,14 +27,6 @@ GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
     "zookeeper": frozenset({Kind.zk_written}),
     "bridge": frozenset({Kind.block_committed, Kind.zk_written, Kind.migrated}),
 }
-
-WELL_FORMED = (IT.first >= 0) & (IT.first <= when(IT.length >= 1, MAX_ID - IT.length, -1))
-COMMITTED = first(Kind.block_committed, by=("grant",))
-BLOCK_BEFORE = last(
-    Kind.block_committed, Kind.zk_written, Kind.migrated,
-    by=(), where=WELL_FORMED | (IT.kind == Kind.migrated), in_place=True, blank=True,
-)  # fmt: skip
-TAKEN = when(BLOCK_BEFORE.kind == Kind.migrated, 0, BLOCK_BEFORE.length)
 
 PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
     told.name: told
@@ -68,14 +59,15 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             tell=words.overlap,
             needs=frozenset({Kind.answer_sent}),
         ),
-        declared(
+        HistoryProperty(
             "answered_after_commit",
             "730.7",
             "a block's record is committed before the answer with the block is sent",
-            each(Kind.answer_sent, where=(IT.error == 0) & (IT.grant >= 0)),
-            COMMITTED.at > IT.at,
-            words.uncommitted_answer,
-            explained=COMMITTED,
+            key=("history", "grant"),
+            kernel=kernels.answered_after_commit,
+            tell=words.uncommitted_answer,
+            needs=frozenset({Kind.answer_sent, Kind.block_committed}),
+            needs_order=True,
             modes=("kraft", "bridge"),
         ),
         HistoryProperty(
@@ -109,24 +101,23 @@ PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
             needs_order=True,
             needs=frozenset({Kind.id_handed_out, Kind.broker_started}),
         ),
-        declared(
+        HistoryProperty(
             "blocks_contiguous",
             "730.8",
             "a block starts where the one before it ends, or where KRaft took over from ZooKeeper",
-            each(Kind.block_committed, Kind.zk_written, where=WELL_FORMED),
-            ~BLOCK_BEFORE.missing & (IT.first != BLOCK_BEFORE.first + TAKEN),
-            words.apart,
-            explained=BLOCK_BEFORE,
+            key=_OF_HISTORY,
+            kernel=kernels.blocks_contiguous,
+            tell=words.apart,
             needs=frozenset(),
             needs_in=GRANT_KINDS,
         ),
-        declared(
+        HistoryProperty(
             "blocks_well_formed",
             "730.16",
             "a block holds at least one id, none negative, and ends at or below the last id there is",
-            each(Kind.block_committed, Kind.zk_written),
-            ~WELL_FORMED,
-            words.malformed,
+            key=_OF_HISTORY,
+            kernel=kernels.blocks_well_formed,
+            tell=words.malformed,
             needs=frozenset(),
             needs_in=GRANT_KINDS,
         ),

@@ -5,12 +5,11 @@ maxima and binary searches never reach over from one into the next.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
-from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, sorted_stably
+from fencepost.properties.history.pieces import Columns, starts_of
 from fencepost.properties.id_blocks.history.events import Kind
 
 MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
@@ -27,20 +26,22 @@ class Blocks:
     last: np.ndarray
 
 
-class IdBlockView(EventView):
+class IdBlockView:
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories."""
 
-    last_kind = max(Kind)
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        starts = starts_of(columns["history"])
+        lengths = np.diff(starts, append=len(columns["history"]))
+        self.place = np.repeat(np.arange(len(starts)), lengths)  # 0, 1, 2 … for the histories of the piece
 
-    def rows_of(self, *kinds: IntEnum) -> np.ndarray:
-        """Rows of these kinds, ascending: so few are asked for that a pass for each costs less than sorting by kind."""
-        if kinds not in self._rows:
-            kind = self.columns["kind"]
-            chosen = kind == kinds[0]
-            for other in kinds[1:]:
-                chosen |= kind == other
-            self._rows[kinds] = np.flatnonzero(chosen)
-        return self._rows[kinds]
+    def rows_of(self, *kinds: Kind) -> np.ndarray:
+        """Rows of these kinds, ascending."""
+        kind = self.columns["kind"]
+        chosen = kind == kinds[0]
+        for other in kinds[1:]:
+            chosen |= kind == other
+        return np.flatnonzero(chosen)
 
     @cached_property
     def grants(self) -> np.ndarray:

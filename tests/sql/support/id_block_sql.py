@@ -1,16 +1,11 @@
-"""The history properties of id blocks in SQL: those with kernels of their own, and one that is declared.
+"""The history properties of id blocks in SQL: an implementation that shares nothing with the kernels but the table.
 
-What is written here shares nothing with the kernels but the table; the declared one tests the SQL that is written from
-declarations. One text for DuckDB and Spark. Sums are DECIMAL(38, 0), so nothing here can wrap at 2^63. Columns whose
-names are reserved words somewhere are renamed: first -> start, length -> size, grant -> ordinal.
+One text for DuckDB and Spark. Sums are DECIMAL(38, 0), so nothing here can wrap at 2^63. Columns whose names are
+reserved words somewhere are renamed: first -> start, length -> size, grant -> ordinal.
 """
-
-from collections.abc import Mapping
 
 import duckdb
 import pyarrow as pa
-from fencepost.properties.id_blocks.history.properties import PROPERTIES
-from related_sql import generated
 
 MAX = 9223372036854775807
 RENAMED = {"first": "start", "length": "size", "grant": "ordinal"}
@@ -44,6 +39,11 @@ VIOLATIONS = {
       WHERE nth > 1""",
     "blocks_disjoint": OVERLAPS.format(blocks=GRANTED),
     "answers_disjoint": OVERLAPS.format(blocks=ANSWERED),
+    "answered_after_commit": """
+      SELECT a.history, a.step FROM events a
+      WHERE a.kind = 6 AND a.error = 0 AND a.ordinal >= 0 AND NOT EXISTS (
+        SELECT 1 FROM events c
+        WHERE c.kind = 5 AND c.history = a.history AND c.ordinal = a.ordinal AND c.step < a.step)""",
     "handed_out_after_grant": f"SELECT history, step FROM {SINCE} s WHERE since > step",
     "ids_within_blocks": f"SELECT history, step FROM {SINCE} s WHERE since IS NULL",
     "ids_increase": """
@@ -63,16 +63,12 @@ VIOLATIONS = {
             OVER (PARTITION BY history ORDER BY step) AS due
         FROM events WHERE kind = 21 OR (kind IN (5, 19) AND {WELL_FORMED})) c
       WHERE kind <> 21 AND due <> start""",
+    "blocks_well_formed": f"SELECT history, step FROM events WHERE kind IN (5, 19) AND NOT {WELL_FORMED}",
 }
 
-DECLARED = generated(PROPERTIES.values(), RENAMED)
-
-
-def query(texts: Mapping[str, str] = VIOLATIONS | DECLARED) -> str:
-    """One statement for all of them."""
-    return " UNION ALL ".join(
-        f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in texts.items()
-    )
+QUERY = " UNION ALL ".join(
+    f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in VIOLATIONS.items()
+)
 
 
 def told(rows: list[tuple[str, int, int]]) -> dict[str, tuple[int, tuple[int, int]]]:
@@ -84,7 +80,7 @@ def told(rows: list[tuple[str, int, int]]) -> dict[str, tuple[int, tuple[int, in
 
 
 def in_duckdb(
-    events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None, text: str | None = None
+    events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None
 ) -> dict[str, tuple[int, tuple[int, int]]]:
     """The verdict of DuckDB on an Arrow table, or on the Parquet files that a glob names."""
     duck = connection or duckdb.connect()
@@ -94,4 +90,4 @@ def in_duckdb(
     renamed = ", ".join(f'"{old}" AS {new}' for old, new in RENAMED.items())
     dropped = ", ".join(f'"{old}"' for old in RENAMED)
     duck.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
-    return told(duck.execute(text or query()).fetchall())
+    return told(duck.execute(QUERY).fetchall())
