@@ -59,11 +59,11 @@ def test_the_matrix_is_whole(asked: tuple[Ran, Ran, list[dict[str, Any]], str]) 
 
 
 def test_a_danger_is_in_where_the_engine_met_it(asked: tuple[Ran, Ran, list[dict[str, Any]], str]) -> None:
-    """Proof, search and driven clusters meet restarts; only the first two the write that is not seen."""
+    """Proof, search, driven clusters and simulated histories meet restarts; only the first two the write that is not seen."""
     _, _, lines, _ = asked
     met = {line["engine"]: line["count"] for line in lines if line["status"] == "in" and line["promise"] == "730.P1"
            and line["danger"] == "broker-restart"}  # fmt: skip
-    assert set(met) == {"induction", "explore", "bounded", "agreement"}
+    assert set(met) == {"induction", "explore", "bounded", "agreement", "histories"}
     assert met["agreement"] > 0
     assert met["explore"] > 0
     assert met["induction"] is None
@@ -89,7 +89,7 @@ def test_it_is_told_for_a_terminal(asked: tuple[Ran, Ran, list[dict[str, Any]], 
     ran, _, _, table = asked
     assert ran.code == 0
     lines = ran.out.splitlines()
-    assert "    730.P1 no id twice, 730.P2 disjoint blocks: induction, explore, bounded, agreement" in lines
+    assert "    730.P1 no id twice, 730.P2 disjoint blocks: induction, explore, bounded, agreement, histories" in lines
     [row] = [line.split() for line in lines if line.startswith("      broker-restart")]
     assert row[1] == "in"
     opened = lines[next(n for n, line in enumerate(lines) if line.startswith("Open: ")) :]
@@ -141,7 +141,7 @@ def test_other_sources_are_another_question(tmp_path: Path, monkeypatch: pytest.
     [
         (("id-block",), "there is no protocol 'id-block'"),
         (("id-blocks/zookeper",), "id-blocks has no variant 'zookeper'"),
-        ((NAME, "--promise", "txn.P1"), "no promise 'txn.P1' is asked there; there are 730.P1, 730.P2, 730.P3"),
+        ((NAME, "--promise", "txn.P1"), "no promise 'txn.P1' is asked there; there are 730.P1, no id twice, 730.P2"),
     ],
 )
 def test_bad_input_is_one_line(words: tuple[str, ...], says: str) -> None:

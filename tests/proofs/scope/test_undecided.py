@@ -83,7 +83,7 @@ def test_what_is_required_has_to_be_decided(
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--require", "nonsense"], "--require: id-blocks has no history property 'nonsense'; it has ids_unique, "),
+        (["--require", "nonsense"], "--require: id-blocks has no history property 'nonsense'; "),
         (
             ["--require", "ids_unique", "--check", "blocks_disjoint"],
             "--require: ids_unique is not checked: name it with",
