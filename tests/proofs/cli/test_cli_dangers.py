@@ -59,7 +59,7 @@ def test_the_matrix_is_whole(asked: tuple[Ran, Ran, list[dict[str, Any]], str]) 
 
 
 def test_a_danger_is_in_where_the_engine_met_it(asked: tuple[Ran, Ran, list[dict[str, Any]], str]) -> None:
-    """Proof, search, driven clusters and simulated histories meet restarts; only the first two the write that is not seen."""
+    """Proof, search, driven clusters and histories meet restarts; only the first two the write that is not seen."""
     _, _, lines, _ = asked
     met = {line["engine"]: line["count"] for line in lines if line["status"] == "in" and line["promise"] == "730.P1"
            and line["danger"] == "broker-restart"}  # fmt: skip
@@ -94,8 +94,9 @@ def test_it_is_told_for_a_terminal(asked: tuple[Ran, Ran, list[dict[str, Any]], 
     assert row[1] == "in"
     opened = lines[next(n for n, line in enumerate(lines) if line.startswith("Open: ")) :]
     assert len(opened) < 40
-    assert any(line.startswith("    mixed-clients: 730.P1, 730.P2, 730.P3 in no variant: brokers") for line in opened)
-    assert "| mixed-clients | 730.P1, 730.P2, 730.P3 | – | – | brokers with the RPC" in table
+    mixed = "    mixed-clients: 730.P1, 730.P2, 730.P3 in no variant; met by histories alone: brokers"
+    assert any(line.startswith(mixed) for line in opened)
+    assert "| mixed-clients | 730.P1, 730.P2, 730.P3 | – | histories | brokers with the RPC" in table
 
 
 def test_an_answer_of_the_same_sources_is_read_again(asked: tuple[Ran, Ran, list[dict[str, Any]], str]) -> None:
