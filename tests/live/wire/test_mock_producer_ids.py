@@ -66,7 +66,7 @@ def test_clients_alone_are_recorded_on_the_command_line(tmp_path):
     write_observations(tmp_path / "clients.jsonl", twice)
     told = tmp_path / "told.json"
     assert run("record", "--clients", tmp_path / "clients.jsonl", "--out", tmp_path / "made", "--json", told) == 0
-    assert json.loads(told.read_text()) == {"events": {"id_handed_out": 10}}
+    assert json.loads(told.read_text()) == {"schema": 1, "events": {"id_handed_out": 10}}
     assert set(replay(tmp_path / "made").violations) == {"ids_unique"}
 
 

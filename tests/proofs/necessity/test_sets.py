@@ -161,12 +161,12 @@ def test_a_search_finds_what_is_kept(variant: Variant) -> None:
 
 
 def of_rules(found: sets.KeptSets) -> dict[str, object]:
-    """By promise the sets that suffice, whether they are all, each cut set with the length of its run, and what was
-    left undecided; of promises whose proof is within Z3's limits by far."""
+    """By promise the sets that suffice, where they are all of them, and each cut set of one rule or two with the length
+    of its run.  What else there is depends on what Z3 left unknown: that differs with what it was asked before."""
     return {
         name: (
-            {one.rules for one in of.cores.sufficient}, of.cores.complete,
-            {(cut, len(run.steps)) for cut, run in zip(of.cuts, of.cut_sets, strict=True)}, set(of.undecided),
+            {one.rules for one in of.cores.sufficient} if of.cores.complete else None,
+            {(cut, len(run.steps)) for cut, run in zip(of.cuts, of.cut_sets, strict=True) if len(cut) <= 2},
         )
         for name, of in found.promises.items()
         if name not in TOO_HARD.get(found.variant, ())
