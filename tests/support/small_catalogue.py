@@ -41,6 +41,7 @@ def small_catalogue(change: Callable[[Variant], Variant] = _same) -> Iterator[No
     with ExitStack() as stack:
         for where in ("fencepost.properties.catalogue", "fencepost.proofs.cli.verify"):
             stack.enter_context(mock.patch(f"{where}.protocols", lambda: {entry.name: entry}))
+        stack.enter_context(mock.patch("fencepost.properties.catalogue._entries", lambda _: (entry,)))
         stack.enter_context(mock.patch.dict(verify.EXAMPLES, smoke=5))
         stack.enter_context(mock.patch.dict(verify.HISTORIES, smoke=5))
         yield
