@@ -26,8 +26,8 @@ CONSOLE = [text for kind, text in BLOCKS if kind == "console"]
 EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "explore" in text)
 EXPLORATIONS = 55
 """The work of `verify`, at most, in explorations of id-blocks/kraft: 45 as measured, 183 s of processor time, other
-tests beside it.  (An exploration was 7 s of it and is 4, since it reads no other protocol any more.)  59 would be all of
-the two minutes that README promises of two cores; what runs beside the tests makes both grow, unevenly."""
+tests beside it.  (An exploration was 7 s of it and is 4, since it reads no other protocol any more.)  59 would be all
+of the two minutes that README promises of two cores; what runs beside the tests makes both grow, unevenly."""
 
 
 @pytest.fixture(scope="module")
