@@ -2,6 +2,8 @@
 kept is of this model."""
 
 import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,7 +159,10 @@ def test_a_search_finds_what_is_kept(variant: Variant) -> None:
     set is Z3's choice; that they do is held above."""
     kept = sets.read(variant)
     assert kept is not None
-    assert of_rules(sets.search(variant, states=kept.states)) == of_rules(kept)
+    # In a process of its own: what Z3 leaves unknown within its limits depends on what it was asked before.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
+        found = alone.submit(sets.search, replace(variant), states=kept.states).result()
+    assert of_rules(found) == of_rules(kept)
 
 
 def of_rules(found: sets.KeptSets) -> dict[str, object]:
