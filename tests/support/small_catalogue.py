@@ -28,7 +28,7 @@ def small_entry(change: Callable[[Variant], Variant] = _same) -> ProtocolEntry:
         ID_BLOCKS,
         variants=(*chosen, name),
         implementations=tuple(i for i in ID_BLOCKS.implementations if i[1] == "zookeeper"),
-        simulators=tuple(s for s in ID_BLOCKS.simulators if s[0] == "kraft"),
+        simulators=tuple(s for s in ID_BLOCKS.simulators if s[0] in ("kraft", "zookeeper")),
         claims=(),
         scenarios=(),
     )

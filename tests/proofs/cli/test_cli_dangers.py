@@ -38,7 +38,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ran, Ran, 
         second = fencepost("dangers", NAME, "--json", folder / "second.json")
         lines = json.loads((folder / "first.json").read_text())
         assert json.loads((folder / "second.json").read_text()) == lines
-        yield first, second, lines, (folder / "open.md").read_text()
+    yield first, second, lines, (folder / "open.md").read_text()
 
 
 def cell(lines: list[dict[str, Any]], promise: str, danger: str, engine: str) -> dict[str, Any]:

@@ -239,7 +239,7 @@ def test_histories_too_short_for_anything_are_inconclusive(tmp_path: Path, monke
 
     def short(*change: Any) -> Any:
         entry = made(*change)
-        (simulated,) = entry.simulators
+        simulated = entry.simulators[0]
         return replace(entry, simulators=((*simulated[:2], {**simulated[2], "events": 3}),))
 
     monkeypatch.setattr(small, "small_entry", short)
