@@ -110,16 +110,16 @@ class DefenceInDepth(KraftProperties, of=Kraft):
 
     @lemma
     def installable_is_new(s):
-        """The same three, of blocks that pass the broker's check alone (730.20): what is left where an answer is
-        awaited for too long."""
+        """An id in a block that passes the broker's check alone (730.20) was never handed out, and is in no broker's
+        block: what is left of the lemmas about awaited blocks where an answer is awaited for too long."""
         return forall(
             Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.installable(b, r, i), ~s.given[i] & ~s.held(c, i))
         )
 
     @lemma
     def installable_is_ready_once(s):
-        """A block that passes the check is fetched ahead by nobody, but perhaps by the broker that awaits it, as this
-        very block."""
+        """A block that passes the check is fetched ahead by no broker, except perhaps by the one that awaits it, as the
+        same block."""
         return forall(
             Broker,
             Request,

@@ -1,4 +1,4 @@
-"""What producer id blocks promise, and the lemmas about brokers from which it follows, whoever grants the blocks.
+"""What producer id blocks promise, and the lemmas about brokers from which it follows for every kind of controller.
 
 The idea of the proof: every id is below the *book*, granted, held, or given, in that order, and each is at most one
 broker's.
@@ -60,13 +60,13 @@ class IdBlocksProperties(Promises):
 
     @progress(rule="730.16")
     def an_id_even_at_the_end(s, b: Broker):
-        """The same without the exception.  It fails, and the cycle shows how: at the end of the ids brokers ask for
-        ever."""
+        """A client gets an id in the end, even at the end of the ids.  It fails, and the cycle shows how: there brokers
+        ask for ever."""
         return leads_to_id(s, b, s.size == 0)
 
     @witness(of="used_up_for_ever")
     def a_gap(s):
-        """An id was granted and nobody holds it, while a later one was handed out: it is used up all the same."""
+        """An id was granted and no broker holds it, while a later one was handed out: it is used up all the same."""
         return exists(
             Id,
             Id,
@@ -219,17 +219,17 @@ class RpcProperties(IdBlocksProperties):
 
     @lemma
     def awaited_is_new(s):
-        """An id in an answer that somebody waits for was never handed out."""
+        """An id in an answer that a broker waits for was never handed out."""
         return forall(Broker, Request, Id, lambda b, r, i: implies(s.awaited(b, r, i), ~s.given[i]))
 
     @lemma
     def awaited_is_not_held(s):
-        """An id in an answer that somebody waits for is in no broker's current block."""
+        """An id in an answer that a broker waits for is in no broker's current block."""
         return forall(Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.awaited(b, r, i), ~s.held(c, i)))
 
     @lemma
     def awaited_is_not_ready(s):
-        """An id in an answer that somebody waits for is in no block fetched ahead."""
+        """An id in an answer that a broker waits for is in no block fetched ahead."""
         return forall(Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.awaited(b, r, i), ~s.in_ready(c, i)))
 
     @lemma

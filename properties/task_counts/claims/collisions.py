@@ -27,7 +27,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
     @promise(rule="618.49")
     def only_its_own(s):
-        """Nobody is fenced or shut out on behalf of another connector."""
+        """No producer is fenced, and no worker shut out, on behalf of another connector."""
         return forall(Connector, Instance, lambda c, i: ~s.disturbed[c, i])
 
     @witness(of="only_its_own")
@@ -56,7 +56,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
     @lemma
     def sets_in_order(s):
-        """Nobody is ahead of the newest set; its tasks have ids below its size, and are up only after its count."""
+        """No task is ahead of the newest set, whose tasks have ids below its size, and are up only after its count."""
         return forall(
             Connector, Instance,
             lambda c, i: (s.of[c, i] <= s.generation[c])

@@ -15,12 +15,12 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
 
     @promise(rule="618.P1")
     def runs_what_was_fenced_for(s):
-        """Who takes it that tasks may run is right: everybody of earlier sets has been fenced for the newest one."""
+        """A worker is right that tasks may run: every task of earlier sets has been fenced for the newest one."""
         return forall(Worker, lambda w: implies(s.may_run(w), s.fenced))
 
     @promise(rule="618.P1")
     def runs_that_set(s):
-        """And what it runs is that set, configuration by configuration, and nothing that was never committed."""
+        """A worker that may run tasks runs the newest committed set, every configuration of it, and nothing else."""
         return forall(Worker, Task, lambda w, i: implies(s.may_run(w), s.applied[w, i] == s.of_newest_set(i)))
 
     @promise(rule="618.P1")
@@ -68,4 +68,4 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
 
 
 class ReorderingTopicProperties(ConfigTopicProperties, of=ReorderingTopic):
-    """The same of a topic whose compaction does not keep the order."""
+    """The promises of a topic whose compaction does not keep the order."""

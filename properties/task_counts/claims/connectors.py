@@ -116,7 +116,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def sets_in_order(s):
-        """Nobody is ahead of the newest set; its tasks have ids below its size, and are up only after its count."""
+        """No task is ahead of the newest set, whose tasks have ids below its size, and are up only after its count."""
         return forall(
             Connector, Instance,
             lambda c, i: (s.of[c, i] <= s.generation[c])
@@ -172,7 +172,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def counted_is_fenced(s):
-        """And so when the count is written."""
+        """When the newest set is counted, an instance of an earlier set that can commit has the id of its only task."""
         return forall(
             Connector, Instance,
             lambda c, i: implies(s.can_commit(c, i) & s.is_old(c, i) & ~s.is_pending(c), s.is_the_only_one(c, i)),

@@ -1,7 +1,7 @@
 """Why the cores keep the promises: the lemmas, with any number of workers, instances, tasks and sets.
 
-The idea: between a set and its count nobody of it polls, so that a round, as long as its set is the newest, sees the
-number of those who can commit only fall.
+The idea: between a set and its count none of its tasks polls, so that a round, as long as its set is the newest, sees
+the number of instances that can commit only fall.
 """
 
 from fencepost.model.language import forall, implies, lemma
@@ -57,7 +57,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def first_count_first(s):
-        """Before the first count record nobody polls."""
+        """Before the first count record no instance polls."""
         return implies(s.counted == 0, forall(Instance, lambda k: s.stage[k] != Stage.RUNNING))
 
     @lemma
@@ -78,8 +78,8 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def left_or_fenced(s):
-        """While a round for the newest set goes on, whoever of an earlier set can commit is still to be fenced, or is
-        the only one and its id is that of the only new task."""
+        """While a round for the newest set goes on, an instance of an earlier set that can commit is still to be
+        fenced, or is the only one and its id is that of the only new task."""
         return forall(
             Worker,
             Instance,
@@ -109,7 +109,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def counted_is_fenced(s):
-        """And so when the count is written."""
+        """When the newest set is counted, an instance of an earlier set that can commit has the id of its only task."""
         return forall(
             Instance,
             lambda k: implies(
@@ -122,7 +122,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def successor_has_the_id(s):
-        """Whoever can commit is not of an earlier set than anybody who has opened a producer of its id."""
+        """An instance that can commit is not of an earlier set than another that has opened a producer of its id."""
         return forall(
             Instance,
             Instance,
@@ -134,14 +134,14 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def one_newest_epoch(s):
-        """A producer that nobody has fenced was opened, and is the only one of its id."""
+        """A producer that is not fenced was opened, and is the only one of its id."""
         return forall(Instance, lambda k: implies(s.live[k], s.has_opened(k))) & forall(
             Instance, Instance, lambda j, k: implies(s.live[j] & s.live[k] & (s.task[j] == s.task[k]), j == k)
         )
 
     @lemma
     def writer_is_up_to_date(s):
-        """Whoever may write its count has a round for the newest set."""
+        """A worker that may write its count has a round for the newest set."""
         return forall(
             Worker,
             lambda w: implies((s.round[w] == Round.CHECKED) & (s.owner == w), s.fencing[w] == s.generation),
@@ -149,21 +149,21 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def rounds_of_leaders(s):
-        """Who has a round under way believes to be the leader."""
+        """A worker that has a round under way believes to be the leader."""
         return forall(Worker, lambda w: implies(s.round[w] != Round.NONE, s.leads[w]))
 
 
 class ALemmas(CoreLemmas, of=ACore):
-    """One thread, and views of long ago."""
+    """Lemmas of revision A: rounds on the leader's one thread, with views of the topic that may be old."""
 
     @lemma
     def covered_is_counted(s):
-        """What was counted when it was the newest is counted."""
+        """A set that was counted when it was the newest is counted."""
         return forall(Generation, lambda g: implies(s.covered[g], g <= s.counted))
 
     @lemma
     def busy_is_up_to_date(s):
-        """Whoever still holds the topic has a round for the newest set."""
+        """A worker that is not shut out of the topic and has a round has it for the newest set."""
         return forall(
             Worker,
             lambda w: implies((s.round[w] != Round.NONE) & (s.owner == w), s.fencing[w] == s.generation),
@@ -171,24 +171,24 @@ class ALemmas(CoreLemmas, of=ACore):
 
 
 class ABehindPromises(Promises, of=ABehindCore):
-    """What A's wording leaves open."""
+    """The promises of revision A where the leader may be behind the topic, which its wording leaves open."""
 
 
 class MLemmas(CoreLemmas, of=MCore):
-    """Rounds beside the thread, and views of long ago."""
+    """Lemmas of revision M: rounds beside the leader's thread, with views of the topic that may be old."""
 
     @lemma
     def covered_is_counted(s):
-        """What was counted when it was the newest is counted."""
+        """A set that was counted when it was the newest is counted."""
         return forall(Generation, lambda g: implies(s.covered[g], g <= s.counted))
 
 
 class BLemmas(CoreLemmas, of=BCore):
-    """A round for every start, and a look at the end of the topic."""
+    """Lemmas of revision B: a round for every start, and a look at the end of the topic."""
 
     @lemma
     def answered_is_counted(s):
-        """Whoever has an answer is of a set that is counted, or is not the newest."""
+        """An instance that has an answer is of a set that is counted, or is not the newest."""
         return forall(
             Instance,
             lambda k: implies(

@@ -1,7 +1,7 @@
 """What has to stay true of a connector's tasks when it is deleted and created again, and why it does.
 
-The idea of the proof: whoever can commit and is not of the newest set is below the count, and below what a round for
-the newest set has left to fence.
+The idea of the proof: an instance that can commit and is not of the newest set has a task id below the count, and below
+what a round for the newest set has left to fence.
 """
 
 from fencepost.model.language import (
@@ -99,7 +99,7 @@ class DeletionProperties(Properties, of=Deletion):
 
     @lemma
     def nothing_before_the_first(s):
-        """Without a count nobody can commit."""
+        """Without a count no instance can commit."""
         return implies(~s.counted, forall(Instance, lambda i: ~s.can_commit(i)) & s.has_no_count_to_expect())
 
     def has_no_count_to_expect(s):
@@ -162,11 +162,11 @@ class DeletionProperties(Properties, of=Deletion):
 
 
 class LateFencesProperties(DeletionProperties, of=LateFences):
-    """The same where requests to fence come late, which shut out a task too many, and never spare one."""
+    """The promises where requests to fence come late, which shut out a task too many, and never spare one."""
 
 
 class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFencing):
-    """The same, and what fencing on deletion saves."""
+    """The promises of a connector that is fenced when it is deleted, and what this fencing saves."""
 
     def has_no_count_to_expect(s):
         return s.pending | ~s.present
@@ -181,7 +181,7 @@ class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFenci
 
     @lemma
     def fenced_before_it_is_removed(s):
-        """Of a count that is being removed, what is not fenced yet is still to be; of one that is gone, all is."""
+        """While a count is being removed, the tasks not fenced yet are still to be; when it is gone, all are fenced."""
         counts = when(s.known, s.count, 0)
         return implies(s.round == Round.CLEANING, counts <= s.spent + s.left) & (s.removed <= s.spent)
 

@@ -56,7 +56,7 @@ A_STEPS = CLUSTER_STEPS | {
 
 
 class FullPromises(Properties):
-    """Of one connector, whose topic is a log."""
+    """The promises of one connector, whose config topic is a log."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
@@ -65,7 +65,7 @@ class FullPromises(Properties):
 
     @promise(rule="618.P3")
     def all_covered(s):
-        """Whoever can commit is of the newest set, or has a task id that the next round fences."""
+        """An instance that can commit is of the newest set, or has a task id that the next round fences."""
         return forall(
             Instance, lambda k: implies(s.can_commit(k), (s.of[k] == s.latest_set()) | (s.task[k] < s.count()))
         )
@@ -162,7 +162,7 @@ class GrainPromises(FullPromises, of=Full):
 
 
 class ClusterPromises(FullPromises):
-    """Of workers that tidy up, and users that restart what failed."""
+    """The promises of workers that tidy up, and of users that restart what failed."""
 
     @service(rule="618.P4")
     def polls_in_the_end(s, i: Task):
@@ -171,12 +171,12 @@ class ClusterPromises(FullPromises):
 
     @witness(of="polls_in_the_end")
     def wanted(s):
-        """A task is wanted that nobody runs, after another set was served."""
+        """A task is wanted and not running, after another set was served."""
         return exists(Task, lambda i: s.is_wanted(i) & ~s.is_served(i) & (s.polled > 0))
 
 
 class BPromises(ClusterPromises, of=B):
-    """B."""
+    """The promises of revision B: each task's start asks for a round."""
 
     @refinement(of=BCore, actions=ASKING_STEPS | {"check_before": ("check_before", "stop")})
     def does_as_the_core(s):
@@ -185,7 +185,7 @@ class BPromises(ClusterPromises, of=B):
 
 
 class ShippedPromises(ClusterPromises, of=Shipped):
-    """What shipped."""
+    """The promises of what shipped in Kafka 3.3."""
 
     @refinement(of=ShippedCore, actions=ASKING_STEPS)
     def does_as_the_core(s):
@@ -194,7 +194,7 @@ class ShippedPromises(ClusterPromises, of=Shipped):
 
 
 class APromises(ClusterPromises, of=A):
-    """A."""
+    """The promises of revision A: the leader fences during the rebalance."""
 
     @refinement(of=ACore, actions=A_STEPS)
     def does_as_the_core(s):
@@ -203,7 +203,7 @@ class APromises(ClusterPromises, of=A):
 
 
 class MPromises(ClusterPromises, of=M):
-    """M."""
+    """The promises of revision M: the Connector's owner asks for the round."""
 
     @refinement(of=MCore, actions=CLUSTER_STEPS | {"ask": (), "restart": (), "answer": ()})
     def does_as_the_core(s):
@@ -212,11 +212,11 @@ class MPromises(ClusterPromises, of=M):
 
 
 class UnattendedPromises(ClusterPromises, of=Unattended):
-    """Shipped, and nobody restarts what failed."""
+    """The promises of what shipped, where failed tasks are never restarted."""
 
 
 class AttendedPromises(ClusterPromises, of=Attended):
-    """Shipped, and somebody does."""
+    """The promises of what shipped, where failed tasks are restarted by a user."""
 
 
 REBALANCING_STEPS = {a: s for a, s in ASKING_STEPS.items() if a != "assign_again"} | {

@@ -1,11 +1,11 @@
-"""What KIP-618 promises of who may run: fenced generations, and counts that cover whoever is left."""
+"""What KIP-618 promises of who may run: fenced generations, and counts that cover the tasks that are left."""
 
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, progress, promise, step, witness
 from fencepost.model.task_counts.abstract.core import Instance, Round, Stage, Worker
 
 
 class Promises(Properties):
-    """Of one connector.  An instance can commit if it polls and nobody has fenced its producer."""
+    """The promises of one connector.  An instance can commit if it polls and its producer is not fenced."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
@@ -14,7 +14,7 @@ class Promises(Properties):
 
     @promise(rule="618.P3")
     def all_covered(s):
-        """Whoever can commit is of the newest set, or has a task id that the next round fences."""
+        """An instance that can commit is of the newest set, or has a task id that the next round fences."""
         return forall(Instance, lambda k: implies(s.can_commit(k), (s.of[k] == s.generation) | (s.task[k] < s.count)))
 
     @step(rule="618.26")

@@ -5,7 +5,7 @@ from fencepost.model.task_counts.abstract.core import Instance, Stage
 
 
 class Serving(Properties):
-    """Of starts that nobody stops, fails or overtakes with a newer set."""
+    """Services of starts that are not stopped, do not fail, and are not overtaken by a newer set."""
 
     @service(rule="618.P4")
     def polls_or_stops(s, k: Instance):

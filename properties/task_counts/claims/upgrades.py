@@ -115,7 +115,7 @@ class UpgradesProperties(Properties, of=Upgrades):
 
     @lemma
     def a_round_that_may_write_is_right(s):
-        """Who has fenced and may still write is about the newest set, and nobody is left who can be fenced."""
+        """A worker that has fenced and may still write does so for the newest set, and no producer is left to fence."""
         return forall(
             Worker,
             lambda w: implies(
@@ -137,11 +137,11 @@ class MassUpgradeProperties(UpgradesProperties, of=MassUpgrade):
 
 
 class StrangersProperties(UpgradesProperties, of=Strangers):
-    """The promises of a cluster into which somebody gets who does not belong there."""
+    """The promises of a cluster that a worker joins which does not belong there."""
 
 
 class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
-    """The same where rounds and starts take several steps: an old start finds a newer set when it looks once more."""
+    """The promises where rounds and starts take several steps: an old start looks once more and finds a newer set."""
 
     @witness(of="covered")
     def opened_too_late(s):

@@ -1,4 +1,4 @@
-"""What is in effect is what one call of one leader wrote, whoever else wrote before, beside it or after."""
+"""What is in effect is what one call of one leader wrote, whatever others wrote before, beside it or after."""
 
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
 from fencepost.model.task_counts.abstract.core import Task, Worker
@@ -6,7 +6,7 @@ from fencepost.model.task_counts.parts.writing import Call, Part, Writing
 
 
 class WritingPromises(Properties, of=Writing):
-    """Of the sets in effect."""
+    """The promises about the sets of task configurations that are in effect."""
 
     @promise(rule="618.P2")
     def each_part_has_one_reader(s):
@@ -46,7 +46,7 @@ class WritingPromises(Properties, of=Writing):
 
     @lemma
     def written_is_there(s):
-        """Of the call that may still be written, every configuration sent is open or was read last for its task."""
+        """While a call may still be written, every configuration it sent is open or was read last for its task."""
         return forall(
             Worker,
             Task,

@@ -43,14 +43,14 @@ class MortalLemmas(Promises, of=Mortal):
 
     @lemma
     def acknowledged_before_commit(s):
-        """Whoever asks for a commit has every record acknowledged."""
+        """A producer that asks for a commit has every record acknowledged."""
         return forall(
             Txn, Partition, lambda t, p: implies((s.choice[t] == Outcome.COMMIT) & s.sent[t, p], s.acked[t, p])
         )
 
 
 class MortalV2Lemmas(V2Lemmas, MortalLemmas, of=MortalV2):
-    """Of v2."""
+    """Why v2 keeps the promises where a partition may be away when its marker comes."""
 
 
 class DroppingV2Promises(MortalLemmas, of=DroppingV2):
@@ -58,11 +58,12 @@ class DroppingV2Promises(MortalLemmas, of=DroppingV2):
 
 
 class MortalVerifiedLemmas(VerifiedLemmas, MortalLemmas, of=MortalVerified):
-    """Of v1 with verification."""
+    """Why v1 with verification keeps the promises where a partition may be away when its marker comes."""
 
 
 class MortalPromptVerifiedLemmas(PromptVerifiedLemmas, MortalLemmas, of=MortalPromptVerified):
-    """Of v1 with verification on a prompt network: the leader's question stands in for what a partition knew."""
+    """Why v1 with verification keeps them on a prompt network, where the leader's question to the coordinator stands in
+    for what the partition knew."""
 
     @lemma
     def added_takes_part(s):

@@ -129,7 +129,7 @@ class Deciding(Common):
 
     @lemma
     def all_there_before_commit(s):
-        """Whoever asks for a commit has every record acknowledged."""
+        """A producer that asks for a commit has every record acknowledged."""
         return forall(
             Txn,
             Partition,
@@ -143,7 +143,7 @@ class Deciding(Common):
 
 
 class AskingLemmas(Common):
-    """Of leaders that ask."""
+    """Lemmas of partition leaders that ask the coordinator before they take a transaction's first record."""
 
     @lemma
     def asked_was_sent(s):
@@ -161,7 +161,7 @@ class AskingLemmas(Common):
 
 
 class DecidingAskingLemmas(Deciding, AskingLemmas):
-    """Of leaders that ask, where there is one outcome for one transaction."""
+    """Lemmas of leaders that ask, where one transaction has one outcome."""
 
     @lemma
     def cleared_as_prepared(s):
@@ -210,7 +210,7 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
     @lemma
     def somebody_is_open(s):
-        """An open transaction, or the one prepared last, is somebody's."""
+        """An open transaction, and the one prepared last, was begun by a producer."""
         return implies(
             s.phase == Phase.ONGOING, exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.epoch))
         ) & implies(s.outcome != Outcome.NONE, exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.ended)))
@@ -235,7 +235,7 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
     @lemma
     def follows_is_the_owners(s):
-        """Nobody else was given it, or will be by another answer."""
+        """The epoch in an answer to EndTxn was given to no other producer, and no other answer offers it to one."""
         return forall(
             Txn, Client, lambda t, c: implies(s.success[t] & s.given[c, s.follows[t]], c == s.owner[t])
         ) & forall(
@@ -248,7 +248,7 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
     @lemma
     def retry_follows_its_own(s):
-        """Nobody but the owner of the transaction that ended last has the present epoch, or will be told of it."""
+        """Only the owner of the transaction that ended last has the present epoch, or is sent it in an answer."""
         return forall(
             Txn, Client, lambda t, c: implies(s.ended_last(t) & s.given[c, s.epoch], c == s.owner[t])
         ) & forall(

@@ -132,4 +132,4 @@ class OverlappingVerifiedPromises(Promises, of=OverlappingVerified):
 
 
 class OverlappingPromptPromises(Promises, of=OverlappingPromptVerified):
-    """The same on a network that is prompt: the owner's own requests may be, too."""
+    """The promises of overlapping coordinators on a network that is prompt, the owner's own requests included."""

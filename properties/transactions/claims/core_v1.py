@@ -39,7 +39,7 @@ class V1Lemmas(Common):
 
 
 class PromptLemmas(V1Lemmas, Deciding):
-    """Of v1 on a network that is prompt."""
+    """Why v1 keeps the promises on a network that is prompt."""
 
     @lemma
     def left_behind_is_replaced(s):
@@ -58,7 +58,7 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def one_at_a_time(s):
-        """Of two transactions with the same epoch, the owner of one knows how it ended."""
+        """If two transactions have the same epoch, the owner of one knows how it ended."""
         return forall(
             Txn,
             Txn,
@@ -69,7 +69,7 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def open_is_not_told(s):
-        """Whoever has something open does not know how it ends, or it is prepared."""
+        """A producer whose transaction has open records has not heard how it ended, or the transaction is prepared."""
         return forall(
             Txn,
             Partition,
@@ -131,7 +131,7 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def untold_is_the_latest(s):
-        """Whoever waits to hear of a decided transaction waits to hear of the one that ended last."""
+        """A producer that waits to hear of a decided transaction waits to hear of the one that ended last."""
         return forall(
             Txn,
             lambda t: implies(
@@ -152,7 +152,7 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def ongoing_undecided(s):
-        """Nobody waits to hear of an earlier transaction while another one with the same epoch is open."""
+        """No producer waits to hear of an earlier transaction while another one with the same epoch is open."""
         return forall(
             Txn,
             lambda t: implies(
@@ -198,7 +198,7 @@ class PromptV1MutantLemmas(PromptV1Lemmas, of=PromptV1Core):
 
 
 class PromptVerifiedLemmas(PromptLemmas, DecidingAskingLemmas, of=PromptVerifiedCore):
-    """So does v1 with verification."""
+    """Why v1 with verification keeps the promises on a network that is prompt."""
 
     @lemma
     def held_back_is_open(s):

@@ -21,11 +21,11 @@ from fencepost.properties.transactions.claims.promises import Promises
 
 
 class FullPromises(Promises):
-    """Of a coordinator with memory and log, and of producers that retry."""
+    """The promises of a coordinator with memory and log, and of producers that retry."""
 
     @promise(rule="txn.P7")
     def no_epoch_past_the_last(s):
-        """The epoch that is reserved for fences is given to nobody."""
+        """The epoch that is reserved for fences is given to no producer."""
         return ~s.overflow
 
     @promise(rule="txn.P8")
@@ -36,23 +36,24 @@ class FullPromises(Promises):
 
     @promise(rule="txn.P8")
     def alone_and_known_never_fenced(s):
-        """So it is under three conditions: no fail-over came while it repeated an InitProducerId that names its epoch
-        (KIP-360), no copy of one that names none came late, and the transactional id was not forgotten."""
+        """A producer that is alone is never told to stop under three conditions: no fail-over came while it repeated an
+        InitProducerId that names its epoch (KIP-360), no copy of one that names none came late, and the transactional
+        id was not forgotten."""
         return forall(Client, lambda c: implies(s.dead[c], s.crowded | s.forgetful | s.copied | s.expired))
 
     @promise(rule="txn.P1")
     def fenced_for_good(s):
-        """A producer that another one has fenced, and been told so, gets no epoch for naming its old one."""
+        """A producer that was fenced by another one, which has its answer, gets no epoch for naming its old one."""
         return ~s.returned
 
     @progress(rule="txn.P10")
     def answered_in_the_end(s, t: Txn):
-        """Whoever asks for an end is told of one, or is fenced."""
+        """A producer that asks for an end is told of one, or is fenced."""
         return leads_to((s.choice[t] != Outcome.NONE) & ~s.told[t], s.told[t] | s.dead[s.owner[t]])
 
     @progress(rule="txn.P10")
     def initialized_in_the_end(s, c: Client):
-        """Whoever asks for an epoch gets one, or is fenced."""
+        """A producer that asks for an epoch gets one, or is fenced."""
         return leads_to(s.asking[c], ~s.asking[c])
 
     @witness(of="no_epoch_past_the_last")

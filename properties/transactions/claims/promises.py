@@ -8,7 +8,7 @@ from fencepost.model.transactions.abstract.core import Client, Epoch, Fate, Outc
 
 
 class Promises(Properties):
-    """Of one transactional id."""
+    """The promises of one transactional id."""
 
     @promise(rule="txn.P1")
     def no_zombie_write(s):

@@ -9,7 +9,7 @@ ever."""
 
 
 class Serving(Properties):
-    """Of owners that nothing fences: a transaction that is ended by time-out was not served."""
+    """Services of owners that are not fenced; a transaction that is ended by time-out was not served."""
 
     @service(rule="txn.P10", ceasing=_CEASING)
     def appended_in_the_end(s, t: Txn, p: Partition):
@@ -31,7 +31,7 @@ class Serving(Properties):
         return s.number[t] < s.epoch
 
     def is_disturbed(s, t):
-        """Others, who do not stop, may keep the work of this transaction from being done; nobody does by itself."""
+        """Other producers that never stop may keep this transaction from being done; in this model none does."""
         return ~s.begun[t]
 
     @witness(of="appended_in_the_end")

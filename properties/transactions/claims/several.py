@@ -140,11 +140,11 @@ class SeveralLemmas(SeveralPromises, of=SeveralAsking):
 
 
 class SeveralVerifiedLemmas(VerifiedLemmas, SeveralLemmas, of=SeveralVerified):
-    """Of v1 with verification, on any network."""
+    """Why v1 with verification keeps the promises for several transactional ids, on any network."""
 
 
 class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
-    """Of v2."""
+    """Why v2 keeps the promises for several transactional ids."""
 
     @lemma
     def second_as_decided(s):
@@ -168,7 +168,7 @@ class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
 
     @lemma
     def second_there_before_commit(s):
-        """Whoever asks for a commit has every second record acknowledged."""
+        """A producer that asks for a commit has every second record acknowledged."""
         return forall(
             Txn, Partition,
             lambda t, p: implies((s.choice[t] == Outcome.COMMIT) & s.more[t, p], s.second[t, p] != Fate.ABSENT),

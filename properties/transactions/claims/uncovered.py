@@ -1,6 +1,6 @@
 """What the tail of the transaction log leaves of the promises: all, if markers wait until it is replicated.
 
-But for one: the epoch of the id goes down when a record is lost.  The epoch that is lost was given to nobody.
+But for one: the epoch of the id goes down when a record is lost.  The epoch that is lost was given to no producer.
 """
 
 from fencepost.model.language import Bool, exists, forall, implies, lemma, witness
@@ -29,11 +29,11 @@ class CoveredPromises(Promises, of=Covered):
 
 
 class CoveredLemmas(V2Lemmas, CoveredPromises, of=Covered):
-    """Why all is well where markers wait: of a record without a copy nobody knows."""
+    """Why the promises hold where markers wait: no producer knows of a record that has no copy."""
 
     @lemma
     def nobody_was_told(s):
-        """No owner knows of it, and nobody was given the epoch that comes after it."""
+        """No owner knows of a record without a copy, and no producer was given the epoch that comes after it."""
         return implies(
             s.uncovered,
             (s.phase == Phase.PREPARED)

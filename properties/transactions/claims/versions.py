@@ -7,7 +7,7 @@ from fencepost.properties.transactions.claims.promises import Promises
 
 
 class VersionsPromises(Promises, of=TwoVersions):
-    """Of one transactional id."""
+    """The promises of one transactional id whose owners use different transaction versions."""
 
     @witness(of="nothing_hangs")
     def open_over_the_change(s):

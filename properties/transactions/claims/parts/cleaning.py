@@ -21,8 +21,8 @@ class CleanedPromises(ReadCommittedProperties, of=Cleaned):
 
     @promise(rule="txn.P4")
     def all_that_was_committed(s):
-        """Of what a reader has passed it was given every record of a committed transaction, and every one outside of
-        transactions, but for those that a later record had replaced, or that were deleted."""
+        """A reader was given every record that it has passed of a committed transaction or outside of transactions,
+        except for those that a later record had replaced, or that were deleted."""
         return forall(
             Reader, Offset, Txn,
             lambda r, o, t: implies(
@@ -38,7 +38,8 @@ class CleanedPromises(ReadCommittedProperties, of=Cleaned):
 
     @promise(rule="txn.P9")
     def open_is_known_again(s):
-        """And it knows what is open, or not known to have ended, of which a record is left."""
+        """A broker that reads the log again takes every transaction for open that is, or may be, and has a record
+        left."""
         return forall(
             Txn,
             Offset,

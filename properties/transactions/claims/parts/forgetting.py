@@ -169,15 +169,15 @@ class InOrder(ForgetfulLemmas, of=Forgetful):
 
 
 class GivingUpProperties(ForgetfulLemmas, of=GivingUp):
-    """Of a producer that gives up."""
+    """The properties of a producer that fails a batch refused as out of order, and goes on under a new epoch."""
 
 
 class ForgetfulV2Properties(InOrder, of=ForgetfulV2):
-    """Of transactions that end with a new epoch."""
+    """The properties of transactions that each end with a new epoch."""
 
 
 class OneUnderWayProperties(InOrder, of=OneUnderWay):
-    """Of a producer with one batch under way."""
+    """The properties of a producer that has at most one batch under way."""
 
 
 class RenumberingProperties(Promises, of=Renumbering):

@@ -7,7 +7,7 @@ from fencepost.model.transactions.parts.metadata_timed_out import MetadataTimedO
 
 
 class MetadataInTheLog(Properties, of=Metadata):
-    """Of one transactional id."""
+    """The promises about the metadata of one transactional id and the transaction log."""
 
     @promise(rule="txn.P9")
     def all_of_it_is_in_the_log(s):
@@ -37,7 +37,7 @@ class MetadataInTheLog(Properties, of=Metadata):
 
 
 class MetadataPromises(MetadataInTheLog, of=Metadata):
-    """And of its producer."""
+    """The promises about the metadata of one transactional id, and about its producer."""
 
     @promise(rule="txn.P8")
     def retries_are_answered(s):
@@ -47,8 +47,8 @@ class MetadataPromises(MetadataInTheLog, of=Metadata):
 
     @promise(rule="txn.P8")
     def retries_are_answered_before_the_end(s):
-        """So it is, as long as no answer to InitProducerId is lost that has the last epoch of a producer id, or the
-        first one of the next."""
+        """A producer's retry is answered, as long as no answer to InitProducerId is lost that has the last epoch of a
+        producer id, or the first one of the next."""
         return implies(s.refused, s.too_slow | s.lost_at_the_end)
 
     @promise(rule="txn.P7")
@@ -73,11 +73,12 @@ class MetadataPromises(MetadataInTheLog, of=Metadata):
 
 
 class MetadataInDoubt(MetadataInTheLog, of=MetadataTimedOut):
-    """Of one transactional id, where appends time out: `all_of_it_is_in_the_log` fails."""
+    """The promises about the metadata where appends time out: `all_of_it_is_in_the_log` fails there."""
 
     @promise(rule="txn.P9")
     def all_that_is_certain_is_in_the_log(s):
-        """So it is, unless the last append timed out: a coordinator that takes over may know of one transition more."""
+        """Memory and log say the same, unless the last append timed out: then a coordinator that takes over may know of
+        one transition more."""
         return implies(~s.in_doubt, s.says_the_same())
 
     @witness(of="all_that_is_certain_is_in_the_log")
@@ -87,4 +88,4 @@ class MetadataInDoubt(MetadataInTheLog, of=MetadataTimedOut):
 
 
 class MetadataInDoubtPromises(MetadataPromises, MetadataInDoubt, of=MetadataTimedOut):
-    """And of its producer: an answer that never came about counts as lost."""
+    """The promises about metadata and producer where appends time out; an answer that is never sent counts as lost."""

@@ -38,8 +38,8 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @promise(rule="txn.P2")
     def not_before_it_is_decided(s):
-        """No fetch is answered while a transaction may still change the offset: whoever goes on from it goes on from
-        the records of the same transactions."""
+        """No fetch is answered while a transaction may still change the offset: a consumer that
+        goes on from it goes on from the records of the same transactions."""
         return ~s.fetched_early
 
     @service(rule="txn.P10")
@@ -160,7 +160,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def decided_by_the_first_marker(s):
-        """And by the first one after it."""
+        """A record of a transaction was decided by the first marker of its producer that comes after it."""
         return forall(
             Record, Producer, Position,
             lambda x, p, o: implies(
@@ -171,7 +171,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def open_is_owed_a_marker(s):
-        """Whoever has an undecided record here is owed a marker."""
+        """A producer that has an undecided record here is owed a marker."""
         return forall(Record, Producer, lambda x, p: implies((s.fate[x] == Fate.OPEN) & (s.by[x] == p), s.open[p]))
 
     @lemma

@@ -48,8 +48,7 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @promise(rule="txn.P4")
     def all_that_was_committed(s):
-        """Of what a reader has passed it was given every record of a committed transaction, and every one outside of
-        transactions."""
+        """A reader was given every record that it has passed of a committed transaction or outside of transactions."""
         return forall(
             Reader, Offset, Txn,
             lambda r, o, t: implies(
@@ -67,7 +66,7 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @step(rule="txn.P10")
     def never_back(old, new):
-        """The last stable offset never goes back, whoever leads."""
+        """The last stable offset never goes back, whichever broker leads."""
         return forall(Offset, lambda o: implies(old.is_stable(o), new.is_stable(o)))
 
     @progress(rule="txn.P10")
@@ -83,8 +82,8 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @witness(of="only_what_was_committed")
     def one_of_two(s):
-        """Of two transactions that were open together, a reader was given the record of the committed one, and left
-        out that of the aborted one."""
+        """Two transactions were open together; a reader was given the record of the committed one, and left out that of
+        the aborted one."""
         return exists(
             Reader, Offset, Offset, Txn, Txn,
             lambda r, a, b, t, u: ~s.sees_all[r] & s.returned[r, a] & s.part[t, a] & s.part[u, b]

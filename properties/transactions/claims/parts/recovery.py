@@ -109,7 +109,7 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def removed_is_unknown(s):
-        """An id of which compaction has left nothing is unknown to whoever reads the log."""
+        """An id of which compaction has left nothing is unknown to a coordinator that reads the log."""
         return forall(
             Position, Id,
             lambda o, t: implies(
@@ -172,7 +172,7 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def prepared_is_final(s):
-        """Of a transaction that memory has prepared the last record says the same, or that it is complete."""
+        """If memory has a transaction prepared, its last record says so too, or says that it is complete."""
         return forall(
             Position, Id,
             lambda o, t: implies(

@@ -17,7 +17,7 @@ from fencepost.properties.transactions.claims.parts.sequences import (
 
 
 class Refusals(Promises):
-    """Of one producer in one partition."""
+    """The promises of one producer in one partition."""
 
     @promise(rule="txn.P8")
     def never_out_of_order(s):
@@ -43,4 +43,4 @@ class SequencesV2Refusals(SequencesV2Properties, Refusals, of=SequencesV2):
 
 
 class ForgetfulRefusals(GivingUpProperties, Refusals, of=GivingUp):
-    """Of a leader that starts again, loses a tail, or forgets."""
+    """The promises of a partition leader that starts again, loses a tail of its log, or forgets a producer."""

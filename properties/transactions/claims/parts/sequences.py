@@ -133,11 +133,11 @@ class SequencesProperties(Promises, of=Sequences):
 
 
 class SequencesV1Properties(SequencesProperties, of=SequencesV1):
-    """The same, with transactions that leave the epoch as it is."""
+    """The promises about sequence numbers with transactions that leave the epoch as it is."""
 
 
 class SequencesV2Properties(SequencesProperties, of=SequencesV2):
-    """The same, with a new epoch at the end of every transaction."""
+    """The promises about sequence numbers with a new epoch at the end of every transaction."""
 
 
 class KeptOverAbortProperties(Promises, of=KeptOverAbort):
