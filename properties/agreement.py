@@ -135,6 +135,57 @@ class Interpreter(Protocol):
         """Values worth trying for a parameter, for coverage."""
 
 
+class PlainInterpreter:
+    """Adds nothing to what events say: what other interpreters begin from.  ``columns``: of its rows."""
+
+    columns: Mapping[str, Any]
+
+    def called(self, made: Made, messages: Sequence[Message]) -> None:
+        """Nothing is noted of a call."""
+
+    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """Each event says what it says."""
+        return ((event, event) for event in made.events)
+
+    def row_of_call(self, made: Made) -> dict[str, Any]:
+        """Nothing is known of an event that is not shown."""
+        return dict.fromkeys(self.columns, UNKNOWN)
+
+    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
+        """The row as it is: nothing is a matter of choice."""
+        yield row
+
+    def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """Nothing is for the driver's reasons."""
+        return ()
+
+    def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """No step needs a reason from outside."""
+        return ()
+
+    def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Any:
+        """Nothing."""
+        return ()
+
+    def asked(self, made: Made) -> str:
+        """No checks."""
+        return ""
+
+    def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
+        """Nothing is."""
+        return ()
+
+    def clear_up(
+        self, made: Made, states: list[State], messages: Sequence[Message], take: Take
+    ) -> tuple[list[State], list[str]]:
+        """Nothing is left over."""
+        return states, []
+
+    def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
+        """Values worth trying for a parameter, for coverage."""
+        return range(2)
+
+
 @dataclass(frozen=True, eq=False)
 class Followed:
     """A variant of the model, as it is followed through systems of one size.

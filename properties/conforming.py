@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from fencepost.model.language.observations import Observation
+from fencepost.properties.agreement import Followed
 from fencepost.properties.history import Manifest, Vocabulary
 from fencepost.properties.registry import Found
 
@@ -56,7 +57,9 @@ class Conforming:
 
     ``variant_of`` the manifest of a directory, and ``settings_of`` a variant and a config, raise `HistoryError`: why
     these histories cannot be held against a model.  ``lay_out`` takes all columns of a piece, the variant, and the
-    settings.  ``between``: codes, none of the vocabulary's, of what it lays out between the events.
+    settings.  ``between``: codes, none of the vocabulary's, of what it lays out between the events.  ``follow``: where
+    columns are a matter of choice, and so cannot be laid out: how a history is followed instead, with the set of states
+    in which the model may be (`proofs/traces/candidates.py`).
     """
 
     vocabulary: Vocabulary
@@ -67,6 +70,7 @@ class Conforming:
     settings_of: Callable[[str, Mapping[str, Any]], Settings]
     lay_out: LayOut
     between: Mapping[str, int] = field(default_factory=dict)
+    follow: Callable[[str, Settings], Followed] | None = None
 
 
 CONFORMING: Found[Conforming] = Found("offline.conforming", "CONFORMING")

@@ -1,7 +1,7 @@
 """What tracing makes of a protocol: the frozen description that every engine reads."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fencepost.model.dangers import DANGERS
@@ -107,3 +107,8 @@ class Spec:
         """The dangers that the model claims to have, by a tagged action or a condition, in the order of the list."""
         tagged = {d for a in self.actions.values() for d in a.dangers} | {p.danger for p in self.presences.values()}
         return tuple(name for name in DANGERS if name in tagged)
+
+
+def without_limits(spec: Spec) -> Spec:
+    """The same, where steps go on beyond what exploration looks at."""
+    return replace(spec, actions={name: replace(a, limits=()) for name, a in spec.actions.items()})

@@ -8,7 +8,7 @@ from typing import Any
 from fencepost.model.language.observations import TracedObservation, trace_observations
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.terms import Term, conjuncts, subterms
-from fencepost.model.language.tree.types import Bounds
+from fencepost.model.language.tree.types import AtomsType, Bounds, scalar
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.results import State
 from fencepost.properties.agreement import Followed
@@ -46,10 +46,13 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class Step:
+    """``members``: the columns that have to name a member of a sort, with the sort."""
+
     action: str
     names: tuple[str, ...]  # of the action's parameters
     columns: tuple[str, ...]
     when: tuple[Conjunct, ...]
+    members: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,13 @@ def conjuncts_of(term: Term, columns: Iterable[str]) -> tuple[Conjunct, ...]:
 def _apart(traced: TracedObservation, followed: Followed) -> Observed:
     columns, actions = followed.columns, followed.spec.actions
     steps = tuple(
-        Step(s.action, tuple(n for n, _ in actions[s.action].parameters), s.columns, conjuncts_of(s.when, columns))
+        Step(
+            s.action,
+            tuple(n for n, _ in actions[s.action].parameters),
+            s.columns,
+            conjuncts_of(s.when, columns),
+            tuple((c, kind.name) for c in s.columns if isinstance(kind := scalar(columns[c]), AtomsType)),
+        )
         for s in traced.steps
     )
     before, after = conjuncts_of(traced.before, columns), conjuncts_of(traced.after, columns)

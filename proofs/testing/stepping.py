@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from fencepost.model.language.protocol import Action
 from fencepost.proofs.results import Event, State
-from fencepost.proofs.testing.readings import Conjunct, Observed, Reading
+from fencepost.proofs.testing.readings import Conjunct, Observed, Reading, Step
 from fencepost.proofs.testing.words import false_parts, with_values
 from fencepost.properties.agreement import UNKNOWN, FalseConjunct, Interpreter, Row
 from fencepost.properties.driving import Made
@@ -83,6 +83,8 @@ class Stepper:
             passed += 1
             if not all(w.holds(self.plain, state, row) for w in step.when if self._known(w, row)):
                 continue
+            if strangers := [column for column, _ in step.members if type(row[column]) is int and row[column] < 0]:
+                return Obstacle(passed, self._not_named(step, strangers) if telling else ())
             action = self.plain.spec.actions[step.action]
             event = Event(step.action, {n: row[c] for n, c in zip(step.names, step.columns, strict=True)})
             if not self.plain.enabled(state, event):
@@ -113,6 +115,14 @@ class Stepper:
             for c in conditions
             if self._known(c, row) and not c.holds(self.plain, state, row)
             for part in false_parts(c.term, self.plain, state, row)
+        )
+
+    def _not_named(self, step: Step, strangers: Sequence[str]) -> tuple[FalseConjunct, ...]:
+        """Columns that name no member of the sort that the step needs one of."""
+        return tuple(
+            FalseConjunct(step.action, "", f"a {sort} as its {column}, and the event names none")
+            for column, sort in step.members
+            if column in strangers
         )
 
     def _barred(self, action: Action, state: State, event: Event) -> tuple[FalseConjunct, ...]:

@@ -9,7 +9,8 @@ Only the first event of a history that does not fit is told, since after it the 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,12 @@ from fencepost.proofs.traces.batches import Batch, batch_of
 from fencepost.proofs.traces.explanations import explanation, told_check, told_event
 from fencepost.proofs.traces.lockstep import Misfit, misfits
 from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
-from fencepost.proofs.traces.plainly import PlainReplay
+from fencepost.proofs.traces.plainly import PlainReplay, Stop
+from fencepost.properties.agreement import Followed
 from fencepost.properties.conforming import CONFORMING, Settings
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.checking import Violation
+from fencepost.properties.history.pieces import starts_of
 
 NO_SUCH_KIND = Check("kind", "the protocol has such an event")
 Constants = tuple[tuple[str, int], ...]
@@ -45,8 +48,7 @@ class ConformanceKernel:
 
         A history that does not fit is violated, however little of it could be decided.
         """
-        batches, undecided = self._laid_out(columns)
-        found = self._first([m for batch in batches for m in self._misfits(batch)], columns)
+        found, undecided = self._judged(columns)
         violations = [
             Violation(
                 int(columns["history"][m.row]), int(columns["step"][m.row]), "conformance", self._told(columns, m)
@@ -62,8 +64,7 @@ class ConformanceKernel:
 
     def misfits(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
         """Row and failed check of the first event of each history that does not fit, in order of history."""
-        batches, _ = self._laid_out(columns)
-        return self._first([m for batch in batches for m in self._misfits(batch)], columns)
+        return self._judged(columns)[0]
 
     def misfits_plainly(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
         """The same by the plain reading: slow, and exact where a number leaves int64."""
@@ -76,6 +77,8 @@ class ConformanceKernel:
         if len(np.unique(columns["history"])) != 1:
             raise HistoryError("explain takes the rows of one history; select them by their history number")
         spec, phases = model(self.protocol, self.variant)
+        if self._followed:
+            return self._explain_followed(spec, columns)
         batches, undecided = self._laid_out(columns)
         stops = []
         for batch in batches:
@@ -97,6 +100,59 @@ class ConformanceKernel:
         told = batch.told(int(batch.history[begin]))
         allowed = list(replay.allowed(stop.state))
         return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, told)
+
+    def _judged(self, columns: Mapping[str, np.ndarray]) -> tuple[list[Misfit], Mapping[int, str]]:
+        """The misfits of the piece, and why a history is not decided, by its number."""
+        if self._followed:
+            return self._judged_by_candidates(columns)
+        batches, undecided = self._laid_out(columns)
+        return self._first([m for batch in batches for m in self._misfits(batch)], columns), undecided
+
+    @cached_property
+    def _followed(self) -> Followed | None:
+        """Where something is a matter of choice: how each history is followed by itself."""
+        follow = CONFORMING[self.protocol].follow
+        return follow(self.variant, self.settings) if follow else None
+
+    def _judged_by_candidates(self, columns: Mapping[str, np.ndarray]) -> tuple[list[Misfit], Mapping[int, str]]:
+        starts = starts_of(columns["history"]).tolist()
+        found, undecided = [], {}
+        for begin, end in pairwise([*starts, len(columns["kind"])]):
+            stop = self._follow(columns, begin, end)
+            if isinstance(stop, Stop):
+                found.append(Misfit(begin + stop.index, stop.check))
+            elif stop:
+                undecided[int(columns["history"][begin])] = stop
+        return found, undecided
+
+    def _follow(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> Stop | str:
+        """Where the history in these rows stops to fit, or why it is not decided, or nothing."""
+        from fencepost.proofs.traces.candidates import follow  # it comes with all that drives implementations
+
+        assert self._followed is not None
+        return follow(self._followed, self._events(columns, begin, end), NO_SUCH_KIND)
+
+    def _events(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> list[dict[str, Any]]:
+        """Rows of a piece as an implementation shows them."""
+        kinds = {kind.value: name for name, kind in CONFORMING[self.protocol].vocabulary.codes.items()}
+        lists = {name: column[begin:end].tolist() for name, column in columns.items()}
+        return [
+            {name: values[i] for name, values in lists.items()} | {"kind": kinds.get(kind, f"kind {kind}")}
+            for i, kind in enumerate(lists["kind"])
+        ]
+
+    def _explain_followed(self, spec: Spec, columns: Mapping[str, np.ndarray]) -> str:
+        assert self._followed is not None
+        conforming, history = CONFORMING[self.protocol], columns["history"][0]
+        stop = self._follow(columns, 0, len(columns["kind"]))
+        if stop == "":
+            return f"history {history} fits the model {self.variant}: all {len(columns['kind'])} events"
+        if isinstance(stop, str):
+            return f"history {history} fits the model {self.variant} as far as that can be decided: {stop}"
+        event = {name: int(column[stop.index]) for name, column in columns.items()}
+        values = {name: event.get(name, -1) for name in conforming.columns}
+        replay = PlainReplay(spec, self._followed.constants, self._followed.bounds)
+        return explanation(conforming, spec, event, stop, values, list(replay.allowed(stop.state)), "")
 
     def _laid_out(self, columns: Mapping[str, np.ndarray]) -> tuple[list[Batch], Mapping[int, str]]:
         conforming = CONFORMING[self.protocol]

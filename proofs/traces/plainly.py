@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.model.language.protocol import Spec
-from fencepost.model.language.tree.types import AtomsType, MapType, NumberType, OptionType, SeqType, Type
+from fencepost.model.language.tree.types import unlimited
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.results import Event, State
 from fencepost.proofs.traces.observed import Check, Phase
-
-UNLIMITED = 1 << 70  # beyond every int64 and every sum of two
 
 Values = Mapping[str, int]
 
@@ -32,7 +30,7 @@ class PlainReplay:
 
     def __init__(self, spec: Spec, constants: Mapping[str, int], sizes: Mapping[str, int]) -> None:
         self.spec, self.sizes = spec, sizes
-        self.plain = Plain(spec, dict(constants), _bounds(spec, sizes), ghosts=False)
+        self.plain = Plain(spec, dict(constants), unlimited(spec.types, sizes), ghosts=False)
 
     def stop(self, events: Sequence[tuple[tuple[Phase, ...] | None, Values]], strange: Check) -> Stop | None:
         """The first event that does not fit, or None.  An event is its phases (None: no such kind) and its columns."""
@@ -69,28 +67,3 @@ class PlainReplay:
         after = self.plain.step(state, Event(phase.action, parameters))
         assert after is not None, f"{phase.action} left its bounds, though numbers have none here"
         return after
-
-
-def _bounds(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sorts as large as given, numbers as large as any can get."""
-    bounds = dict(sizes)
-    for kind in spec.types.values():
-        for part in _parts(kind):
-            if isinstance(part, NumberType) and part.upto is not None:
-                for word in part.upto.replace("+", " ").replace("-", " ").replace("*", " ").split():
-                    if word.isidentifier():
-                        bounds.setdefault(word, UNLIMITED)
-    return bounds
-
-
-def _parts(kind: Type) -> Iterator[Type]:
-    match kind:
-        case MapType(keys, value):
-            for part in (*keys, value):
-                yield from _parts(part)
-        case OptionType(of):
-            yield from _parts(of)
-        case SeqType(entry, _):
-            yield from _parts(entry)
-        case AtomsType() | NumberType():
-            yield kind

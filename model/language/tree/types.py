@@ -5,7 +5,7 @@ else about the protocol changes.
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fencepost.model.language.checks.errors import mistake
@@ -182,3 +182,32 @@ def evaluate_bound(text: str, bounds: Bounds) -> int:
         raise ValueError(f"{text!r} is not a sum or product of bound names and numbers")
 
     return value(ast.parse(text, mode="eval").body)
+
+
+UNLIMITED = 1 << 70
+"""Beyond every int64 and every sum of two."""
+
+
+def unlimited(types: Mapping[str, Type], sizes: Bounds) -> dict[str, int]:
+    """Bounds in which sorts are as large as given, and numbers as large as any can get."""
+    bounds = dict(sizes)
+    for part in (part for kind in types.values() for part in scalars(kind)):
+        if isinstance(part, NumberType) and part.upto is not None:
+            for word in part.upto.replace("+", " ").replace("-", " ").replace("*", " ").split():
+                if word.isidentifier():
+                    bounds.setdefault(word, UNLIMITED)
+    return bounds
+
+
+def scalars(kind: Type) -> Iterator[BoolType | NumberType | AtomsType | EnumType]:
+    """The single values that one of a type is made of."""
+    match kind:
+        case MapType(keys, value):
+            for part in (*keys, value):
+                yield from scalars(part)
+        case OptionType(of):
+            yield from scalars(of)
+        case SeqType(entry, _):
+            yield from scalars(entry)
+        case _:
+            yield kind

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from fencepost.properties.id_blocks.history.events import Kind
+from fencepost.properties.layouts import ordinals
 
 DEALT_WITH = (Kind.block_recorded, Kind.request_refused, Kind.zk_written)
 ANSWERS = (Kind.answer_sent, Kind.answer_taken, Kind.answer_refused, Kind.answer_failed)
@@ -46,8 +47,8 @@ def _slots(
     answers = np.flatnonzero(_one_of(kind, ANSWERS) & (request >= 0))
     slot = request.astype(np.int64)
     times = np.bincount(key[dealt], minlength=keys)
-    again = dealt[_ordinal(key[dealt]) > 0]
-    slot[again] = width + _ordinal(history[again])
+    again = dealt[ordinals(key[dealt]) > 0]
+    slot[again] = width + ordinals(history[again])
     last = np.full(keys, -1)
     last[key[dealt]] = dealt
     slot[answers] = _matching(columns, slot, last[key[answers]], answers)
@@ -95,13 +96,3 @@ def _askers(columns: Mapping[str, np.ndarray], key: np.ndarray, keys: int) -> np
 def _one_of(kind: np.ndarray, kinds: tuple[Kind, ...]) -> np.ndarray:
     found: np.ndarray = np.logical_or.reduce([kind == one for one in kinds])
     return found
-
-
-def _ordinal(values: np.ndarray) -> np.ndarray:
-    """How often the same value came before, for each."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(values) else order
-    ordinal = np.empty(len(values), np.int64)
-    ordinal[order] = np.arange(len(values)) - np.repeat(starts, np.diff(np.append(starts, len(values))))
-    return ordinal

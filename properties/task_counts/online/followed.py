@@ -5,12 +5,12 @@ commit, without what a worker has read and without the group.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
 from fencepost.model.language.derived.mutations import settle
-from fencepost.model.language.specs import Spec
+from fencepost.model.language.specs import without_limits
+from fencepost.model.language.tree.types import unlimited
 from fencepost.model.task_counts.abstract.loose import LooseA, LooseB, LooseM, LooseShipped
 from fencepost.properties.agreement import Followed
 from fencepost.properties.task_counts.observations.calls import CALLS
@@ -18,7 +18,6 @@ from fencepost.properties.task_counts.observations.events import BY_VARIANT, COL
 from fencepost.properties.task_counts.online.interpreter import PLACES, TaskCountsInterpreter
 
 MODELS = {"shipped": LooseShipped, "A": LooseA, "M": LooseM, "B": LooseB}
-ENOUGH = 1 << 20  # more sets, elections and failures than any program has
 
 
 def follow(variant: str, config: Mapping[str, Any]) -> Followed:
@@ -26,25 +25,18 @@ def follow(variant: str, config: Mapping[str, Any]) -> Followed:
     return _followed(variant, config["workers"], max(3, config["max_tasks"]))
 
 
-def _unlimited(spec: Spec) -> Spec:
-    """What limits leave out is left to the proof, and happens here."""
-    return replace(spec, actions={name: replace(a, limits=()) for name, a in spec.actions.items()})
-
-
 @lru_cache(maxsize=256)
 def _followed(variant: str, workers: int, tasks: int) -> Followed:
+    spec = without_limits(settle(MODELS[variant].spec))
     return Followed(
         variant=variant,
-        spec=_unlimited(settle(MODELS[variant].spec)),
+        spec=spec,
         constants={},
-        bounds={
-            "workers": workers, "instances": PLACES, "tasks": tasks, "generations": ENOUGH, "elections": ENOUGH,
-            "failures": ENOUGH,
-        },
+        bounds=unlimited(spec.types, {"workers": workers, "instances": PLACES, "tasks": tasks}),
         columns=COLUMNS,
         observations=BY_VARIANT[variant],
         afterwards=(),
         says={},
         calls=CALLS,
         interpreter=partial(TaskCountsInterpreter, variant in ("B", "shipped")),
-    )  # fmt: skip
+    )

@@ -7,8 +7,7 @@ a thread has ended.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fencepost.model.language.tree.types import ScalarType
-from fencepost.properties.agreement import UNKNOWN, Beyond, FalseConjunct, Row, Seen, State, Take
+from fencepost.properties.agreement import UNKNOWN, Beyond, PlainInterpreter, State, Take
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.task_counts.observations.events import COLUMNS
 
@@ -27,8 +26,10 @@ OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stop
 OUTSIDE = {"write_foreign": "somebody else writes to the config topic", "set_support": "workers differ in support"}
 
 
-class TaskCountsInterpreter:
+class TaskCountsInterpreter(PlainInterpreter):
     """Reads one cluster.  ``asks``: in this text the answer to a task's request is a step of the model."""
+
+    columns = COLUMNS
 
     def __init__(self, asks: bool) -> None:
         self.asks = asks
@@ -93,10 +94,6 @@ class TaskCountsInterpreter:
         for instance in sorted(self.waiting & set(self.places)):
             yield {"kind": "found_counted", "instance": instance}
 
-    def row_of_call(self, made: Made) -> dict[str, Any]:
-        """What is known of an event that nobody showed."""
-        return dict.fromkeys(COLUMNS, UNKNOWN)
-
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
         """What an event says."""
         kind = read(event, "kind")
@@ -136,30 +133,6 @@ class TaskCountsInterpreter:
             self.nodes[instance], self.tasks[instance] = read(event, "node", -1), read(event, "task", -1)
         return self.places[instance]
 
-    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """The row as it is: nothing is a matter of choice."""
-        yield row
-
-    def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """Nothing is for the driver's reasons."""
-        return ()
-
-    def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """No step needs a reason from outside."""
-        return ()
-
-    def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> tuple[()]:
-        """Nothing."""
-        return ()
-
-    def asked(self, made: Made) -> str:
-        """No checks."""
-        return ""
-
-    def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
-        """Nothing is: that all comes to a good end is for the monitor."""
-        return ()
-
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take
     ) -> tuple[list[State], list[str]]:
@@ -169,10 +142,6 @@ class TaskCountsInterpreter:
             self.waiting.discard(instance)
         self.ended = []
         return states, []
-
-    def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
-        """Values worth trying for a parameter, for coverage."""
-        return range(2)
 
 
 IGNORED = frozenset({

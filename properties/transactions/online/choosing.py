@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fencepost.properties.agreement import Beyond, Row, Seen, State
+from fencepost.properties.agreement import Beyond, PlainInterpreter, Row, Seen, State
 from fencepost.properties.driving import Made
 from fencepost.properties.transactions.observations.calls import BEGUN
 from fencepost.properties.transactions.observations.events import (
@@ -20,7 +20,7 @@ from fencepost.properties.transactions.online.numbering import Numbering
 from fencepost.properties.transactions.online.requests import COMPOSITE, Request, Requests
 
 
-class Choosing:
+class Choosing(PlainInterpreter):
     """What is known of one cluster, and the rows that it leaves open.  ``bounds``: how much of everything the reading
     of the model has room for."""
 

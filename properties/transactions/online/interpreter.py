@@ -198,10 +198,6 @@ class TransactionsInterpreter(Choosing):
             return sent is None or sent[1:] == (row["number"], row["commit"], row["term"])
         return True
 
-    def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """Every step of the model has its reason in the model."""
-        return ()
-
     def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
         """Answers that leave, markers that leave, and how long a transaction is open."""
         memory = after_step(memory or NOTHING_KEPT, before, state, self.calls, (self.began_ms, self.now_ms))
@@ -219,10 +215,6 @@ class TransactionsInterpreter(Choosing):
         return memory
 
     # When a call returns
-
-    def asked(self, made: Made) -> str:
-        """Nothing is checked by name."""
-        return ""
 
     def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
         """A transaction that should have been aborted by now."""

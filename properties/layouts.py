@@ -1,0 +1,78 @@
+"""What laying out histories in columns needs of NumPy: places among equals, the last of what came before, and small
+numbers that are used again."""
+
+import numpy as np
+
+
+def ordinals(values: np.ndarray) -> np.ndarray:
+    """How often the same value came before, for each."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(values) else order
+    found = np.empty(len(values), np.int64)
+    found[order] = np.arange(len(values)) - np.repeat(starts, np.diff(np.append(starts, len(values))))
+    return found
+
+
+def recycled(lane: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The number of each life, from 0 in its lane: two that last at the same time have different ones, and there are
+    as many as last at one time at most.
+
+    A life has its ``lane``, and the rows in which it ``begins`` and ``ends``; it is over after the latter, which is a
+    row after all others where it has no end.  A free number is taken by the life that begins next, and of several the
+    one that has been free for longest.
+    """
+    count = len(lane)
+    if not count:
+        return np.zeros(0, np.int64)
+    is_end = np.repeat([False, True], count)
+    lanes, rows, lives = np.tile(lane, 2), np.concatenate((begins, ends)), np.tile(np.arange(count), 2)
+    order = np.lexsort((is_end, rows, lanes))  # what ends in a row is over after it
+    is_end, lanes, lives = is_end[order], lanes[order], lives[order]
+    first = np.flatnonzero(np.concatenate(([True], lanes[1:] != lanes[:-1])))
+    of_lane = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(lanes))))
+    under_way = np.cumsum(np.where(is_end, -1, 1))  # no lane leaves anything: every life has its end among the rows
+    spread = np.int64(count + 1)
+    most = np.maximum.accumulate(under_way + of_lane * spread) - of_lane * spread
+    before = np.concatenate(([0], most[:-1]))
+    before[first] = 0
+    fresh = ~is_end & (most > before)
+    number = np.full(count, -1)
+    number[lives[fresh]] = most[fresh] - 1
+    ended = np.cumsum(is_end)
+    ended -= ended[first][of_lane] - is_end[first][of_lane]
+    again = np.cumsum(~is_end & ~fresh)
+    again -= again[first][of_lane] - (~is_end & ~fresh)[first][of_lane]
+    ends_at = np.flatnonzero(is_end)
+    ends_of_lane = np.searchsorted(ends_at, first)
+    takers = np.flatnonzero(~is_end & ~fresh)
+    from_life = np.full(count, -1)
+    from_life[lives[takers]] = lives[ends_at[ends_of_lane[of_lane[takers]] + again[takers] - 1]]
+    while (left := np.flatnonzero(number < 0)).size:
+        number[left] = number[from_life[left]]
+        from_life[left] = from_life[from_life[left]]
+    return number
+
+
+def numbered(names: np.ndarray, lane: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Small numbers for names, from 0 in each lane; -1 for a name below 0.
+
+    ``names``: a row for each event, sorted by ``lane``, and a column for each place in which one may stand; ``ends``:
+    the events after which their names stand for nothing any more, and the next of them for something new.
+    """
+    row, place = np.nonzero(names >= 0)
+    found = np.full(names.shape, -1, np.int64)
+    if not len(row):
+        return found
+    name = names[row, place]
+    order = np.lexsort((row, name, lane[row]))
+    row, place, name = row[order], place[order], name[order]
+    changes = (lane[row][1:] != lane[row][:-1]) | (name[1:] != name[:-1])
+    changes |= ends[row][:-1] & (row[1:] != row[:-1])
+    starts = np.concatenate(([True], changes))
+    life = np.cumsum(starts) - 1
+    begins = row[starts]
+    lasts = row[np.append(np.flatnonzero(starts)[1:] - 1, len(row) - 1)]
+    over = np.where(ends[lasts], lasts, len(lane))
+    found[row, place] = recycled(lane[begins], begins, over)[life]
+    return found

@@ -1,0 +1,314 @@
+"""What a protocol of which everything is shown brings, to be followed through driven runs and through histories: its
+table of observations, and nothing else.
+
+    SHOWN = Shown(LOCKS, {"plain": Lock}, {"client": Client, "token": Nat}, {"plain": TABLE})
+
+    AGREEING = Agreeing(…, follow=SHOWN.follow)      # properties/<protocol>/driving/agreement.py
+    CONFORMING = SHOWN.conforming                    # properties/<protocol>/offline/conforming.py
+
+A column of the table is the event's column of that name, or of the one in ``stored``.  Two sorts of columns say more:
+
+- ``names``: numbers of the implementation's own, such as of requests.  Each stands for a member of the model's sort
+  from the event on in which it is first seen, until an event of one of the given kinds ends it; then the member is free
+  for another, so that at that time the model has to know of it what it knows of one that never was.
+- ``chosen``: what no event shows.  Any member that fits is tried; what it has to fulfil stands in ``before``.
+
+Where nothing is chosen, histories are laid out in columns and followed many at a time.  Where something is, each is
+followed with the set of states in which the model may be, as a driven run is.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.derived.mutations import settle
+from fencepost.model.language.observations import Observation
+from fencepost.model.language.specs import Spec, without_limits
+from fencepost.model.language.tree.types import (
+    AtomsType,
+    BoolType,
+    EnumType,
+    MapType,
+    ScalarType,
+    scalar,
+    scalars,
+    unlimited,
+)
+from fencepost.properties.agreement import (
+    UNKNOWN,
+    Allowed,
+    Beyond,
+    Followed,
+    PlainInterpreter,
+    Row,
+    Seen,
+    State,
+)
+from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
+from fencepost.properties.driving import Event, Made, read
+from fencepost.properties.history import HistoryError, Manifest, Vocabulary
+from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.layouts import numbered
+
+ROOM = 32
+"""Members of a sort with names that are in use at one time in a driven run, at most."""
+
+Given = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+
+
+def _as_configured(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
+    return config
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """``models`` and ``observations`` are by variant; ``columns``: the type of each column that the table reads.
+
+    ``stored``: the event's column by the table's, where the two differ in name; ``names``: the kinds that end a name,
+    by column; ``chosen``: columns that no event has.  ``given``: the model's constants and how many members each sort
+    has, of a variant and a config (default: the config's keys of these names).  ``calls``: what each call lets happen
+    that is not shown (default: nothing).  ``mode``: the key of the config that names the variant.
+    """
+
+    vocabulary: Vocabulary
+    models: Mapping[str, type]
+    columns: Mapping[str, Any]
+    observations: Mapping[str, tuple[Observation, ...]]
+    stored: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
+    given: Given = _as_configured
+    calls: Mapping[str, Allowed] = field(default_factory=lambda: defaultdict(Allowed))
+    mode: str = "mode"
+
+    def __post_init__(self) -> None:
+        for name in (*self.stored, *self.names, *self.chosen):
+            if name not in self.columns:
+                raise mistake(f"{name} is no column of the table", f"it has {', '.join(self.columns)}")
+        for name in self.names:
+            if not isinstance(self.types[name], AtomsType):
+                raise mistake(f"{name} has names and is a {self.types[name]}", "names stand for members of a sort")
+        for name in self.chosen:
+            if not isinstance(self.types[name], AtomsType | BoolType | EnumType):
+                advice = "what is tried is every member of a sort, of an Enumeration, or both of Bool"
+                raise mistake(f"{name} is chosen and is a {self.types[name]}", advice)
+        for name in set(self.columns).difference(self.chosen):
+            if self.column(name) not in self.vocabulary.names:
+                has = f"they have {', '.join(self.vocabulary.names)}"
+                raise mistake(f"events have no column {self.column(name)!r}", f"{has}; or let {name} be chosen")
+
+    @property
+    def types(self) -> dict[str, ScalarType]:
+        """The types of the table's columns."""
+        return {name: scalar(declared) for name, declared in self.columns.items()}
+
+    def column(self, name: str) -> str:
+        """Under which events have it."""
+        return self.stored.get(name, name)
+
+    @property
+    def renamed(self) -> frozenset[str]:
+        """The bounds of the sorts with names."""
+        types = self.types
+        return frozenset(kind.bound for name in self.names if isinstance(kind := types[name], AtomsType))
+
+    def spec(self, variant: str) -> Spec:
+        """The settled model."""
+        return settle(self.models[variant].spec)  # type: ignore[attr-defined]
+
+    def needed(self, variant: str) -> frozenset[str]:
+        """Kinds that have to be shown: those that are steps of the model."""
+        return frozenset(o.kind for o in self.observations[variant] if o.steps)
+
+    # Driven runs
+
+    def follow(self, variant: str, config: Mapping[str, Any]) -> Followed:
+        """The model of a system of that configuration."""
+        return self.followed(variant, self.settings_of(variant, config))
+
+    def followed(self, variant: str, settings: Settings) -> Followed:
+        """The same, of the settings that are made of a configuration.  Raises `HistoryError`."""
+        return _followed(self, variant, settings)
+
+    # Histories
+
+    @property
+    def conforming(self) -> Conforming:
+        """How histories are held against the model."""
+        return Conforming(
+            self.vocabulary, self.models, self.columns, self.observations, self.variant_of, self.settings_of,
+            self.lay_out, follow=self.followed if self.chosen else None,
+        )  # fmt: skip
+
+    def variant_of(self, manifest: Manifest) -> str:
+        """The variant that the config names; the first where it names none.  Raises `HistoryError`."""
+        named = str(manifest.config.get(self.mode, manifest.variant or next(iter(self.models))))
+        if named not in self.models:
+            raise HistoryError(f"no model for {self.mode} {named!r}; known: {', '.join(self.models)}")
+        return named
+
+    def settings_of(self, variant: str, config: Mapping[str, Any]) -> Settings:
+        """The constants of the model, and the sizes of its sorts without names as far as they are given.  Raises
+        `HistoryError`."""
+        spec, given = self.spec(variant), self.given(variant, config)
+        if missing := [name for name in spec.constants if not isinstance(given.get(name), int)]:
+            raise HistoryError(f"the config does not say {', '.join(missing)}, which the model of {variant} needs")
+        wanted = [*spec.constants, *sorted(_sorts(spec) - self.renamed)]
+        return tuple((name, int(given[name])) for name in wanted if isinstance(given.get(name), int))
+
+    def lay_out(self, columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
+        """A history is one lane, and every event is in it."""
+        starts = starts_of(columns["history"])
+        lane = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(columns["history"]))))
+        values = {name: columns[self.column(name)] for name in self.columns if name not in self.chosen}
+        values |= self._numbered(columns, lane)
+        spec, given = self.spec(variant), dict(settings)
+        sizes = {bound: given.get(bound, 1) for bound in _sorts(spec)}
+        for name, kind in self.types.items():
+            if isinstance(kind, AtomsType) and name in values and kind.bound not in given:
+                sizes[kind.bound] = max(sizes[kind.bound], int(values[name].max(initial=0)) + 1)
+        constants = {name: given[name] for name in spec.constants}
+        return LaidOut((Laid(np.arange(len(lane)), lane, columns["kind"], values, sizes, constants),), {})
+
+    def _numbered(self, columns: Mapping[str, np.ndarray], lane: np.ndarray) -> dict[str, np.ndarray]:
+        """The members that names stand for.  Columns of one sort share its members."""
+        by_sort: dict[ScalarType, list[str]] = {}
+        for name in self.names:
+            by_sort.setdefault(self.types[name], []).append(name)
+        found = {}
+        for names in by_sort.values():
+            ends = [int(self.vocabulary.codes[kind]) for name in names for kind in self.names[name]]
+            stacked = np.stack([columns[self.column(name)] for name in names], axis=1)
+            members = numbered(stacked, lane, np.isin(columns["kind"], ends))
+            found.update({name: members[:, place] for place, name in enumerate(names)})
+        return found
+
+
+def _sorts(spec: Spec) -> frozenset[str]:
+    """The bounds of the sorts of a model."""
+    kinds = [*spec.types.values(), *(kind for action in spec.actions.values() for _, kind in action.parameters)]
+    return frozenset(part.bound for kind in kinds for part in scalars(kind) if isinstance(part, AtomsType))
+
+
+@lru_cache(maxsize=256)
+def _followed(shown: Shown, variant: str, settings: Settings) -> Followed:
+    spec, given = shown.spec(variant), dict(settings)
+    if missing := sorted(_sorts(spec) - shown.renamed - given.keys()):
+        raise HistoryError(f"the config does not say how many {', '.join(missing)} there are")
+    sizes = {bound: given.get(bound, ROOM) for bound in _sorts(spec)}
+    return Followed(
+        variant=variant,
+        spec=without_limits(spec),
+        constants={name: given[name] for name in spec.constants},
+        bounds=unlimited(spec.types, sizes),
+        columns=shown.columns,
+        observations=shown.observations[variant],
+        afterwards=(),
+        says={},
+        calls=shown.calls,
+        interpreter=partial(Reader, shown, shown.needed(variant), sizes),
+    )
+
+
+class Reader(PlainInterpreter):
+    """Reads one system, or one history: keeps which member of the model's sorts each name stands for."""
+
+    def __init__(self, shown: Shown, needed: frozenset[str], sizes: Mapping[str, int]) -> None:
+        self.shown, self.needed, self.sizes = shown, needed, sizes
+        self.columns, self.types = shown.columns, shown.types
+        self.initial: State = {}
+        self.members: dict[tuple[str, int], int] = {}  # by bound and number
+        self.ended: list[tuple[str, int]] = []
+
+    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """Each event says what it says, as long as all that are steps of the model are shown."""
+        if absent := sorted(self.needed - observed):
+            raise Beyond(f"it does not show {', '.join(absent)}")
+        return super().said(made, observed)
+
+    def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
+        """What an event says.  Raises `Beyond`."""
+        self.initial = self.initial or states[0]
+        for name in self.ended:
+            self.members.pop(name, None)
+        self.ended = []
+        kind, row = read(event, "kind"), dict.fromkeys(self.columns, UNKNOWN)
+        row["error"] = read(event, "error", 0)
+        for column in self.columns:
+            if column in self.shown.chosen:
+                continue
+            value = read(event, self.shown.column(column), -1)
+            if column in self.shown.names and value >= 0:
+                sort = self.types[column]
+                assert isinstance(sort, AtomsType)
+                if kind in self.shown.names[column]:
+                    self.ended.append((sort.bound, value))
+                value = self._member(sort.bound, value, states)
+            row[column] = value != 0 if isinstance(self.types[column], BoolType) else value
+        return row
+
+    def _member(self, bound: str, number: int, states: Sequence[State]) -> int:
+        if (bound, number) not in self.members:
+            self.members[bound, number] = self._free(bound, states)
+        return self.members[bound, number]
+
+    def _free(self, bound: str, states: Sequence[State]) -> int:
+        """The first member that stands for nothing, and that no state knows of."""
+        used = {member for (of, _), member in self.members.items() if of == bound}
+        for state in states:
+            used |= self.used(state, bound)
+        free = next((member for member in range(self.sizes[bound]) if member not in used), None)
+        if free is None:
+            raise Beyond(f"more than {self.sizes[bound]} {bound} at one time")
+        return free
+
+    def used(self, state: State, bound: str) -> set[int]:
+        """The members of a sort that a state knows of: keys whose entries are not as they were at first."""
+        found = set[int]()
+        for name, places in _keyed(self.shown, bound):
+            now, was = state.get(name, {}), self.initial.get(name, {})
+            if now is not was:
+                changed = [key for key in now.keys() | was.keys() if now.get(key) != was.get(key)]
+                found.update(key[place] for key in changed for place in places)
+        return found
+
+    def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
+        """What is not shown, chosen in every way: members that the state knows of, and one that it does not, since
+        these are all alike."""
+        open_columns = [name for name in self.shown.chosen if name in seen.columns and row[name] is UNKNOWN]
+        ranges = [self._range(self.types[name], state) for name in open_columns]
+        for values in product(*ranges):
+            yield {**row, **dict(zip(open_columns, values, strict=True))}
+
+    def _range(self, kind: ScalarType, state: State) -> Iterable[Any]:
+        if isinstance(kind, BoolType):
+            return (False, True)
+        if isinstance(kind, EnumType):
+            return range(len(kind.members))
+        assert isinstance(kind, AtomsType)
+        if kind.bound not in self.shown.renamed:
+            return range(self.sizes[kind.bound])
+        return [*sorted(self.used(state, kind.bound)), self._free(kind.bound, [state])]
+
+    def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
+        """Values worth trying for a parameter, for coverage."""
+        if isinstance(kind, AtomsType):
+            return range(min(3, self.sizes[kind.bound]))
+        return range(len(kind.members)) if isinstance(kind, EnumType) else range(2)
+
+
+@lru_cache(maxsize=256)
+def _keyed(shown: Shown, bound: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The maps of a protocol's models that have members of a sort in their keys, and where."""
+    found = {}
+    for variant in shown.models:
+        for name, kind in shown.spec(variant).types.items():
+            keys = kind.keys if isinstance(kind, MapType) else ()
+            if places := tuple(i for i, key in enumerate(keys) if isinstance(key, AtomsType) and key.bound == bound):
+                found[name] = places
+    return tuple(found.items())

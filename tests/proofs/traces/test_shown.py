@@ -1,0 +1,119 @@
+"""A protocol of which everything is shown brings its table of observations, and is followed from it in columns, as a
+set of candidate states, and as a driven run."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import shown_protocols
+from fencepost.model.language import ModelError
+from fencepost.proofs.testing.coverage import Coverage
+from fencepost.proofs.testing.failures import Disagreed
+from fencepost.proofs.testing.readings import read_followed
+from fencepost.proofs.testing.tracker import Tracker
+from fencepost.proofs.traces import ConformanceKernel, conformance_kernel
+from fencepost.proofs.traces.kernel import model
+from fencepost.properties import registry
+from fencepost.properties.conforming import CONFORMING, Conforming
+from fencepost.properties.driving import Made
+from fencepost.properties.history import HistoryError
+from fencepost.properties.layouts import numbered
+from fencepost.properties.shown import Shown
+from hypothesis import given
+from hypothesis import strategies as st
+from shown_protocols import CHOSEN, COLUMNS, DESK, GIVEN, SHOWN, TABLE, Desk, Kind, events_of, histories
+
+WRONG = 0.02
+
+
+def _kernel(monkeypatch: pytest.MonkeyPatch, conforming: Conforming) -> ConformanceKernel:
+    """As if the desk were a protocol of the registry, of which CONFORMING is found in a module."""
+    monkeypatch.setitem(registry.PROTOCOLS, "desk", shown_protocols.__name__)
+    monkeypatch.setattr(CONFORMING, "module", lambda protocol: SimpleNamespace(CONFORMING=conforming))
+    model.cache_clear()
+    return conformance_kernel("plain", GIVEN, "desk")
+
+
+def _online(shown: Shown, events: list[dict[str, Any]]) -> int | None:
+    """The first event with which a driven run disagrees."""
+    tracker = Tracker(
+        read_followed(shown.follow("plain", GIVEN)), frozenset(kind.name for kind in Kind), Coverage.none()
+    )
+    for place, event in enumerate(events):
+        try:
+            tracker.watch(
+                Made(SimpleNamespace(name="go", table_name="go", columns=DESK.names), "go()", None, (event,), None), ()
+            )
+        except Disagreed:
+            return place
+        assert not tracker.beyond
+    return None
+
+
+@pytest.mark.parametrize("mistakes", [0.0, WRONG])
+def test_columns_candidates_and_runs_agree(monkeypatch: pytest.MonkeyPatch, mistakes: float) -> None:
+    """The same first event that does not fit, of the same histories, in four readings of one table."""
+    columns = histories(100, mistakes)
+    kernel = _kernel(monkeypatch, SHOWN.conforming)
+    found = {int(columns["history"][m.row]): int(columns["step"][m.row]) for m in kernel.misfits(columns)}
+    plainly = {int(columns["history"][m.row]): int(columns["step"][m.row]) for m in kernel.misfits_plainly(columns)}
+    runs = {h: at for h in range(100) if (at := _online(SHOWN, events_of(columns, h))) is not None}
+    assert found == plainly == runs
+    assert len(found) == 0 if not mistakes else 20 < len(found) < 100
+    candidates = _kernel(monkeypatch, replace(SHOWN.conforming, follow=SHOWN.followed))
+    assert {int(columns["history"][m.row]): int(columns["step"][m.row]) for m in candidates.misfits(columns)} == found
+
+
+def test_what_is_not_shown_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A history fits if any choice does; it stops where none does, with the nearest reason."""
+    kernel = _kernel(monkeypatch, CHOSEN.conforming)
+    assert kernel.misfits(histories(40)) == []
+    columns = histories(100, WRONG)
+    shown = _kernel(monkeypatch, SHOWN.conforming).misfits(columns)
+    kernel = _kernel(monkeypatch, CHOSEN.conforming)
+    found = kernel.misfits(columns)
+    first = {int(columns["history"][m.row]): m.row for m in shown}
+    assert len(found) > 10 and all(m.row >= first[int(columns["history"][m.row])] for m in found)
+    one = {name: column[columns["history"] == columns["history"][found[0].row]] for name, column in columns.items()}
+    assert "does not fit the model Desk" in kernel.explain(one) and "allowed instead" in kernel.explain(one)
+    runs = {h: at for h in range(100) if (at := _online(CHOSEN, events_of(columns, h))) is not None}
+    assert runs == {int(columns["history"][m.row]): int(columns["step"][m.row]) for m in found}
+
+
+def test_what_a_protocol_may_not_declare() -> None:
+    """Each with what to do instead."""
+    table = {"plain": TABLE}
+    with pytest.raises(ModelError, match="turn is chosen and is a Turn; what is tried is every member"):
+        Shown(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number"}, chosen=("turn",))
+    with pytest.raises(ModelError, match="turn has names and is a Turn; names stand for members of a sort"):
+        Shown(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number"}, {"turn": ()})
+    with pytest.raises(ModelError, match="events have no column 'slip'; they have customer, number, turn; or let slip"):
+        Shown(DESK, {"plain": Desk}, COLUMNS, table)
+    with pytest.raises(ModelError, match="clerk is no column of the table; it has customer, slip, turn"):
+        Shown(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number", "clerk": "number"})
+    with pytest.raises(HistoryError, match="does not say how many customers there are"):
+        SHOWN.follow("plain", {})
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(-1, 4), min_size=2, max_size=2), st.booleans())))
+def test_names_get_numbers_that_are_used_again(rows: list[tuple[int, list[int], bool]]) -> None:
+    """While a name lasts it has its number alone, and there are no more numbers than names at one time."""
+    rows = sorted(rows, key=lambda row: row[0])
+    names = np.array([names for _, names, _ in rows], np.int64).reshape(-1, 2)
+    lanes, ends = np.array([lane for lane, _, _ in rows], int), np.array([end for _, _, end in rows], bool)
+    found = numbered(names, lanes, ends)
+    for lane in set(lanes.tolist()):
+        lasting, most = dict[int, int](), 0
+        for row in np.flatnonzero(lanes == lane):
+            for name, number in zip(names[row].tolist(), found[row].tolist(), strict=True):
+                assert (number < 0) == (name < 0)
+                if name >= 0 and name not in lasting:
+                    assert number not in lasting.values()
+                    lasting[name] = number
+                assert name < 0 or lasting[name] == number
+            most = max(most, len(lasting))
+            if ends[row]:
+                lasting = {name: number for name, number in lasting.items() if name not in names[row]}
+        assert found[lanes == lane].max(initial=-1) + 1 == most
