@@ -1,8 +1,9 @@
 """Producer id blocks (KIP-730), written from the proposal and from what Apache Kafka ships.
 
 Read `broker.py` and `controller.py` first: they are the protocol. `zookeeper.py` is what came before it and the
-bridge between the two. `system.py` is the plug for a driver, `generator.py` runs free with a seed, `broken.py` lists
-implementations with one thing wrong each, `scenarios.py` replays known bugs.
+bridge between the two. `system.py` is the cluster that a driver moves; `generator.py` runs free with a seed, with the
+faults of `node_faults.py`; `broken.py` lists implementations with one thing wrong each, `scenarios.py` replays known
+bugs.
 """
 
 from fencepost.reference_impl.id_blocks.events import COLUMNS, KIND_NAMES, Event, Kind, readable

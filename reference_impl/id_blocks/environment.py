@@ -7,6 +7,8 @@ registration is committed, so no fail-over can take it back, and nothing here de
 from fencepost.reference_impl.id_blocks.config import Config
 from fencepost.reference_impl.id_blocks.events import IdBlockLog
 from fencepost.reference_impl.simulation import Kernel, Network, Node
+from fencepost.reference_impl.simulation import environment as shared
+from fencepost.reference_impl.simulation.environment import numbered
 from fencepost.reference_impl.simulation.kernel import Handler
 
 # Alias of the node that is the active controller at the moment a message is delivered.
@@ -19,7 +21,7 @@ def controller_name(node_id: int) -> str:
 
 
 class DrivenPace:
-    """Nobody hurries: commits and ZooKeeper operations wait for the driver."""
+    """Commits and ZooKeeper operations wait for the driver."""
 
     __slots__ = ()
 
@@ -52,32 +54,22 @@ class SeededPace:
         client.after(self._kernel.spread(self._zookeeper_us), step)
 
 
-class Environment:
+class Environment(shared.Environment[Config]):
     """One per cluster. `registered` maps broker id to epoch; `without_cluster_action` are brokers the ACL denies."""
 
-    __slots__ = (
-        "_requests", "active_controller", "config", "emit", "kernel", "log", "network", "pace", "registered",
-        "without_cluster_action",
-    )  # fmt: skip
+    __slots__ = ("active_controller", "network", "pace", "registered", "without_cluster_action")
+
+    log_type = IdBlockLog
+    next_request = numbered("request")  # correlation numbers: an old answer never fits a new request
 
     def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace | SeededPace) -> None:
-        self.config = config
-        self.kernel = kernel
+        super().__init__(config, kernel)
         self.network = network
         self.pace = pace
-        self.log = IdBlockLog(kernel)
-        self.emit = self.log.emit
         self.registered: dict[int, int] = {}
         self.without_cluster_action: set[int] = set()
         self.active_controller = 0
-        self._requests = 0
 
     def active_controller_name(self) -> str:
         """The address of the node that is the active controller now."""
         return controller_name(self.active_controller)
-
-    def next_request(self) -> int:
-        """A correlation number that no request of this history has had: an old answer never fits a new request."""
-        number = self._requests
-        self._requests += 1
-        return number

@@ -23,15 +23,17 @@ from typing import Any
 
 from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode
 from fencepost.reference_impl.id_blocks.broker import Broker, ProducerIds
-from fencepost.reference_impl.id_blocks.config import Config, parse
+from fencepost.reference_impl.id_blocks.config import Config
 from fencepost.reference_impl.id_blocks.controller import Controller
 from fencepost.reference_impl.id_blocks.environment import ACTIVE_CONTROLLER, DrivenPace, Environment
-from fencepost.reference_impl.id_blocks.events import Event, Kind, readable
+from fencepost.reference_impl.id_blocks.events import Kind
 from fencepost.reference_impl.id_blocks.messages import Block, ProducerIdsRecord
 from fencepost.reference_impl.id_blocks.metadata_log import MetadataLog
 from fencepost.reference_impl.id_blocks.source import IdSource, SourceFactory
 from fencepost.reference_impl.id_blocks.zookeeper import BlockLoop, DirectProducerIds, ZkController
 from fencepost.reference_impl.simulation import Kernel, Network
+from fencepost.reference_impl.simulation.environment import US_PER_MS
+from fencepost.reference_impl.simulation.system import DrivenSystem
 
 
 def next_id_after(block: Block) -> int:
@@ -57,7 +59,7 @@ class Parts:
     uses_rpc: Callable[[Config], bool] = uses_rpc
 
 
-class System:
+class System(DrivenSystem[Environment]):
     """One cluster. Brokers are numbered from 0, controllers too; -1 names the ZooKeeper-mode controller's loop."""
 
     def __init__(self, env: Environment, parts: Parts) -> None:
@@ -81,14 +83,6 @@ class System:
         """What is in flight: (number, "request" | "response", broker, correlation number), oldest first."""
         flying = self.env.network.in_flight.values()
         return [(m.number, m.kind, self._broker_of(m.source, m.target), m.body.number) for m in flying]
-
-    def deliver(self, number: int, keep: bool = False) -> None:
-        """Deliver a message now; `keep` leaves a copy in flight. Raises KeyError if there is no such message."""
-        self.env.network.deliver(number, keep)
-
-    def drop(self, number: int) -> None:
-        """Lose a message. Raises KeyError if there is no such message."""
-        self.env.network.drop(number)
 
     def init_producer_id(self, broker: int) -> tuple[int, int]:
         """A client asks `broker` for an id: (0, id) or (error, -1)."""
@@ -121,7 +115,7 @@ class System:
 
     def advance(self, ms: int) -> None:
         """Let virtual milliseconds pass: back-offs end, requests time out."""
-        self.env.kernel.advance(ms * 1000)
+        self.env.kernel.advance(ms * US_PER_MS)
 
     def upgrade_broker(self, broker: int) -> bool:
         """Restart a ZooKeeper-mode broker with a version that uses the RPC; False if it does already (730.21)."""
@@ -162,10 +156,6 @@ class System:
         denied = self.env.without_cluster_action
         (denied.discard if allowed else denied.add)(broker)
 
-    def drain_events(self) -> list[Event]:
-        """The events since the last call, in order."""
-        return [readable(row) for row in self.env.log.drain_rows()]
-
     @property
     def active(self) -> Controller | ZkController:
         """The controller node that is active now, of the kind in charge now."""
@@ -192,7 +182,7 @@ class System:
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
     """A driven cluster made of these parts."""
-    checked: Config = parse(config)
+    checked = Config.parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
 

@@ -3,6 +3,9 @@
 One code base, two ways to drive it. A *driver* (a test, Hypothesis) decides every delivery itself: `Network`.
 *Free-running*, a seed decides: `LossyNetwork` and `FaultMix`. In both, the same seed and the same calls give the
 same rows in any process: the only sources of order are the kernel's queue and its random generator.
+
+`config.py` is how a protocol declares its keys, `environment.py` and `system.py` what every cluster has, `free_run.py`
+how a history runs by itself.
 """
 
 from fencepost.reference_impl.simulation.faults import FaultMix, Rates

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from fencepost.reference_impl.simulation import Kernel
+from fencepost.reference_impl.simulation import environment as shared
+from fencepost.reference_impl.simulation.environment import numbered
 from fencepost.reference_impl.task_counts.brokers import CONFIG_TOPIC, SECOND_CONFIG_TOPIC, Brokers
 from fencepost.reference_impl.task_counts.config import Config
 from fencepost.reference_impl.task_counts.events import ConnectEventLog
@@ -16,20 +18,20 @@ if TYPE_CHECKING:
 
 Status = tuple[str, str]  # state, trace
 
-# task.shutdown.graceful.timeout.ms and the like are virtual milliseconds, events have microseconds.
-US_PER_MS = 1000
 
+class Environment(shared.Environment[Config]):
+    """One per cluster of workers; `beside` is another cluster's, on whose Kafka this one is too."""
 
-class Environment:
-    """One per cluster of workers; `beside` is another one's, on whose Kafka this one is too."""
+    log_type = ConnectEventLog
+    log: ConnectEventLog
+    next_instance = numbered("instance")  # task threads
+    next_request = numbered("request")  # requests for a round
+    next_revision = numbered("revision", 1)  # makes a new configuration differ from every one before
 
-    def __init__(self, config: Config, parts: "Parts", beside: "Environment | None" = None) -> None:
-        self.config = config
+    def __init__(self, config: Config, kernel: Kernel, parts: "Parts", beside: "Environment | None" = None) -> None:
+        super().__init__(config, kernel)
         self.parts = parts
         self.revision = REVISIONS[config.mode]
-        self.kernel = Kernel(config.seed)
-        self.log = ConnectEventLog(self.kernel)
-        self.emit = self.log.emit
         self.threads = Threads()
         self.brokers: Brokers = Brokers(config) if beside is None else beside.brokers
         self.numbers = {name: number for number, name in enumerate(config.connector_names)}
@@ -38,27 +40,6 @@ class Environment:
         self.group = Group(self.log)
         self.workers: list[Worker] = []
         self.statuses: dict[tuple[str, int], Status] = {}  # the status topic; task -1 is the Connector
-        self._instances = self._requests = self._revisions = 0
-
-    @property
-    def now_ms(self) -> int:
-        """Virtual milliseconds."""
-        return self.kernel.now // US_PER_MS
-
-    def next_instance(self) -> int:
-        """The number of a new task thread."""
-        self._instances += 1
-        return self._instances - 1
-
-    def next_request(self) -> int:
-        """The number of a new request for a round."""
-        self._requests += 1
-        return self._requests - 1
-
-    def next_revision(self) -> int:
-        """What makes a user's new configuration differ from every one before."""
-        self._revisions += 1
-        return self._revisions
 
     def put_status(self, connector: str, task: int, state: str, trace: str = "") -> None:
         """Write to the status topic."""

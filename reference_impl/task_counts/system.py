@@ -19,9 +19,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from fencepost.reference_impl.task_counts.config import check_support, parse
-from fencepost.reference_impl.task_counts.environment import US_PER_MS, Environment, Status
-from fencepost.reference_impl.task_counts.events import Event, Kind, readable
+from fencepost.reference_impl.simulation import Kernel
+from fencepost.reference_impl.simulation.environment import US_PER_MS
+from fencepost.reference_impl.simulation.system import DrivenSystem
+from fencepost.reference_impl.task_counts.config import Config, check_support
+from fencepost.reference_impl.task_counts.environment import Environment, Status
+from fencepost.reference_impl.task_counts.events import Kind
 from fencepost.reference_impl.task_counts.herder.connector import REVISION, TASKS_MAX
 from fencepost.reference_impl.task_counts.herder.herder import Herder
 from fencepost.reference_impl.task_counts.parts import Parts
@@ -31,7 +34,7 @@ from fencepost.reference_impl.task_counts.topic.cluster_state import Placed
 from fencepost.reference_impl.task_counts.topic.writes import Job
 
 
-class System:
+class System(DrivenSystem[Environment]):
     """One cluster. Workers and connectors are numbered from 0."""
 
     def __init__(self, env: Environment) -> None:
@@ -164,10 +167,6 @@ class System:
 
     # Looking
 
-    def drain_events(self) -> list[Event]:
-        """The events since the last call, in order."""
-        return [readable(row) for row in self.env.log.drain_rows()]
-
     def config_topic(self) -> list[Placed]:
         """(offset, record) of everything committed in the config topic."""
         return list(self.env.topic.records())
@@ -206,12 +205,14 @@ class System:
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
     """A driven cluster made of these parts."""
-    return System(Environment(parse(config, parts.config), parts))
+    checked = parts.config.parse(config)
+    return System(Environment(checked, Kernel(checked.seed), parts))
 
 
 def beside(system: System, config: Mapping[str, Any]) -> System:
     """A second cluster of workers, another group, on the same Kafka: transactional ids are common to both (618.49)."""
-    return System(Environment(parse(config), Parts(), system.env))
+    checked = Config.parse(config)
+    return System(Environment(checked, Kernel(checked.seed), Parts(), system.env))
 
 
 def reference(config: Mapping[str, Any]) -> System:

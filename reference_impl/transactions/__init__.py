@@ -1,8 +1,9 @@
 """Kafka transactions, written from what Apache Kafka ships: before KIP-890, with its first part, and with its second.
 
 Read `coordinator.py` and `log.py` first: they are the protocol on the brokers; then `producer.py` and `consumer.py`,
-which are the clients. `system.py` is the plug for a driver, `generator.py` runs free with a seed, `broken.py` lists
-implementations with one thing wrong each, `scenarios.py` replays known bugs.
+which are the clients. `system.py` is the cluster that a driver moves; `generator.py` runs free with a seed, with the
+applications of `workload.py` and the faults of `node_faults.py`; `broken.py` lists implementations with one thing wrong
+each, `scenarios` replays known bugs.
 """
 
 from fencepost.reference_impl.transactions.events import COLUMNS, KIND_NAMES, Event, Kind, readable

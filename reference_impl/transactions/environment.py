@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from fencepost.reference_impl.simulation import FaultMix, Kernel, Network, Node
+from fencepost.reference_impl.simulation import environment as shared
+from fencepost.reference_impl.simulation.environment import numbered
 from fencepost.reference_impl.simulation.kernel import Handler
 from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.events import TransactionEventLog
@@ -24,7 +26,7 @@ def client_name(slot: int) -> str:
 
 
 class DrivenPace:
-    """Nobody hurries: appends to the transaction log wait for the driver."""
+    """Appends to the transaction log wait for the driver."""
 
     __slots__ = ()
 
@@ -60,59 +62,27 @@ class SeededPace:
         node.after(self._kernel.spread(self._load_us), load)
 
 
-class Environment:
+class Environment(shared.Environment[Config]):
     """One per cluster. `without_write` are the transactional ids that the ACL denies (-1: ids without one).
 
     `leaderless` are the partitions of which the metadata says that they have no leader.
     """
 
-    __slots__ = (
-        "_clients", "_producer_ids", "_records", "_requests", "_txns",
-        "config", "emit", "kernel", "leaderless", "log", "network", "pace", "without_write",
-    )  # fmt: skip
+    __slots__ = ("leaderless", "network", "pace", "without_write")
+
+    log_type = TransactionEventLog
+    next_client = numbered("client")  # client instances: a producer's, also after a restart, or an admin's
+    next_request = numbered("request")  # correlation numbers: an old answer never fits a new request
+    next_txn = numbered("txn")  # transactions of clients
+    next_producer_id = numbered("producer id")  # blocks of them are another protocol's subject (KIP-730)
 
     def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace | SeededPace) -> None:
-        self.config = config
-        self.kernel = kernel
+        super().__init__(config, kernel)
         self.network = network
         self.pace = pace
-        self.log = TransactionEventLog(kernel)
-        self.emit = self.log.emit
         self.without_write: set[int] = set()
         self.leaderless: set[int] = set()
-        self._clients = self._producer_ids = self._records = self._requests = self._txns = 0
-
-    @property
-    def now_ms(self) -> int:
-        """Virtual milliseconds, the unit of every time that Kafka stores."""
-        return self.kernel.now // 1000
-
-    def next_client(self) -> int:
-        """The number of a new client instance: a producer's, also after a restart, or an admin's."""
-        number = self._clients
-        self._clients += 1
-        return number
-
-    def next_request(self) -> int:
-        """A correlation number that no request of this history has had: an old answer never fits a new request."""
-        number = self._requests
-        self._requests += 1
-        return number
 
     def next_record(self) -> int:
         """The number of a new logical send."""
-        number = self._records
-        self._records += 1
-        return number
-
-    def next_txn(self) -> int:
-        """The number of a client's new transaction."""
-        number = self._txns
-        self._txns += 1
-        return number
-
-    def next_producer_id(self) -> int:
-        """A producer id that nobody has had; blocks of them are another protocol's business (KIP-730)."""
-        number = self._producer_ids
-        self._producer_ids += 1
-        return number
+        return self.number("record")

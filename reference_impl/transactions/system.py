@@ -36,7 +36,7 @@ from fencepost.reference_impl.transactions.clients.clients import ClientSide
 from fencepost.reference_impl.transactions.clients.consumer import Reader
 from fencepost.reference_impl.transactions.clients.producer import Producer
 from fencepost.reference_impl.transactions.clients.roles import AdminFactory, ProducerFactory, ReaderFactory
-from fencepost.reference_impl.transactions.config import parse
+from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment
 
 
@@ -119,7 +119,7 @@ class System(ClientSide):
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
     """A driven cluster made of these parts."""
-    checked = parse(config)
+    checked = Config.parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
 

@@ -1,6 +1,6 @@
 """What applications do in a free-running history: transactions in a loop, take-overs, readers. No faults here.
 
-Each producer slot belongs to one transactional id, several slots to the same one: whoever initialises last fences
+Each producer slot belongs to one transactional id, several slots to the same one: the one that initialises last fences
 the others, which go on until they find out. A fenced application starts anew after a while, and takes the id back.
 """
 
@@ -8,22 +8,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fencepost.reference_impl.simulation import Kernel
+from fencepost.reference_impl.simulation.config import Natural, Rate
+from fencepost.reference_impl.simulation.free_run import LossyRun
 from fencepost.reference_impl.transactions.clients.producer import Producer, State
 from fencepost.reference_impl.transactions.system import System
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class Habits(LossyRun):
     """How applications behave. Durations are means, in virtual microseconds."""
 
-    records: int = 3  # per transaction, on average
-    abort_share: float = 0.15  # transactions that the application itself wants aborted
-    offsets_share: float = 0.3  # sends that commit a group's offset, where there are groups
-    uncommitted_share: float = 0.1  # reads with isolation level read_uncommitted
-    think_us: int = 5_000
-    wait_us: int = 25_000  # until an application looks again whether what it waits for has come
-    read_us: int = 25_000
-    take_over_us: int = 200_000  # until a slot's first initialisation (but one per id), and until a fenced one's next
+    records: Natural = 3  # per transaction, on average
+    abort_share: Rate = 0.15  # transactions that the application itself wants aborted
+    offsets_share: Rate = 0.3  # sends that commit a group's offset, where there are groups
+    uncommitted_share: Rate = 0.1  # reads with isolation level read_uncommitted
+    think_us: Natural = 5_000
+    wait_us: Natural = 25_000  # until an application looks again whether what it waits for has come
+    read_us: Natural = 25_000
+    # Until a slot's first initialisation (but one per id), and until a fenced one's next.
+    take_over_us: Natural = 200_000
 
 
 class Workload:

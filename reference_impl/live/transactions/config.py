@@ -1,41 +1,37 @@
 """The configuration of a system over TCP: the reference implementation's keys, and those of the wire."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from fencepost.reference_impl.transactions.config import EPOCH_MAX, Config, parse
+from fencepost.reference_impl.simulation.config import Configuration, Positive
+from fencepost.reference_impl.simulation.config import split as split_config
+from fencepost.reference_impl.transactions.config import EPOCH_MAX, Config
 
 SCALE = 100  # virtual milliseconds in a real one, where real time has to pass
 LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long
 
 
 @dataclass(frozen=True, slots=True)
-class WireConfig:
+class WireConfig(Configuration):
     """The keys that are not the reference implementation's."""
 
     bootstrap: str = ""  # host:port,…
     collapse: bool = False  # answers that only say "try again" are tried again before they are seen
     timeouts: bool = False  # transactions time out, in real time, a hundred times as fast as they say
-    answer_timeout_ms: int = 6_000  # real: how long a broker may be silent
+    answer_timeout_ms: Positive = 6_000  # real: how long a broker may be silent
 
-    def __post_init__(self) -> None:
-        if not self.bootstrap or not isinstance(self.bootstrap, str):
+    def relate(self) -> None:
+        """Raises ValueError where no brokers are named."""
+        if not self.bootstrap:
             raise ValueError("config bootstrap is missing: pass the brokers as host:port,…")
-        for name in ("collapse", "timeouts"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"config {name}={getattr(self, name)!r}: must be True or False")
-        if not isinstance(self.answer_timeout_ms, int) or self.answer_timeout_ms < 1:
-            raise ValueError(f"config answer_timeout_ms={self.answer_timeout_ms!r}: must be a whole number, at least 1")
-
-
-KEYS = frozenset(field.name for field in fields(WireConfig))
 
 
 def split(config: Mapping[str, Any]) -> tuple[Config, WireConfig]:
-    """The plug's mapping, checked. Raises ValueError on an unknown key, a value out of range, or another max_epoch."""
-    wire = WireConfig(**{key: value for key, value in config.items() if key in KEYS})
-    checked = parse({key: value for key, value in config.items() if key not in KEYS})
+    """The configuration of a system over TCP, checked. Raises ValueError on an unknown key, a value out of range, or a
+    max_epoch below Kafka's."""
+    of_wire, of_cluster = split_config(config, WireConfig, Config)
+    wire, checked = WireConfig(**of_wire), Config(**of_cluster)
     if checked.max_epoch != EPOCH_MAX:
         raise ValueError(
             f"config max_epoch={checked.max_epoch}: over TCP the epochs end where Kafka's do, at {EPOCH_MAX}"

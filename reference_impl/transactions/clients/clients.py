@@ -3,6 +3,8 @@
 `System` adds the reference implementation's own coordinator and partitions; `reference_impl.wire` real brokers.
 """
 
+from fencepost.reference_impl.simulation.environment import US_PER_MS
+from fencepost.reference_impl.simulation.system import DrivenSystem
 from fencepost.reference_impl.transactions.clients.roles import (
     AdminFactory,
     ProducerFactory,
@@ -11,10 +13,9 @@ from fencepost.reference_impl.transactions.clients.roles import (
     ReaderRole,
 )
 from fencepost.reference_impl.transactions.environment import Environment, client_name
-from fencepost.reference_impl.transactions.events import Event, readable
 
 
-class ClientSide:
+class ClientSide(DrivenSystem[Environment]):
     """What a driver does with clients and with what is in flight. Slots are numbered from 0."""
 
     def __init__(self, env: Environment, producer: ProducerFactory, admin: AdminFactory, reader: ReaderFactory) -> None:
@@ -30,14 +31,6 @@ class ClientSide:
         """What is in flight: (number, kind, source, target, request), oldest first."""
         flying = self.env.network.in_flight.values()
         return [(m.number, m.kind, m.source, m.target, m.body.number) for m in flying]
-
-    def deliver(self, number: int, keep: bool = False) -> None:
-        """Deliver a message now; `keep` leaves a copy in flight. Raises KeyError if there is no such message."""
-        self.env.network.deliver(number, keep)
-
-    def drop(self, number: int) -> None:
-        """Lose a message. Raises KeyError if there is no such message."""
-        self.env.network.drop(number)
 
     def init(self, slot: int) -> bool:
         """initTransactions()."""
@@ -73,11 +66,7 @@ class ClientSide:
 
     def advance(self, ms: int) -> None:
         """Let virtual milliseconds pass: requests and transactions time out, markers are sent again, ids expire."""
-        self.env.kernel.advance(ms * 1000)
-
-    def drain_events(self) -> list[Event]:
-        """The events since the last call, in order."""
-        return [readable(row) for row in self.env.log.drain_rows()]
+        self.env.kernel.advance(ms * US_PER_MS)
 
     def _new_producers(self) -> None:
         """One producer for every slot; each emits client_started."""

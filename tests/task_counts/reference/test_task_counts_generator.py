@@ -12,10 +12,10 @@ import connect_symptoms as symptom
 import pytest
 from fencepost.reference_impl.task_counts.events import COLUMNS, KIND_NAMES, readable
 from fencepost.reference_impl.task_counts.generator import simulate, simulate_with_stats
-from fencepost.reference_impl.task_counts.outages import NODE_FAULTS
+from fencepost.reference_impl.task_counts.node_faults import Faults
 
 MODES = ("A", "M", "B", "shipped")
-CALM = dict.fromkeys((*NODE_FAULTS, "failed", "lost", "round_failed", "slow_share"), 0.0)
+CALM = dict.fromkeys((*Faults.names, "failed", "lost", "round_failed", "slow_share"), 0.0)
 SEEDS = 40
 NEVER = {"count_tombstoned"}  # 618.38: nobody writes such records
 ONLY_IN = {
@@ -124,7 +124,7 @@ def test_faults_are_counted():
         kinds = Counter(event.kind for event in events)
         assert kinds["worker_stalled"] <= faults.get("stall", 0) <= kinds["worker_stalled"] + 1
         assert kinds["compacted"] <= faults.get("compact", 0) <= kinds["compacted"] + 1
-        assert set(faults) <= {*NODE_FAULTS, "failed", "lost"}
+        assert set(faults) <= {*Faults.names, "failed", "lost"}
 
 
 @pytest.mark.parametrize("mode", MODES)

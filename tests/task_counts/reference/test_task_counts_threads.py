@@ -4,7 +4,7 @@ import random
 
 import pytest
 from fencepost.reference_impl.task_counts.brokers import OUTPUT_TOPIC, Brokers
-from fencepost.reference_impl.task_counts.config import Config, parse
+from fencepost.reference_impl.task_counts.config import Config
 from fencepost.reference_impl.task_counts.events import COLUMNS, KIND_NAMES, Event
 from fencepost.reference_impl.task_counts.system import System, reference
 from fencepost.reference_impl.task_counts.tasks.producers import KafkaError, TransactionalProducer
@@ -133,7 +133,7 @@ def test_events_are_rows_of_the_columns() -> None:
 def test_a_configuration_out_of_range_is_refused(config: dict[str, object], message: str) -> None:
     """What is wrong, and what is allowed, in one line."""
     with pytest.raises(ValueError, match=message):
-        parse(config)
+        Config.parse(config)
 
 
 def test_calls_out_of_range_are_refused() -> None:

@@ -5,7 +5,7 @@ from collections import namedtuple
 import pytest
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.transactions.clients.consumer import Reader
-from fencepost.reference_impl.transactions.config import parse
+from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.environment import DrivenPace, Environment
 from fencepost.reference_impl.transactions.events import readable
 from fencepost.reference_impl.transactions.messages import AbortedTransaction, Batch, FetchResponse
@@ -38,7 +38,7 @@ class Log(namedtuple("Log", "batches aborted upto partition")):
 def reader_of(number=0):
     """A reader on its own."""
     kernel = Kernel(0)
-    return Reader(Environment(parse({}), kernel, Network(kernel), DrivenPace()), number)
+    return Reader(Environment(Config.parse({}), kernel, Network(kernel), DrivenPace()), number)
 
 
 @pytest.mark.parametrize(

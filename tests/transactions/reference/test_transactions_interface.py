@@ -11,7 +11,7 @@ from fencepost.reference_impl.transactions.brokers.states import (
     new_transit,
     violation,
 )
-from fencepost.reference_impl.transactions.config import parse
+from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.environment import Environment, SeededPace
 from fencepost.reference_impl.transactions.events import COLUMNS, KIND_NAMES, Event, Kind, readable
 from fencepost.reference_impl.transactions.system import Parts, System, reference
@@ -22,7 +22,7 @@ from txn_bench import V1, V2, Bench
 
 def test_defaults_are_kafkas():
     """txn.4, txn.18, txn.20: epochs end at 32767, transactions after a minute, idle ids after a week."""
-    config = parse({})
+    config = Config.parse({})
     assert (config.max_epoch, config.transaction_timeout_ms, config.timeout_check_ms) == (32767, 60_000, 10_000)
     assert config.expiration_ms == 7 * 24 * 3600 * 1000
 
@@ -162,7 +162,7 @@ def test_unknown_messages_are_named():
 
 def free_running(seed, failure):
     """A cluster in which appends and loading happen by themselves, after a random while."""
-    config = parse({"seed": seed, "clients": 1, "timeout_check_ms": 1000})
+    config = Config.parse({"seed": seed, "clients": 1, "timeout_check_ms": 1000})
     kernel = Kernel(config.seed)
     faults = FaultMix(kernel.random, {})
     network = LossyNetwork(kernel, faults, {}, 1_000, 10_000)

@@ -2,7 +2,7 @@
 
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.transactions.clients.producer import Producer
-from fencepost.reference_impl.transactions.config import parse
+from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.environment import DrivenPace, Environment
 from fencepost.reference_impl.transactions.events import readable
 from fencepost.reference_impl.transactions.messages import (
@@ -26,7 +26,8 @@ class Bench:
 
     def __init__(self, **config):
         kernel = Kernel(0)
-        self.env = Environment(parse({"partitions": 2, "groups": 1, **config}), kernel, Network(kernel), DrivenPace())
+        checked = Config.parse({"partitions": 2, "groups": 1, **config})
+        self.env = Environment(checked, kernel, Network(kernel), DrivenPace())
         self.producer = Producer(self.env, 0)
         self.env.network.nodes["client-0"] = self.producer
 

@@ -4,15 +4,15 @@ Stalls are aimed: mostly at a worker that runs a task and does not lead, and a u
 then, so that the worker is a zombie with an old task when it goes on; often its tasks are the first to go on.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from fencepost.reference_impl.simulation import FaultMix, Kernel
+from fencepost.reference_impl.simulation.config import Natural, Rate
+from fencepost.reference_impl.simulation.free_run import NodeFaults
 from fencepost.reference_impl.task_counts.system import System
-from fencepost.reference_impl.task_counts.users import Habits, Users
+from fencepost.reference_impl.task_counts.workload import Habits, Users
 
 AT_WORK = ("poll", "commit")  # what running tasks do for ever
-NODE_FAULTS = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support")
 FIRST_STEPS = 6  # for so many steps the tasks of a worker that goes on come first
 
 
@@ -20,36 +20,30 @@ FIRST_STEPS = 6  # for so many steps the tasks of a worker that goes on come fir
 class Rates(Habits):
     """How often, per step of the scheduler, and for how long (means, in virtual microseconds)."""
 
-    stall: float = 0.012  # a worker stands still
-    aimed_share: float = 0.8  # of the stalls: of a worker with running tasks that does not lead
-    change_at_stall: float = 0.6  # of the stalls: a user gives some connector another size at once
-    first_share: float = 0.5  # of the workers that go on after a stall: their tasks before anything else
-    crash: float = 0.002  # a worker is gone, and back after a while
-    expire: float = 0.002  # a worker's session ends, though it is there
-    compact: float = 0.001
-    foreign_set: float = 0.0  # somebody else writes to the config topic (618.34)
-    foreign_count: float = 0.0
-    new_support: float = 0.0  # a worker is restarted with another exactly.once.source.support (618.33)
-    stall_us: int = 300_000
-    down_us: int = 60_000
-    session_us: int = 80_000  # until the group goes on without a worker that is away
+    stall: Rate = 0.012  # a worker stands still
+    aimed_share: Rate = 0.8  # of the stalls: of a worker with running tasks that does not lead
+    change_at_stall: Rate = 0.6  # of the stalls: a user gives some connector another size at once
+    first_share: Rate = 0.5  # of the workers that go on after a stall: their tasks before anything else
+    crash: Rate = 0.002  # a worker is gone, and back after a while
+    expire: Rate = 0.002  # a worker's session ends, though it is there
+    compact: Rate = 0.001
+    foreign_set: Rate = 0.0  # a program that is no worker writes to the config topic (618.34)
+    foreign_count: Rate = 0.0
+    new_support: Rate = 0.0  # a worker is restarted with another exactly.once.source.support (618.33)
+    stall_us: Natural = 300_000
+    down_us: Natural = 60_000
+    session_us: Natural = 80_000  # until the group goes on without a worker that is away
 
 
-class Outages:
+class Faults(NodeFaults[Rates, System]):
     """The faults of one history. `away` are the workers that are stalled or down, and since which absence."""
 
-    __slots__ = (
-        "absences", "away", "faults", "first", "first_steps", "kernel", "quiet", "random", "rates", "system", "users",
-        "workers",
-    )  # fmt: skip
+    names = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support")
 
-    def __init__(self, system: System, rates: Rates, users: Users, faults: FaultMix) -> None:
-        self.system = system
-        self.rates = rates
+    def __init__(self, system: System, rates: Rates, kernel: Kernel, mix: FaultMix, users: Users) -> None:
+        super().__init__(system, rates, kernel, mix)
         self.users = users
-        self.faults = faults
-        self.kernel: Kernel = system.env.kernel
-        self.random: Callable[[], float] = self.kernel.random.random
+        self.random = kernel.random.random
         self.workers = system.env.config.workers
         self.away: dict[int, tuple[str, int]] = {}
         self.absences = 0
@@ -58,35 +52,32 @@ class Outages:
 
     def draw(self) -> None:
         """Perhaps something goes wrong now."""
-        fault = self.faults.draw()
+        fault = self.mix.draw()
         if fault is not None and not self.quiet:
-            number = int(self.random() * (1 << 16))
-            if fault == "stall" and self.random() < self.rates.aimed_share:
+            number = int(self.random() * self.places)
+            if fault == "stall" and self.random() < self.run.aimed_share:
                 number = self.some_follower_at_work(number)
             if number >= 0:
                 self.strike((fault, number))
 
     def end(self) -> None:
-        """Whoever is away comes back, and nothing goes wrong any more."""
+        """Workers that are away come back, and nothing goes wrong any more."""
         self.quiet = True
         for worker, absence in sorted(self.away.items()):
             self.come_back((worker, absence))
 
     def strike(self, what: tuple[str, int]) -> None:
-        """Inject one fault; `number` says where, modulo what there is. It counts only if it changed anything."""
-        fault, number = what
-        if fault not in NODE_FAULTS:
-            raise ValueError(f"no node fault is called {fault!r}: known are {', '.join(NODE_FAULTS)}")
-        if not self.quiet and getattr(self, fault)(number):
-            self.faults.count(fault)
+        """Inject one fault, unless nothing goes wrong any more."""
+        if not self.quiet:
+            super().strike(what)
 
     def stall(self, number: int) -> bool:
         worker = number % self.workers
         if worker in self.away:
             return False
         self.system.stall(worker)
-        self.leave(worker, "stalled", self.rates.stall_us)
-        if self.random() < self.rates.change_at_stall:
+        self.leave(worker, "stalled", self.run.stall_us)
+        if self.random() < self.run.change_at_stall:
             self.kernel.at(self.kernel.now, self.users.change_once)
         return True
 
@@ -101,7 +92,7 @@ class Outages:
         if worker in self.away:
             return False
         self.system.crash(worker)
-        self.leave(worker, "down", self.rates.down_us)
+        self.leave(worker, "down", self.run.down_us)
         return True
 
     def leave(self, worker: int, how: str, mean_us: int) -> None:
@@ -109,7 +100,7 @@ class Outages:
         self.absences += 1
         absence = self.away[worker] = (how, self.absences)
         self.kernel.after(self.kernel.spread(mean_us), self.come_back, (worker, absence))
-        self.kernel.after(self.kernel.spread(self.rates.session_us), self.session_ends, (worker, absence))
+        self.kernel.after(self.kernel.spread(self.run.session_us), self.session_ends, (worker, absence))
 
     def session_ends(self, what: tuple[int, tuple[str, int]]) -> None:
         """The group goes on without a worker that is still away."""
@@ -123,7 +114,7 @@ class Outages:
         if self.away.get(worker) == absence:
             del self.away[worker]
             if absence[0] == "stalled":
-                if self.random() < self.rates.first_share:
+                if self.random() < self.run.first_share:
                     self.first, self.first_steps = worker, FIRST_STEPS
                 self.system.resume(worker)
             else:

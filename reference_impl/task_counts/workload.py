@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fencepost.reference_impl.simulation import Kernel
+from fencepost.reference_impl.simulation.config import Natural, Rate
+from fencepost.reference_impl.simulation.free_run import Run
 from fencepost.reference_impl.simulation.log import Row
 from fencepost.reference_impl.task_counts.events import Kind
 from fencepost.reference_impl.task_counts.system import System
@@ -15,18 +17,18 @@ from fencepost.reference_impl.task_counts.topic.cluster_state import ClusterConf
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class Habits(Run):
     """How users behave. Durations are means, in virtual microseconds; shares are of a connector's requests."""
 
-    change_us: int = 300_000  # between two requests for one connector
-    burst_us: int = 30_000  # until the next one, where somebody changes their mind
-    burst_share: float = 0.35  # of the requests
-    ask_again_us: int = 20_000  # after a refusal
-    restart_us: int = 60_000  # until somebody restarts a failed task, or connector
-    delete_share: float = 0.08  # instead of a new configuration; the connector is created again
-    stop_share: float = 0.05  # a set of no tasks
-    fewer_share: float = 0.5  # of the changes while a worker stands still
-    restart_share: float = 0.1  # the connector is restarted, without need
+    change_us: Natural = 300_000  # between two requests for one connector
+    burst_us: Natural = 30_000  # until the next one, where a user has a change of mind
+    burst_share: Rate = 0.35  # of the requests
+    ask_again_us: Natural = 20_000  # after a refusal
+    restart_us: Natural = 60_000  # until a user restarts a failed task, or connector
+    delete_share: Rate = 0.08  # instead of a new configuration; the connector is created again
+    stop_share: Rate = 0.05  # a set of no tasks
+    fewer_share: Rate = 0.5  # of the changes while a worker stands still
+    restart_share: Rate = 0.1  # the connector is restarted, without need
 
 
 class Users:
@@ -46,7 +48,7 @@ class Users:
             self.kernel.after(self.kernel.spread(habits.ask_again_us), self.change, connector)
 
     def some_worker(self) -> int:
-        """Whoever is asked."""
+        """The worker that is asked."""
         return int(self.random() * self.system.env.config.workers)
 
     def change(self, connector: int) -> None:
@@ -116,7 +118,7 @@ class Users:
         return any(state.needs_fencing(name) for name in state.names())
 
     def look(self, rows: list[Row]) -> None:
-        """Somebody will restart the tasks that have failed since the last look, and Connectors whose round has."""
+        """A user will restart the tasks that have failed since the last look, and Connectors whose round has."""
         for row in rows[self.seen :]:
             kind, connector, task = row[2], row[4], row[5]
             if kind == Kind.TASK_FAILED or (kind == Kind.ROUND_ANSWERED and task < 0):

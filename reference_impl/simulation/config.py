@@ -1,0 +1,121 @@
+"""A configuration: a frozen dataclass whose annotations say what each key may be, checked when it is made.
+
+    @dataclass(frozen=True, slots=True)
+    class Config(Configuration):
+        mode: Annotated[str, OneOf("v1", "v2")] = "v2"
+        clients: Positive = 2
+        drop: Rate = 0.01
+
+    Config.parse({"clients": 0})    # ValueError: config clients=0: must be at least 1
+
+A protocol declares its keys with their defaults, ranges and reasons, and in `relate` what must hold between them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
+
+
+class OneOf:
+    """One of these texts."""
+
+    def __init__(self, *values: str) -> None:
+        self.values = values
+
+    def refusal(self, value: Any) -> str:
+        """What is wrong with the value; empty if nothing is."""
+        return "" if value in self.values else f"must be one of {', '.join(self.values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """A number from `least` on."""
+
+    least: int
+
+    def refusal(self, value: Any) -> str:
+        """What is wrong with the value; empty if nothing is."""
+        return "" if value >= self.least else f"must be at least {self.least}"
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """A number up to `most`; `reason` says whose limit that is."""
+
+    most: int
+    reason: str
+
+    def refusal(self, value: Any) -> str:
+        """What is wrong with the value; empty if nothing is."""
+        return "" if value <= self.most else f"{self.reason}, the greatest is {self.most}"
+
+
+Positive = Annotated[int, AtLeast(1)]
+Natural = Annotated[int, AtLeast(0)]
+Rate = Annotated[float, AtLeast(0), AtMost(1, "a share, or a probability")]
+
+TYPES: Mapping[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "must be a whole number"),
+    float: ((int, float), "must be a number"),
+    bool: ((bool,), "must be True or False"),
+    str: ((str,), "must be a text"),
+    tuple: ((tuple,), "must be a list"),
+}
+"""By the type that a key is annotated with: the types of its values, and what is said of any other value. True and
+False are no numbers. A key annotated with another type is checked by `relate` only."""
+
+
+class Configuration:
+    """The base of every configuration; the subclasses are frozen dataclasses, in which every key has a default."""
+
+    __slots__ = ()
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        for name, refusal in _checks(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if said := refusal(value):
+                raise ValueError(f"config {name}={value!r}: {said}")
+        self.relate()
+
+    def relate(self) -> None:
+        """Raises ValueError where values that are right by themselves do not go together."""
+
+    @classmethod
+    def parse(cls, config: Mapping[str, Any]) -> Self:
+        """The configuration that a mapping says, checked. Raises ValueError on an unknown key or a value out of
+        range."""
+        return cls(**split(config, cls)[0])
+
+
+def split(config: Mapping[str, Any], *kinds: type[Configuration]) -> list[dict[str, Any]]:
+    """The keys of each of several configurations that are written as one mapping, lists (JSON has no tuples) as
+    tuples. Raises ValueError on a key that none of them has."""
+    known = {name for kind in kinds for name in kind.__dataclass_fields__}
+    if unknown := config.keys() - known:
+        raise ValueError(f"config has unknown keys {sorted(unknown)}: known are {sorted(known)}")
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in config.items()}
+    return [{name: given[name] for name in kind.__dataclass_fields__ if name in given} for kind in kinds]
+
+
+@cache
+def _checks(kind: type[Configuration]) -> tuple[tuple[str, Callable[[Any], str]], ...]:
+    """(key, what is wrong with a value of it) in the order in which the keys are declared."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple((name, check) for name in kind.__dataclass_fields__ for check in _of_annotation(hints[name]))
+
+
+def _of_annotation(annotation: Any) -> list[Callable[[Any], str]]:
+    declared, *limits = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    declared = get_origin(declared) or declared
+    found: list[Callable[[Any], str]] = [limit.refusal for limit in limits]
+    if declared not in TYPES or (limits and isinstance(limits[0], OneOf)):
+        return found
+    types, words = TYPES[declared]
+
+    def of_type(value: Any) -> str:
+        return "" if isinstance(value, types) and (declared is bool or not isinstance(value, bool)) else words
+
+    return [of_type, *found]

@@ -1,0 +1,53 @@
+"""What all nodes of one simulated cluster share: configuration, clock, event log, and the numbers that are given out
+once."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from fencepost.reference_impl.simulation.kernel import Kernel
+from fencepost.reference_impl.simulation.log import EventLog
+from fencepost.reference_impl.simulation.network import Network
+
+C = TypeVar("C")
+
+US_PER_MS = 1000
+"""Configurations and Kafka have milliseconds, the kernel and the events microseconds."""
+
+
+class Environment(Generic[C]):
+    """One per cluster; a protocol adds what its nodes share besides. `log_type` is the protocol's event log."""
+
+    __slots__ = ("_given", "config", "emit", "kernel", "log")
+
+    log_type: ClassVar[type[EventLog]]
+
+    network: Network
+    """Only where the nodes send messages; the protocol sets it."""
+
+    def __init__(self, config: C, kernel: Kernel) -> None:
+        self.config = config
+        self.kernel = kernel
+        self.log = self.log_type(kernel)
+        self.emit = self.log.emit
+        self._given: dict[str, int] = {}
+
+    @property
+    def now_ms(self) -> int:
+        """Virtual milliseconds, the unit of every time that Kafka stores."""
+        return self.kernel.now // US_PER_MS
+
+    def number(self, what: str, first: int = 0) -> int:
+        """A number for something of this kind that no other of this history has had: `first`, and one more at every
+        call."""
+        number = self._given.get(what, first)
+        self._given[what] = number + 1
+        return number
+
+
+def numbered(what: str, first: int = 0) -> Callable[[Any], int]:
+    """A method of an environment that numbers the things of one kind: `next_client = numbered("client")`."""
+
+    def following(env: Environment[Any]) -> int:
+        return env.number(what, first)
+
+    return following

@@ -1,0 +1,152 @@
+"""Free-running histories: a cluster, its clients and its faults, moved by nothing but a seed.
+
+    rows = simulate(7, {"mode": "bridge", "events": 500, "restart": 0.02})
+
+gives 500 rows in the order of the protocol's columns; the same seed and config give the same rows in any process. A
+protocol has a `FreeRun` of its own, which builds the cluster and lets its clients work, and `NodeFaults`, which has a
+method for each fault; `simulate` is a method of its `FreeRun`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, Generic, TypeVar
+
+from fencepost.reference_impl.simulation.config import Configuration, Natural, Rate, split
+from fencepost.reference_impl.simulation.defects import Defect
+from fencepost.reference_impl.simulation.faults import FaultMix
+from fencepost.reference_impl.simulation.kernel import Kernel
+from fencepost.reference_impl.simulation.log import Row
+from fencepost.reference_impl.simulation.network import LossyNetwork
+
+PLACES = 1 << 16
+MESSAGE_FAULTS = ("drop", "duplicate", "delay")
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Configuration):
+    """What a free-running history adds to the cluster's config. A protocol adds the rates of its node faults, under the
+    names of the faults, and its clients' habits. Durations are means, in virtual microseconds."""
+
+    events: int = 300
+    broken: str = ""  # name of a broken implementation (defects/broken.py); empty: the correct one
+    schedule: tuple[tuple[int, str, int], ...] = ()  # faults for certain: (time_us, node fault, where)
+
+
+@dataclass(frozen=True, slots=True)
+class LossyRun(Run):
+    """The run of a cluster whose nodes send messages."""
+
+    drop: Rate = 0.0  # per message: lost
+    duplicate: Rate = 0.0  # per message: a second copy comes later
+    delay: Rate = 0.0  # per message: held up for about `delay_us`, beyond the time-outs and every reordering
+    latency_us: Natural = 1_000
+    delay_us: Natural = 1_000_000
+
+    def network(self, kernel: Kernel, faults: FaultMix) -> LossyNetwork:
+        """The network that loses, doubles and delays messages at these rates."""
+        odds = {fault: getattr(self, fault) for fault in MESSAGE_FAULTS}
+        return LossyNetwork(kernel, faults, odds, self.latency_us, self.delay_us)
+
+
+R = TypeVar("R", bound=Run)
+S = TypeVar("S")
+C = TypeVar("C", bound=Configuration)
+
+
+class NodeFaults(Generic[R, S]):
+    """The node faults of one history. Each of `names` is a method: it strikes at the place that a number stands for,
+    and returns whether it changed anything. Random numbers are below `places`."""
+
+    names: ClassVar[tuple[str, ...]]
+
+    def __init__(self, system: S, run: R, kernel: Kernel, mix: FaultMix) -> None:
+        self.system = system
+        self.run = run
+        self.kernel = kernel
+        self.mix = mix
+        self.places = PLACES
+
+    def draw(self) -> None:
+        """Perhaps a fault strikes now, at some place."""
+        fault = self.mix.draw()
+        if fault is not None:
+            self.strike((fault, int(self.kernel.random.random() * self.places)))
+
+    def strike(self, what: tuple[str, int]) -> None:
+        """Inject one fault: (name, place). It counts only if it changed anything."""
+        fault, number = what
+        if fault not in self.names:
+            raise ValueError(f"no node fault is called {fault!r}: known are {', '.join(self.names)}")
+        if getattr(self, fault)(number):
+            self.mix.count(fault)
+
+
+class FreeRun(Generic[R, C]):
+    """One history: a cluster with its clients and faults, all queued in one kernel."""
+
+    run_type: ClassVar[type[Run]]
+    config_type: ClassVar[type[Configuration]]
+    cluster_defaults: ClassVar[Mapping[str, Any]] = {}
+    """What differs from a driven cluster's defaults."""
+
+    parts_type: ClassVar[type]
+    defects: ClassVar[str]
+    """The module of the protocol's defects; it is loaded only for a history with one."""
+
+    nodes: NodeFaults[Any, Any]
+    """Set by `begin`."""
+
+    rows: list[Row]
+
+    def __init__(self, run: R, config: C, parts: Any) -> None:
+        self.run = run
+        self.config = config
+        self.kernel = Kernel(config.seed)  # type: ignore[attr-defined]
+        self.random = self.kernel.random.random
+        self.faults = FaultMix(self.kernel.random, {fault: getattr(run, fault) for fault in self.possible_faults()})
+        self.begin(parts)
+        for time_us, fault, number in run.schedule:
+            self.kernel.at(time_us, self.nodes.strike, (fault, number))
+
+    def possible_faults(self) -> tuple[str, ...]:
+        """The node faults that this cluster can have."""
+        raise NotImplementedError
+
+    def begin(self, parts: Any) -> None:
+        """Build the cluster of these parts, with `rows` and `nodes`, and queue what its clients do first."""
+        raise NotImplementedError
+
+    def play(self) -> None:
+        """Let it happen, until there are enough rows."""
+        self.kernel.run(self.rows, self.run.events)
+        del self.rows[self.run.events :]  # the last thing that happened may have written several rows
+
+    @classmethod
+    def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
+        """The broken implementation of that name, or for the empty name the correct one: what it adds to the cluster's
+        defaults, and its parts."""
+        return {}, cls.defect(broken).parts if broken else cls.parts_type()
+
+    @classmethod
+    def defect(cls, name: str) -> Defect[Any]:
+        """The defect of that name. Raises KeyError with the known names."""
+        found: Defect[Any] = import_module(cls.defects).find(name)
+        return found
+
+    @classmethod
+    def simulate(cls, seed: int, config: Mapping[str, Any]) -> list[Row]:
+        """One history: rows in column order. The keys of `config` are those of the cluster's and of the run's; `seed`
+        wins over a key of that name. Raises ValueError for a bad config, KeyError for an unknown `broken`."""
+        return cls.simulate_with_stats(seed, config)[0]
+
+    @classmethod
+    def simulate_with_stats(cls, seed: int, config: Mapping[str, Any]) -> tuple[list[Row], dict[str, int]]:
+        """One history, and how often each fault was injected in it. As `simulate`."""
+        of_run, of_cluster = split(config, cls.run_type, cls.config_type)
+        run: Any = cls.run_type(**of_run)
+        needs, parts = cls.implementation(run.broken)
+        cluster: Any = cls.config_type.parse({**cls.cluster_defaults, **needs, **of_cluster, "seed": seed})
+        history = cls(run, cluster, parts)
+        history.play()
+        return history.rows, history.faults.counts
