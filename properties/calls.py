@@ -3,80 +3,36 @@ them simpler.
 
 A protocol declares its ``Call`` with the classes of its interface.  ``Call("zk_step", 1)`` has the arguments of the
 method of that name; where the method wants the number of a message, the call has `Named` instead.  The annotation of a
-parameter says what its values are:
+parameter (one of `roles`) says what its values are:
 
     def deliver(self, number: Annotated[int, InFlight(…)], keep: bool = False) -> None: ...
     def zk_step(self, broker: Annotated[int, Index("brokers")]) -> bool: ...
+
+Functions that need nothing but a system are calls as well where a protocol names them as ``helpers``:
+``Call("settle", 100)`` is ``settle(system, 100)``.
 """
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 from fencepost.properties.driving import Message, Program, Spelled, waiting
+from fencepost.properties.roles import Amount, Config, FromConfig, InFlight, Named, Role, Simplest, role_of
 
 Interface = tuple[type, ...]
 """Classes whose methods are the calls on a system."""
 
 
-@dataclass(frozen=True)
-class Index:
-    """Which one of those of which the configuration says under ``size`` how many there are, from 0."""
+class Method(NamedTuple):
+    """A method, or a helper, without the system: its signature, the annotations and the roles of its parameters (None
+    where one has no role), and ``module:function`` of a helper."""
 
-    size: str
-
-
-@dataclass(frozen=True)
-class InFlight:
-    """The number of what waits for the driver to let it happen.  ``fields``: what is behind the number and tells it
-    from what is not its like, the kind first, and the role of each if it has one; ``remark`` is for the reader.
-    ``happens``: the call lets it happen, so that what may be seen of the call depends on its kind."""
-
-    fields: tuple[Index | None, ...]
-    remark: Callable[[Message], str]
-    happens: bool = True
-
-
-@dataclass(frozen=True)
-class Amount:
-    """A key of the configuration that is simpler the smaller it is, but not below ``least``."""
-
-    least: int = 1
-
-
-@dataclass(frozen=True)
-class Simplest:
-    """A key of the configuration that is simplest with this value."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class Named:
-    """What waits, by its fields and its position among its like (oldest first): a program from which calls were taken
-    out still means something, which it would not with numbers."""
-
-    fields: tuple[Any, ...]
-    nth: int = 0
-
-    def find(self, messages: Sequence[Message]) -> Message | None:
-        """It among these; None if it is not there."""
-        like = [m for m in messages if tuple(m[1 : 1 + len(self.fields)]) == self.fields]
-        return like[self.nth] if self.nth < len(like) else None
-
-
-@cache
-def _method(interface: Interface, name: str) -> tuple[inspect.Signature, Mapping[str, Any]]:
-    """The signature of a call, without the system; and the role of each parameter, None where it has none."""
-    function = next((vars(each)[name] for each in interface if name in vars(each)), None)
-    if function is None:
-        raise AttributeError(f"there is no call {name!r} in {', '.join(each.__qualname__ for each in interface)}")
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    hints = get_type_hints(function, include_extras=True)
-    roles = {p.name: get_args(h)[1] if get_origin(h := hints[p.name]) is Annotated else None for p in parameters}
-    return inspect.Signature(parameters), roles
+    signature: inspect.Signature
+    annotations: Mapping[str, Any]
+    roles: Mapping[str, Role | None]
+    helper: str
 
 
 @dataclass(frozen=True, init=False)
@@ -85,6 +41,7 @@ class Call:
     in `driving.Call`."""
 
     interface: ClassVar[Interface]
+    helpers: ClassVar[tuple[Callable[..., Any], ...]] = ()
     columns: ClassVar[tuple[str, ...]]
     always_compared: ClassVar[tuple[str, ...]] = ()
 
@@ -92,29 +49,60 @@ class Call:
     arguments: tuple[tuple[str, Any], ...]
 
     def __init__(self, name: str, *arguments: Any, **named: Any) -> None:
-        signature, _ = _method(self.interface, name)
+        signature = self.method(name).signature
         bound = signature.bind(*arguments, **named).arguments
         given = tuple((key, value) for key, value in bound.items() if value != signature.parameters[key].default)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "arguments", given)
 
     @classmethod
+    @cache
+    def method(cls, name: str) -> Method:
+        """The method or helper of this name.  Raises AttributeError."""
+        helper = next((each for each in cls.helpers if each.__name__ == name), None)
+        function = next((vars(each)[name] for each in cls.interface if name in vars(each)), helper)
+        if function is None:
+            raise AttributeError(
+                f"there is no call {name!r} in {', '.join(each.__qualname__ for each in cls.interface)}"
+            )
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        hints = get_type_hints(function, include_extras=True)
+        annotations = {p.name: hints[p.name] for p in parameters}
+        roles = {key: role_of(hint) for key, hint in annotations.items()}
+        where = f"{function.__module__}:{name}" if function is helper else ""
+        return Method(inspect.Signature(parameters), annotations, roles, where)
+
+    @classmethod
     def about(cls, name: str, message: Message, messages: Sequence[Message], **named: Any) -> Self:
         """The call of this method on one of the messages that are in flight."""
-        _, roles = _method(cls.interface, name)
-        width = next(len(role.fields) for role in roles.values() if isinstance(role, InFlight))
+        width = next(len(role.fields) for role in cls.method(name).roles.values() if isinstance(role, InFlight))
         fields = message[1 : 1 + width]
         return cls(
             name, Named(fields, sum(m[1 : 1 + width] == fields and m[0] < message[0] for m in messages)), **named
         )
 
+    @classmethod
+    def within(cls, config: Config, name: str, *arguments: Any, **named: Any) -> Self:
+        """The call on a system of this configuration: what is `FromConfig` need not be given."""
+        signature, _, roles, _ = cls.method(name)
+        given = signature.bind_partial(*arguments, **named).arguments
+        said = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
+        return cls(name, **{**said, **given})
+
     def get(self, name: str, default: Any = None) -> Any:
-        """An argument; ``default`` where the call does not give it."""
-        return dict(self.arguments).get(name, default)
+        """An argument, or the method's default; ``default`` where the method has no such parameter."""
+        parameter = self.method(self.name).signature.parameters.get(name)
+        return default if parameter is None else dict(self.arguments).get(name, parameter.default)
 
     def but(self, **changes: Any) -> Self:
         """The call with some arguments changed."""
         return type(self)(self.name, **{**dict(self.arguments), **changes})
+
+    def fitting(self, config: Config) -> Self:
+        """The call on a system of another configuration."""
+        roles = self.method(self.name).roles
+        said = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
+        return self.but(**said) if said else self
 
     @property
     def kind(self) -> str:
@@ -124,40 +112,34 @@ class Call:
     @property
     def table_name(self) -> str:
         """Under which a protocol's table of calls has it."""
-        _, roles = _method(self.interface, self.name)
-        happens = any(isinstance(role, InFlight) and role.happens for role in roles.values())
+        roles = self.method(self.name).roles.values()
+        happens = any(isinstance(role, InFlight) and role.happens for role in roles)
         return f"{self.name} {self.kind}" if happens else self.name
 
-    def index(self, size: str) -> int:
+    def index(self, size: str, config: Config | None = None) -> int:
         """Which one of ``size`` the call, or what it names, is about; -1 if it is about none."""
-        _, roles = _method(self.interface, self.name)
-        for key, value in self.arguments:
-            role = roles[key]
-            pairs = zip(role.fields, value.fields, strict=True) if isinstance(role, InFlight) else [(role, value)]
-            for each, number in pairs:
-                if each == Index(size):
-                    return int(number)
-        return -1
+        roles = self.method(self.name).roles
+        found = (role.at(size, value, config or {}) for key, value in self.arguments if (role := roles[key]))
+        return next((number for number in found if number >= 0), -1)
 
-    def moved(self, size: str, was: int, now: int) -> Self:
+    def moved(self, size: str, was: int, now: int, config: Config | None = None) -> Self:
         """The call about another one of ``size``, if it is about that."""
-        if self.index(size) != was:
+        if self.index(size, config) != was:
             return self
-        _, roles = _method(self.interface, self.name)
-        changes: dict[str, Any] = {}
-        for key, value in self.arguments:
-            role = roles[key]
-            if role == Index(size):
-                changes[key] = now
-            elif isinstance(role, InFlight):
-                fields = (now if r == Index(size) else v for r, v in zip(role.fields, value.fields, strict=True))
-                changes[key] = replace(value, fields=tuple(fields))
-        return self.but(**changes)
+        roles = self.method(self.name).roles
+        return self.but(
+            **{
+                key: role.moved(size, value, was, now, config or {})
+                for key, value in self.arguments
+                if (role := roles[key])
+            }
+        )
 
     def spelled(self, system: Any) -> Spelled | None:
-        """What is called; None if it speaks of something that does not wait."""
-        signature, roles = _method(self.interface, self.name)
-        found = Spelled()
+        """What is called; None if it speaks of something that does not wait.  What has to be given is given by
+        position, and so is a word; all else by name."""
+        signature, _, roles, helper = self.method(self.name)
+        found = Spelled(helper=helper)
         for key, value in self.arguments:
             role, real = roles[key], value
             if isinstance(role, InFlight):
@@ -165,7 +147,8 @@ class Call:
                 if message is None:
                     return None
                 real, found = message[0], replace(found, message=message, remark=role.remark(message))
-            if signature.parameters[key].default is inspect.Parameter.empty:
+            required = signature.parameters[key].default is inspect.Parameter.empty
+            if required or (isinstance(real, str) and not found.keywords):
                 found = replace(found, arguments=(*found.arguments, real))
             else:
                 found = replace(found, keywords={**found.keywords, key: real})
@@ -180,32 +163,36 @@ def missing(system: Any, interface: Interface) -> list[str]:
 
 def smaller(program: Program, config: Mapping[str, Amount | Simplest]) -> Iterator[Program]:
     """The program on systems that are smaller or simpler in one key of the configuration."""
+    present = program.config
     for key, role in config.items():
-        present = program.config[key]
-        if isinstance(role, Amount):
-            used = max((call.index(key) for call in program.calls), default=-1) + 1
-            values: Sequence[Any] = range(max(role.least, used), present)
+        if isinstance(role, Simplest):
+            values: Sequence[Any] = () if present[key] == role.value else (role.value,)
+        elif any(present[each] for each in role.unless):
+            values = ()
         else:
-            values = () if present == role.value else (role.value,)
+            used = max((call.index(key, present) for call in program.calls), default=-1) + 1
+            values = range(max(role.least, used), present[key])
         for value in values:
-            yield replace(program, config={**program.config, key: value})
+            changed = {**present, key: value}
+            yield Program(changed, tuple(call.fitting(changed) for call in program.calls))
 
 
-def simpler(program: Program, sizes: Sequence[str]) -> Iterator[Program]:
-    """The program with one argument of one call simpler: without what need not be given, or with the one before; or
-    with all that is done to the last one of ``sizes`` done to the one before, if nothing is done to that."""
+def simpler(program: Program, sizes: Sequence[str], merged: Sequence[str] = ()) -> Iterator[Program]:
+    """The program with one argument of one call simpler: without what need not be given, or as its role says; or with
+    all that is done to one of ``sizes`` done to the one before, if nothing is done to that, or if they may be
+    ``merged``."""
     for at, call in enumerate(program.calls):
-        signature, roles = _method(call.interface, call.name)
+        signature, _, roles, _ = call.method(call.name)
         for key, value in call.arguments:
-            default = signature.parameters[key].default
-            if default is not inspect.Parameter.empty:
-                option = call.but(**{key: default})
-            elif isinstance(roles[key], Index) and value > 0:
-                option = call.but(**{key: value - 1})
-            else:
+            role, default = roles[key], signature.parameters[key].default
+            if isinstance(role, FromConfig):
                 continue
-            yield replace(program, calls=(*program.calls[:at], option, *program.calls[at + 1 :]))
+            required = default is inspect.Parameter.empty
+            for option in (role.simpler(value) if role else ()) if required else (default,):
+                yield replace(program, calls=(*program.calls[:at], call.but(**{key: option}), *program.calls[at + 1 :]))
     for size in sizes:
-        last = max((call.index(size) for call in program.calls), default=-1)
-        if last > 0 and not any(call.index(size) == last - 1 for call in program.calls):
-            yield replace(program, calls=tuple(call.moved(size, last, last - 1) for call in program.calls))
+        used = {call.index(size, program.config) for call in program.calls}
+        for number in sorted(used - {-1, 0}):
+            if size in merged or number - 1 not in used:
+                calls = tuple(call.moved(size, number, number - 1, program.config) for call in program.calls)
+                yield replace(program, calls=calls)

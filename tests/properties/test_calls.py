@@ -4,13 +4,20 @@ from typing import Annotated, Any
 
 import pytest
 from fencepost.properties import calls
-from fencepost.properties.calls import Amount, Index, InFlight, Named, Simplest, missing
+from fencepost.properties.calls import missing
 from fencepost.properties.driving import Program, make
+from fencepost.properties.roles import Amount, Count, FromConfig, Index, InFlight, Named, Numbered, OneOf, Simplest
 
 Node = Annotated[int, Index("nodes")]
 FIELDS = (None, Index("nodes"))
 Number = Annotated[int, InFlight(FIELDS, lambda message: f"{message[1]} to node {message[2]}")]
 Lost = Annotated[int, InFlight(FIELDS, lambda message: "lost", happens=False)]
+
+
+TRADER = Numbered(buyer=Index("buyers"), seller=Index("sellers"))
+How = Annotated[str, OneOf("ok", "lost")]
+Pieces = Annotated[int, Count("pieces")]
+Fair = Annotated[bool, FromConfig(lambda config: config["sellers"] == 1)]
 
 
 class Plain:
@@ -138,6 +145,66 @@ def test_a_program_is_simpler_in_one_argument_or_on_the_node_before() -> None:
     ]
     crowded = Program({}, (Call("ask", 1, 5), Call("ask", 0, 5)))
     assert [p.calls[0] for p in calls.simpler(crowded, ("nodes",))] == [Call("ask", 0, 5)]
+
+
+class Shop:
+    """Buyers and sellers, numbered one behind the other, who send (number, kind, from, to)."""
+
+    def messages(self) -> list[tuple[int, str, str, str]]:
+        return [(3, "offer", "seller-0", "buyer-1")]
+
+    def deliver(self, number: Annotated[int, InFlight((None, TRADER, TRADER), lambda _: "")], how: How = "ok") -> None:
+        """It arrives, or gets lost."""
+
+    def buy(self, trader: Annotated[int, Index("buyers", beside=("sellers",))], pieces: Pieces) -> None: ...
+    def drain_events(self) -> list[Any]:
+        return []
+
+
+def close(system: Any, buyers: Annotated[int, FromConfig("buyers")], fair: Fair = False) -> int:
+    """Everybody goes home."""
+    return buyers
+
+
+class ShopCall(calls.Call):
+    """A call on it."""
+
+    interface, helpers, columns = (Shop,), (close,), ()
+
+
+SHOP = {"buyers": 2, "sellers": 1, "pieces": 4}
+
+
+def test_a_helper_is_called_with_the_system_first() -> None:
+    """And imported by who pastes the program; a word that may be left out stands by position."""
+    made = make(Shop(), ShopCall.within(SHOP, "close"))
+    assert made is not None
+    assert (made.text, made.result, made.needs) == ("close(system, 2, fair=True)", 2, f"{__name__}:close")
+    lost = make(Shop(), ShopCall("deliver", Named(("offer", "seller-0", "buyer-1")), "lost"))
+    assert lost is not None and lost.text.startswith("system.deliver(3, 'lost')")
+
+
+def test_what_the_configuration_says_follows_it() -> None:
+    """A smaller system has fewer buyers to send home; and sellers are numbered behind them, so that there are fewer
+    buyers only where there is no seller."""
+    program = Program(SHOP, (ShopCall.within(SHOP, "close"), ShopCall("buy", 0, 2)))
+    keys = {"buyers": Amount(unless=("sellers",)), "sellers": Amount(0), "pieces": Amount()}
+    found = list(calls.smaller(program, keys))
+    assert [p.config for p in found] == [SHOP | {"sellers": 0}, SHOP | {"pieces": 2}, SHOP | {"pieces": 3}]
+    alone = list(calls.smaller(found[0], {"buyers": Amount(unless=("sellers",))}))
+    assert [p.calls[0] for p in alone] == [ShopCall("close", 1)]
+    assert [p.calls[1:] for p in calls.simpler(program, ())] == [(ShopCall("buy", 0, 1),)]
+
+
+def test_words_with_numbers_are_about_what_they_count() -> None:
+    """Also where one stands behind the other; those that are moved onto the one before may meet what is done to it."""
+    offered = ShopCall("deliver", Named(("offer", "seller-0", "buyer-1")))
+    assert (offered.index("sellers", SHOP), offered.index("buyers", SHOP)) == (0, 1)
+    assert ShopCall("buy", 2, 1).index("sellers", SHOP) == 0 and ShopCall("buy", 2, 1).index("buyers", SHOP) == -1
+    program = Program(SHOP, (offered, ShopCall("buy", 0, 1)))
+    moved = ShopCall("deliver", Named(("offer", "seller-0", "buyer-0")))
+    assert [p.calls[0] for p in calls.simpler(program, ("buyers",), merged=("buyers",))] == [moved]
+    assert list(calls.simpler(program, ("buyers",))) == []
 
 
 def test_what_an_implementation_lacks_is_named() -> None:

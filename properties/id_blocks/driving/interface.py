@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Protocol
 
 from fencepost.properties import calls
-from fencepost.properties.calls import Index, InFlight
 from fencepost.properties.driving import Event
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
+from fencepost.properties.roles import Index, InFlight, OneOf
 
 Message = tuple[int, str, int, int]
 """(number, "request" or "response", broker, correlation number of the request)."""
@@ -31,8 +31,11 @@ def _remark(message: Message) -> str:
     return f"{message[1]} {'to' if message[1] == 'response' else 'of'} broker {message[2]}"
 
 
-Number = Annotated[int, InFlight((None, Index("brokers")), _remark)]
-Lost = Annotated[int, InFlight((None, Index("brokers")), _remark, happens=False)]
+_WAITING = InFlight((None, Index("brokers")), _remark, among=6)
+Number = Annotated[int, _WAITING]
+Waiting = Annotated[Message, _WAITING]
+Lost = Annotated[int, InFlight((None, Index("brokers")), _remark, happens=False, among=6)]
+Ms = Annotated[int, OneOf(20, 50, 200, 1_200, 150_000)]
 
 BLACK_BOX = ID_BLOCKS.black_box
 """What every implementation can show."""
@@ -69,7 +72,7 @@ class System(Protocol):
     def snapshot(self) -> None:
         """The active controller writes a snapshot and truncates its log."""
 
-    def advance(self, ms: int) -> None:
+    def advance(self, ms: Ms) -> None:
         """Virtual milliseconds pass: a back-off is over after 50, a request is given up some time within two
         minutes."""
 

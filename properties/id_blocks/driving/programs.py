@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fencepost.properties import calls
-from fencepost.properties.calls import Amount, Named, Simplest
 from fencepost.properties.driving import Program
 from fencepost.properties.id_blocks.driving.interface import COLUMNS, CONTROLLER, BridgeSystem, Permissions, System
+from fencepost.properties.roles import Amount, Named, Simplest
 
 
 class Call(calls.Call):

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from fencepost.properties.calls import Named
 from fencepost.properties.driving import Run
 from fencepost.properties.id_blocks.driving.programs import Call
+from fencepost.properties.roles import Named
 
 SMALL: Mapping[str, Any] = dict(seed=0, brokers=2, controllers=3, block_size=2, max_id=8, prefetch=0.0)
 """A cluster on which everything can be tried."""
