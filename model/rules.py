@@ -7,6 +7,7 @@ the seventh rule of KIP-730.  A rule stands here whether or not there is a verdi
 counts those that have one, and names the others.
 """
 
+import sys
 from dataclasses import dataclass
 
 AREAS = {
@@ -17,6 +18,9 @@ AREAS = {
     "src": "SourceTask.commit with offsets",
 }
 """The sources, by the part of a number before the point."""
+
+
+KINDS = ("promise", "mechanism", "claim", "interface", "boundary", "rejected")
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,27 @@ def _ledger(text: str) -> dict[str, Rule]:
         number, kind, says = line.split(maxsplit=2)
         rules[number] = Rule(number, kind, says)
     return rules
+
+
+def add_rules(area: str, source: str, text: str) -> None:
+    """Rules of a protocol of one's own, before the protocol that cites them: a line each, as in the ledger below.
+
+    Their numbers begin with ``area`` and a point, and no other source may have it.  Raises `ModelError`.
+    """
+    from fencepost.model.language.checks.errors import mistake  # the language checks rules, and imports this module
+
+    frame = sys._getframe(1)
+    where = (frame.f_code.co_filename, frame.f_lineno)
+    if AREAS.get(area, source) != source:
+        raise mistake(f"rules {area}.… are those of {AREAS[area]}", "choose another area", where)
+    for line in text.strip().splitlines():
+        number, kind, says = [*line.split(maxsplit=2), "", "", ""][:3]
+        if number.partition(".")[0] != area or kind not in KINDS or not says:
+            example = f"{area}.1 mechanism What is done."
+            what = f"{line.strip()!r} is no rule of {area}"
+            raise mistake(what, f"write {example!r}; kinds are {', '.join(KINDS)}", where)
+    AREAS[area] = source
+    RULES.update(_ledger(text))
 
 
 RULES: dict[str, Rule] = _ledger("""

@@ -20,8 +20,10 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.terms import Term
 from fencepost.properties.catalogue import Variant
+from fencepost.properties.registry import PROTOCOLS
 
 PARTS = ("fencepost.model.", "fencepost.properties.")
+"""Where models and properties are; protocols of one's own are in packages that the registry names."""
 LANGUAGE = "fencepost.model.language"
 DIGITS = 12
 """Of a hash, in hexadecimal: enough to tell two texts apart, and to be read aloud."""
@@ -60,7 +62,7 @@ def sources(variants: Iterable[Variant], *further: str) -> list[Source]:
 def _collect(name: str, modules: dict[str, ModuleType]) -> None:
     """A module, and those of ours that it imports."""
     module = sys.modules.get(name)
-    ours = name.startswith(PARTS) or name == "__main__"
+    ours = name.startswith((*PARTS, *(f"{package}." for package in PROTOCOLS.values()))) or name == "__main__"
     if module is None or name in modules or not ours or name.startswith(LANGUAGE):
         return
     modules[name] = module

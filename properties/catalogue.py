@@ -19,7 +19,7 @@ from fencepost.properties.entries import (
     features_of,
 )
 from fencepost.properties.nearest import instead
-from fencepost.properties.registry import PROTOCOLS, Found
+from fencepost.properties.registry import PROTOCOLS, Found, require
 
 __all__ = [
     "FOLLOWED",
@@ -38,7 +38,9 @@ __all__ = [
     "whole_of",
 ]
 
-ENTRIES: Found[tuple[ProtocolEntry, ...]] = Found("variants.catalogue", "ENTRIES")
+ENTRIES: Found[tuple[ProtocolEntry, ...]] = Found(
+    "variants.catalogue", "ENTRIES", own="claims", write="ENTRIES = (ProtocolEntry(…),)"
+)
 """The entry of each protocol in the registry, and of the parts that it has been cut into."""
 
 
@@ -48,8 +50,15 @@ def protocols() -> dict[str, ProtocolEntry]:
 
 
 def _entries(protocol: str) -> tuple[ProtocolEntry, ...]:
+    require(protocol)
     with deferred():
-        return ENTRIES[protocol]
+        entries = ENTRIES[protocol]
+    own = isinstance(entries, tuple) and entries and isinstance(entries[0], ProtocolEntry)
+    if not own or entries[0].name != protocol:
+        name = f"begins with {entries[0].name!r}" if own else "is no tuple of ProtocolEntry"
+        where = ENTRIES.module_name(protocol)
+        raise CatalogueError(f"{where}: ENTRIES {name}; write ENTRIES = (ProtocolEntry({protocol!r}, …),)")
+    return entries
 
 
 def whole_of(entry: ProtocolEntry) -> list[ProtocolEntry]:
@@ -63,5 +72,6 @@ def find(name: str) -> tuple[ProtocolEntry, Variant | None]:
     protocol, _, variant = name.partition("/")
     known = {entry.name: entry for entry in _entries(protocol)} if protocol in PROTOCOLS else protocols()
     if protocol not in known:
-        raise CatalogueError(f"there is no protocol {protocol!r}; {instead(protocol, protocols(), 'fencepost list')}")
+        meant = f"{instead(protocol, protocols(), 'fencepost list')}; your own goes by its package, such as my.lease"
+        raise CatalogueError(f"there is no protocol {protocol!r}; {meant}")
     return known[protocol], known[protocol].variant(variant) if variant else None

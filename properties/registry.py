@@ -1,23 +1,32 @@
-"""The registry: every protocol that fencepost knows, one line each.
+"""The registry: every protocol that fencepost knows, one line each, and those of one's own.
 
 What a protocol brings is found by convention in its package, and imported when it is asked for:
 
-    variants/catalogue.py    ENTRIES      its entries in the catalogue: its own, then those of its parts
-    driving/agreement.py     ID_BLOCKS    how implementations of it are driven (the folder's name in capitals)
-    history/events.py        ID_BLOCKS    the vocabulary of its histories
-    history/properties.py    the module   what must hold of them
-    history/signs.py         SIGNS        by which events a danger shows
-    history/planted.py       BED          histories with planted violations, for its history properties
-    offline/conforming.py    CONFORMING   how its histories are held against the model
+    variants/catalogue.py    claims.py       ENTRIES      its entries in the catalogue: its own, then those of its parts
+    driving/agreement.py     agreement.py    ID_BLOCKS    how implementations are driven (the folder's name in capitals)
+    history/events.py        events.py       ID_BLOCKS    the vocabulary of its histories
+    history/properties.py    histories.py    PROPERTIES   what must hold of them
+    history/signs.py         signs.py        SIGNS        by which events a danger shows
+    history/planted.py       planted.py      BED          histories with planted violations, for its history properties
+    offline/conforming.py    conforming.py   CONFORMING   how its histories are held against the model
 
-and in a folder of the same name under `fencepost.proofs.recording`, `command.py`, which makes histories of real logs.
-A protocol may lack any of them but the first, and cannot be driven, replayed or recorded then.
+The second column is for a small package, which has no folders in it.  In a folder of the same name under
+`fencepost.proofs.recording`, `command.py` makes histories of real logs.  A protocol may lack any of these but the
+first: part of it is derived then (`Found.derived`), and for the rest it cannot be driven, replayed or recorded.
+
+A protocol of one's own is a package anywhere.  Its public name is the last part of the package's, with - for _.  It is
+known where it was installed with an entry point (``[project.entry-points."fencepost.protocols"]`` of its
+pyproject.toml), where `OWN` names it, or once `add` was called, as the command line does with a name that has a point.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import find_spec
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
@@ -28,7 +37,20 @@ PROTOCOLS: dict[str, str] = {
 }
 """Package by public name, in the order in which they are listed.  The first is meant where no protocol is named."""
 
+OWN = "FENCEPOST_PROTOCOLS"
+"""The environment variable with packages of protocols of one's own, separated by commas.  Processes that do a part of
+the work inherit it."""
+
 T = TypeVar("T")
+
+
+def refused(why: str) -> Exception:
+    """The error for a protocol of one's own that lacks something: what, where, and what to write."""
+    from fencepost.model.language.checks.errors import (
+        InputError,  # with all of the language, which names need not wait for
+    )
+
+    return InputError(why)
 
 
 def default() -> str:
@@ -41,36 +63,118 @@ def folder(protocol: str) -> str:
     return PROTOCOLS[protocol].rpartition(".")[2]
 
 
+def add(package: str) -> str:
+    """Take a package with a protocol of one's own into the registry, here and in processes begun from here; its public
+    name.  Raises `InputError` where there is no such package, or another one has that name."""
+    name = package.rpartition(".")[2].replace("_", "-")
+    if PROTOCOLS.get(name, package) != package:
+        raise refused(f"{package} and {PROTOCOLS[name]} are both {name}; give the folder another name")
+    if name not in PROTOCOLS:
+        PROTOCOLS[name] = package
+        try:
+            require(name)
+        except Exception:
+            del PROTOCOLS[name]
+            raise
+        os.environ[OWN] = ",".join(filter(None, (os.environ.get(OWN, ""), package)))
+    return name
+
+
+def require(protocol: str) -> None:
+    """Raises `InputError` if the package of a protocol is not there, or has no entries for the catalogue."""
+    package = PROTOCOLS[protocol]
+    try:
+        spec = find_spec(package)
+    except (ModuleNotFoundError, ValueError):
+        spec = None
+    if spec is None:
+        raise refused(f"there is no package {package}, here or installed; name it as in an import statement")
+    if spec.submodule_search_locations is None:
+        raise refused(f"{package} is a file; a protocol is a folder, with claims.py in it")
+    if not any(_there(f"{package}.{module}") for module in ("claims", "variants.catalogue")):
+        raise refused(f"{package} has no claims.py; write one with ENTRIES = (ProtocolEntry(…),)")
+
+
 class Found(Mapping[str, T], Generic[T]):
     """What protocols bring in a module of their package, by protocol: those that have the module.
 
-    ``name`` of the object in it; the folder's name in capitals where none is given.
+    ``name`` of the object in it; the folder's name in capitals where none is given.  ``own``: the module in a package
+    without folders.  ``write``: the line that a package lacks which has the module and not the object.
+    ``derived``: of a protocol without the module, from its module of the first name, by the second.
     """
 
-    def __init__(self, where: str, name: str | None = None) -> None:
+    def __init__(
+        self, where: str, name: str | None = None, *, own: str = "", write: str = "",
+        derived: tuple[str, Callable[[str], T]] | None = None,
+    ) -> None:  # fmt: skip
         self.where, self.name = where, name
+        self.own, self.write, self.derived = own or where.rpartition(".")[2], write, derived
 
     def module_name(self, protocol: str) -> str:
-        """Where it is.  KeyError for a protocol that does not have it."""
-        if protocol not in self:
-            raise KeyError(protocol)
-        return f"{PROTOCOLS[protocol]}.{self.where}"
+        """Where it is, or what it is derived from.  KeyError for a protocol that does not have it."""
+        modules = (self.where, self.own, *(self.derived or ())[:1])
+        for each in modules if protocol in PROTOCOLS else ():
+            if _there(module := f"{PROTOCOLS[protocol]}.{each}"):
+                return module
+        raise KeyError(protocol)
 
     def module(self, protocol: str) -> ModuleType:
-        return import_module(self.module_name(protocol))
+        return imported(self.module_name(protocol))
 
     def __getitem__(self, protocol: str) -> T:
-        found: Any = getattr(self.module(protocol), self.name or folder(protocol).upper())
+        module = self.module(protocol)
+        if self.derived is not None and module.__name__ == f"{PROTOCOLS[protocol]}.{self.derived[0]}":
+            return self.derived[1](protocol)
+        name = self.name or folder(protocol).upper()
+        if not hasattr(module, name):
+            write = self.write.format(name=name, protocol=protocol)
+            raise refused(f"{module.__name__} has no {name}{'; write ' if write else ''}{write}")
+        found: Any = getattr(module, name)
         return found  # type: ignore[no-any-return]
 
     def __contains__(self, protocol: object) -> bool:
-        return protocol in PROTOCOLS and _there(f"{PROTOCOLS[str(protocol)]}.{self.where}")
+        try:
+            self.module_name(str(protocol))
+        except KeyError:
+            return False
+        return True
 
     def __iter__(self) -> Iterator[str]:
         return (protocol for protocol in PROTOCOLS if protocol in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def lacking(self, protocol: str) -> str:
+        """What to write where a protocol does not have it."""
+        what = f"{(self.derived or (self.own,))[0]}.py"
+        return f"{PROTOCOLS[protocol]} has no {what}" + (f"; write one with {self.write}" if self.write else "")
+
+
+def imported(module: str) -> ModuleType:
+    """A module of a protocol.  Raises `InputError` where one of one's own cannot be imported."""
+    try:
+        return import_module(module)
+    except Exception as error:  # whatever a user's module raises
+        if module.startswith("fencepost.") or isinstance(error, type(refused(""))):
+            raise
+        raise refused(f"{place(error) or module}: {type(error).__name__}: {error}") from error
+
+
+def place(error: Exception) -> str:
+    """File and line in a package of one's own: of text that is no Python, or what was run last there; empty where the
+    error was raised elsewhere."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}"
+    run = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    while run and run[-1][0].startswith("<frozen importlib"):  # a module that is not there: who asked for it
+        run.pop()
+    mine = [f"{path}{os.sep}" for package in _own() if package in sys.modules for path in sys.modules[package].__path__]
+    return "{}:{}".format(*run[-1]) if run and run[-1][0].startswith(tuple(mine)) else ""
+
+
+def _own() -> list[str]:
+    return [package for package in PROTOCOLS.values() if not package.startswith("fencepost.")]
 
 
 @cache
@@ -80,3 +184,13 @@ def _there(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
+
+
+def _known() -> Iterator[str]:
+    """Packages of one's own that are installed, or named by the environment."""
+    yield from (point.value for point in entry_points(group="fencepost.protocols"))
+    yield from filter(None, (package.strip() for package in os.environ.get(OWN, "").split(",")))
+
+
+for _package in _known():
+    PROTOCOLS.setdefault(_package.rpartition(".")[2].replace("_", "-"), _package)

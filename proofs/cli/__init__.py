@@ -90,6 +90,13 @@ def main() -> None:
         sys.exit(130)
     except input_errors() as error:
         refuse(str(error))
+    except Exception as error:  # in the model of a user's own, which runs once, on symbols
+        from fencepost.properties.registry import place
+
+        where = place(error)
+        if not where:
+            raise
+        refuse(f"{where}: {type(error).__name__}: {error}")
 
 
 def refuse(why: str, command: str = "fencepost") -> NoReturn:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.model.rules import RULES
-from fencepost.proofs.cli.options import JSON, SEED, complete_variant, import_from_here
+from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
@@ -37,7 +37,7 @@ BESIDE = "beside:beside_reference"
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant)
+@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option(
     "--implementation",
     metavar="MODULE:FACTORY",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
-from fencepost.proofs.cli.options import JSON, PROFILE, SEED, OutputFile, complete_variant
+from fencepost.proofs.cli.options import JSON, PROFILE, PROTOCOL, SEED, OutputFile, complete_variant
 from fencepost.proofs.cli.output import console, duration, read_from, spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
@@ -30,7 +30,7 @@ LEGEND = (
 
 
 @click.command()
-@click.argument("name", required=False, metavar="[PROTOCOL[/VARIANT]]", shell_complete=complete_variant)
+@click.argument("name", required=False, metavar="[PROTOCOL[/VARIANT]]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option("--promise", metavar="P", help="Only this promise: a rule such as txn.P1, or a property.")
 @PROFILE
 @SEED

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from fencepost.proofs.cli.options import JSON, SEED, complete_variant, import_from_here
+from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
@@ -62,7 +62,7 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant)
+@click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant, type=PROTOCOL)
 @click.argument("directory")
 @click.option(
     "--histories",

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from fencepost.proofs.cli.options import JSON, PROFILE, complete_variant
+from fencepost.proofs.cli.options import JSON, PROFILE, PROTOCOL, complete_variant
 from fencepost.proofs.cli.output import bound_in_words, console, duration
 from fencepost.proofs.report import write_json
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[PROTOCOL[/VARIANT]]...", shell_complete=complete_variant)
+@click.argument("names", nargs=-1, metavar="[PROTOCOL[/VARIANT]]...", shell_complete=complete_variant, type=PROTOCOL)
 @PROFILE
 @JSON
 @click.option("--anew", is_flag=True, help="Search all of them again, rather than only those that are missing.")

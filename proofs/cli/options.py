@@ -3,11 +3,14 @@
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
+from fencepost.model.language.checks.errors import InputError
 from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
+from fencepost.properties.registry import add
 
 
 class OutputFile(click.Path):
@@ -25,6 +28,16 @@ class OutputFile(click.Path):
         return file
 
 
+class ProtocolName(click.ParamType):
+    """A protocol, perhaps with a variant, by its public name; or by the package of one's own that it is in."""
+
+    name = "protocol"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return public_name(str(value))
+
+
+PROTOCOL = ProtocolName()
 JSON = click.option("--json", "json_file", type=OutputFile(), metavar="FILE", help="Write the result to this file.")
 PROFILE = click.option(
     "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How large the bounds are."
@@ -35,14 +48,37 @@ BOUND = click.option(
 SEED = click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same result.")
 
 
+def public_name(name: str) -> str:
+    """``leases.fenced/core``, which names a package, as ``fenced/core``, under which it is known from here on.
+
+    A name is a package's if it has a point, or is that of a folder here with claims.py in it.  Nothing else is imported
+    from the working directory.
+    """
+    package, slash, variant = name.partition("/")
+    if "." not in package and not (package.isidentifier() and os.path.isfile(os.path.join(package, "claims.py"))):
+        if slash and os.path.isdir(name):
+            as_package = os.path.normpath(name).replace(os.sep, ".")
+            raise CatalogueError(f"{name} is a folder; name it as a package: {as_package}")
+        return name
+    import_from_here()
+    return add(package) + slash + variant
+
+
 def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """What a shell offers where a protocol is named."""
+    if "." in begun:  # a package of one's own: what it is called in the end
+        with suppress(InputError):
+            return [begun] if public_name(begun) in protocols() else []
+        return []
     return [name for name in protocols() if name.startswith(begun)]
 
 
 def complete_variant(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """What a shell offers where a protocol or a variant is named: the variants once it is clear of which protocol."""
-    names = complete_protocol(ctx, param, begun.partition("/")[0])
+    named = begun.partition("/")[0]
+    names = complete_protocol(ctx, param, named)
+    if "." in named and names:
+        return [*names, *(f"{named}/{v.name}" for v in find(public_name(named))[0].variants)]
     exact = [name for name in names if begun.startswith(f"{name}/")]
     of = exact or (names if len(names) == 1 else [])
     variants = [f"{name}/{v.name}" for name in of for v in protocols()[name].variants]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.options import JSON, chosen, complete_variant
+from fencepost.proofs.cli.options import JSON, PROTOCOL, chosen, complete_variant
 from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner, verdict_sign
 from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.report import write_json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant)
+@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option("--rlimit", type=int, help="Z3's resource limit per obligation; more decides more, and takes longer.")
 @click.option("--verbose", is_flag=True, help="Also read every obligation aloud, a line each.")
 @JSON

@@ -9,6 +9,7 @@ from fencepost.proofs.cli.options import (
     BOUND,
     JSON,
     PROFILE,
+    PROTOCOL,
     OutputFile,
     chosen,
     complete_protocol,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant)
+@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @BOUND
 @PROFILE
 @JSON
@@ -124,7 +125,7 @@ def _document(
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL", shell_complete=complete_protocol)
+@click.argument("name", metavar="PROTOCOL", shell_complete=complete_protocol, type=PROTOCOL)
 @click.option("--rule", metavar="NUMBER", help="Only this rule, such as 730.7.")
 @PROFILE
 @JSON

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, SEED, complete_variant, parse_bounds, the_one
+from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, PROTOCOL, SEED, complete_variant, parse_bounds, the_one
 from fencepost.proofs.cli.output import bound_in_words, console, duration, read_from, spinner
 from fencepost.proofs.cli.telling import brief
 from fencepost.proofs.readings.words import name_in_words
@@ -21,7 +21,7 @@ AIM = click.option(
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant)
+@click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant, type=PROTOCOL)
 @click.option("--steps", type=click.IntRange(1), default=10_000, show_default=True, help="To take, in all walks.")
 @AIM
 @SEED

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.options import BOUND, PROFILE, complete_variant, parse_bounds, the_one
+from fencepost.proofs.cli.options import BOUND, PROFILE, PROTOCOL, complete_variant, parse_bounds, the_one
 from fencepost.proofs.cli.output import bound_in_words, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait fo
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant)
+@click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant, type=PROTOCOL)
 @click.argument("prop", metavar="PROPERTY")
 @click.option(
     "--without", metavar="RULE MUTATION", nargs=2,
@@ -154,7 +154,7 @@ def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
 
 
 @click.command("list")
-@click.argument("name", required=False, metavar="[PROTOCOL[/VARIANT]]", shell_complete=complete_variant)
+@click.argument("name", required=False, metavar="[PROTOCOL[/VARIANT]]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option("--mutations", "with_mutations", is_flag=True, help="Also every way to get a rule wrong, for --without.")
 @click.option(
     "--rules", "with_rules", is_flag=True, help="How many rules of each source have a verdict; which have none."

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import click
-from fencepost.proofs.cli.options import JSON, OutputFile, complete_protocol, whole
+from fencepost.proofs.cli.options import JSON, PROTOCOL, OutputFile, complete_protocol, whole
 from fencepost.proofs.cli.output import SIGNS, console, errors, killers_line, read_from, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
@@ -12,7 +12,7 @@ from fencepost.properties.catalogue import PROFILES, Profile, protocols
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[PROTOCOL]...", shell_complete=complete_protocol)
+@click.argument("names", nargs=-1, metavar="[PROTOCOL]...", shell_complete=complete_protocol, type=PROTOCOL)
 @click.option(
     "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How far each engine goes."
 )

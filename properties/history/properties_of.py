@@ -14,7 +14,7 @@ from fencepost.properties.history.signs import Sign
 from fencepost.properties.history.vocabulary import VOCABULARIES, Vocabulary
 from fencepost.properties.registry import Found
 
-_PROPERTIES: Found[Any] = Found("history.properties", "PROPERTIES")
+_PROPERTIES: Found[Any] = Found("history.properties", "PROPERTIES", own="histories")
 SIGNS: Found[tuple[Sign, ...]] = Found("history.signs", "SIGNS")
 """By which events one sees that a danger was there."""
 

@@ -76,12 +76,12 @@ class EventKind(IntEnum):
 @dataclass(frozen=True)
 class Vocabulary:
     """The kinds and columns of one protocol's histories. `public`: what is `shown` by these, every implementation can
-    show."""
+    show; where no kind says who shows it, all."""
 
     protocol: str
     kinds: type[EventKind]
     columns: tuple[Column, ...]
-    public: tuple[str, ...]
+    public: tuple[str, ...] = ("",)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -114,5 +114,7 @@ class Vocabulary:
         return MappingProxyType(dict(self.kinds.__members__))
 
 
-VOCABULARIES: Found[Vocabulary] = Found("history.events")
+VOCABULARIES: Found[Vocabulary] = Found(
+    "history.events", own="events", write='{name} = Vocabulary("{protocol}", Kind, COLUMNS)'
+)
 """By protocol: those whose histories can be read."""

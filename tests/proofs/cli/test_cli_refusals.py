@@ -232,7 +232,7 @@ def test_the_exit_code_reaches_the_shell() -> None:
     """The installed script, in a process of its own."""
     ran = process("explore", "nope")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"fencepost: {NO_SUCH_PROTOCOL}\n"
+    assert ran.err == f"fencepost: {NO_SUCH_PROTOCOL}; your own goes by its package, such as my.lease\n"
 
 
 ERRORS_OF_INPUT = (
