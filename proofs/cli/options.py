@@ -28,7 +28,7 @@ class OutputFile(click.Path):
         return file
 
 
-class ProtocolName(click.ParamType):
+class ProtocolName(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
     """A protocol, perhaps with a variant, by its public name; or by the package of one's own that it is in."""
 
     name = "protocol"
