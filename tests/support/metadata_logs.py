@@ -20,7 +20,7 @@ from kio.schema.types import BrokerId
 from kio.serial import entity_writer
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
-REAL = Path(__file__).parent / "data" / "kraft-3-nodes"  # made by tests/live/support/ship.py
+REAL = Path(__file__).parent / "data" / "kraft-3-nodes"  # made by tests/live/kafka/support/ship.py
 NOOP = b"\x01\x14\x00\x00"  # frame version 1, record type 20, version 0, no tagged fields
 VOTERS = (1, 2, 3)
 Entry = tuple[int, bytes | None, bytes]  # epoch, key (control batches have one), value

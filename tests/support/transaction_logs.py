@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crc32c import crc32c
 
-REAL = Path(__file__).parent / "data" / "transactions-3-nodes"  # made by tests/live/support/ship_transactions.py
+REAL = Path(__file__).parent / "data" / "transactions-3-nodes"  # made by tests/live/kafka/support/ship_transactions.py
 TOPIC = "fencepost-2aa327cb-topic-0"
 CLUSTER = "ZmVuY2Vwb3N0LXRlc3RzLQ"
 AFTER_CRC = struct.Struct(">hiqqqhii")

@@ -13,7 +13,7 @@ PAGE = files("fencepost.reference_impl.transactions").joinpath("KAFKA.md").read_
 
 
 def test_the_page_lists_every_corner_as_it_is() -> None:
-    """Printed again, the page does not change; `python tests/live/kafka/corners/corners_page.py` prints it."""
+    """Printed again, the page does not change; the head of `corners_page.py` says how to print it."""
     assert replaced(PAGE) == PAGE
 
 

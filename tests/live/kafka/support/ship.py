@@ -1,7 +1,7 @@
 """Makes the recording that ships with the package, and the raw logs that the recorder's own tests read.
 
-    python tests/live/support/ship.py recording properties/recorded/id-blocks-kraft-3-nodes
-    python tests/live/support/ship.py logs tests/support/data/kraft-3-nodes
+    python tests/script.py tests/live/kafka/support/ship.py recording properties/recorded/id-blocks-kraft-3-nodes
+    python tests/script.py tests/live/kafka/support/ship.py logs tests/support/data/kraft-3-nodes
 
 Both run a real cluster under fire (a minute or two; see chaos.py). What is killed, and when, follows from the seed;
 what Kafka makes of it does not, so no two recordings are alike.

@@ -1,7 +1,7 @@
 """Makes the recordings of transactions that ship with the package, and the raw logs that the recorder's tests read.
 
-    python tests/live/support/ship_transactions.py recordings properties/recorded
-    python tests/live/support/ship_transactions.py logs tests/support/data/transactions-3-nodes
+    python tests/script.py tests/live/kafka/support/ship_transactions.py recordings properties/recorded
+    python tests/script.py tests/live/kafka/support/ship_transactions.py logs tests/support/data/transactions-3-nodes
 
 Both run real clusters, for a minute or two. What is driven follows from the seeds; ids and times do not.
 The dumps beside the logs are of Kafka's own tool, by hand: it is in kafka-tools, which no test fetches.
