@@ -24,24 +24,7 @@ class Version(Nat, upto="ids + 1"):
     """Of the block node: the number of writes to it."""
 
 
-class BlockNode(IdBlocks):
-    """The node, and what a writer does to it."""
-
-    written: Bool
-    last: Id  # last id of the latest block, inclusive
-    version: Version
-
-    def next_in_node(s):
-        return when(s.written, s.last + 1, 0)
-
-    def put(s, first):
-        s.written = True
-        s.last = first + s.size - 1
-        s.version = s.version + 1
-        s.grant(first)
-
-
-class Zookeeper(BlockNode):
+class Zookeeper(IdBlocks):
     """Read, add one block, write if nobody wrote in between; else read again."""
 
     outside = (
@@ -61,9 +44,21 @@ class Zookeeper(BlockNode):
         *open_hole("brokers with the RPC beside those without it are in the model of the bridge", "mixed-clients"),
     )  # fmt: skip
 
+    written: Bool  # the block node holds a block
+    last: Id  # last id of the latest block, inclusive
+    version: Version
     has_read: Set[Broker]
     read_next: Map[Broker, Id]  # first id after the block that was read
     read_version: Map[Broker, Version]
+
+    def next_in_node(s):
+        return when(s.written, s.last + 1, 0)
+
+    def put(s, first):
+        s.written = True
+        s.last = first + s.size - 1
+        s.version = s.version + 1
+        s.grant(first)
 
     @action(fair="weak")
     def read(s, b: Broker):

@@ -7,7 +7,7 @@ given: what delays it on its way can as well delay what its worker does next.
 from fencepost.model.language import Map, Option, Set, action, each, either, exists, length, require, when
 from fencepost.model.task_counts.abstract.core import Instance, Round, Stage, Worker
 from fencepost.model.task_counts.detailed.cluster import Cluster
-from fencepost.model.task_counts.detailed.rounds import Rounds
+from fencepost.model.task_counts.detailed.workers import Workers
 
 
 class Asking(Cluster):
@@ -28,7 +28,7 @@ class Asking(Cluster):
     def start_round(s, w: Worker):
         require(exists(Instance, lambda k: s.asked[k] == w))
         require(either("618.42", s.leads[w], nothing_to_write=s.to_fence(s.size(s.latest_set())) > 0))
-        Rounds.start_round(s, w)
+        Workers.start_round(s, w)
 
     @action(fair="weak")
     def answer(s, k: Instance, v: Worker):

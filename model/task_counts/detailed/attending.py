@@ -7,7 +7,7 @@ set before it finds that out: that task then is FAILED, and nobody restarts it.
 from fencepost.model.language import Set, action, fault, require
 from fencepost.model.task_counts.abstract.core import Instance, Stage, Task, Worker
 from fencepost.model.task_counts.detailed.asking import Shipped
-from fencepost.model.task_counts.detailed.topic import Position
+from fencepost.model.task_counts.detailed.workers import Position
 
 
 class Unattended(Shipped):

@@ -6,33 +6,32 @@ matters to safety (618.22), and both are steps that `stop` allows at any time; p
 
 from fencepost.model.language import action, exists, fault, require
 from fencepost.model.task_counts.abstract.core import Count, Instance, Stage, Task, Worker
-from fencepost.model.task_counts.detailed.rounds import Rounds
-from fencepost.model.task_counts.detailed.starting import Starting
+from fencepost.model.task_counts.detailed.workers import Workers
 
 
-class Cluster(Starting):
+class Cluster(Workers):
     """Any worker may be assigned any task, and again one that failed: its user restarts it."""
 
     @fault(budget="elections")
     def elect(s, w: Worker):
-        Rounds.elect(s, w)
+        Workers.elect(s, w)
 
     @fault(budget="sets")
     def reconfigure(s, w: Worker, n: Count):
-        Rounds.reconfigure(s, w, n)
+        Workers.reconfigure(s, w, n)
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
         """A rebalance gives a task to somebody, of the newest set that the worker has read."""
         require(~s.is_given(i, s.latest_set(s.read[w])))
-        Starting.assign(s, w, k, i)
+        Workers.assign(s, w, k, i)
 
     @fault(budget="duplicates", danger="zombie")
     def assign_again(s, w: Worker, k: Instance, i: Task):
         """The same task twice: a worker fell out of the group and does not know it, or one that was left running is
         started anew (618.23)."""
         require(s.is_given(i, s.latest_set(s.read[w])))
-        Starting.assign(s, w, k, i)
+        Workers.assign(s, w, k, i)
 
     def is_given(s, i, own):
         """Somebody has this task of this set already."""

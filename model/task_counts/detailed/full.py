@@ -13,10 +13,10 @@ What is built on it: `cluster.py` (faults with budgets, workers that tidy up), `
 
 from fencepost.model.language import action, open_hole, require
 from fencepost.model.task_counts.abstract.core import Count, Worker
-from fencepost.model.task_counts.detailed.starting import Starting
+from fencepost.model.task_counts.detailed.workers import Workers
 
 
-class Full(Starting):
+class Full(Workers):
     """Leaders write sets and counts, fence producers in between, and workers start tasks by what they read."""
 
     no_tasks = None
@@ -25,4 +25,4 @@ class Full(Starting):
     @action
     def reconfigure(s, w: Worker, n: Count):
         require(0 < n)
-        Starting.reconfigure(s, w, n)
+        Workers.reconfigure(s, w, n)

@@ -7,8 +7,7 @@ that owns the Connector, which asks the leader.
 from fencepost.model.language import Bool, Option, action, either, fault, length, require, rule, when
 from fencepost.model.task_counts.abstract.core import Count, Instance, Round, Stage, Task, Worker
 from fencepost.model.task_counts.detailed.cluster import Cluster
-from fencepost.model.task_counts.detailed.rounds import Rounds
-from fencepost.model.task_counts.detailed.topic import Position
+from fencepost.model.task_counts.detailed.workers import Position, Workers
 
 
 class OwnView(Cluster):
@@ -121,7 +120,7 @@ class M(OwnView):
     @action(fair="weak")
     def start_round(s, w: Worker):
         require(s.requested == w)
-        Rounds.start_round(s, w)
+        Workers.start_round(s, w)
 
     @action(fair="weak")
     def answer(s, w: Worker):

@@ -20,9 +20,7 @@ from fencepost.model.language import (
 )
 from fencepost.model.task_counts.abstract.core import Instance, Stage, Task, Worker
 from fencepost.model.task_counts.detailed.asking import Shipped
-from fencepost.model.task_counts.detailed.rounds import Rounds
-from fencepost.model.task_counts.detailed.starting import Starting
-from fencepost.model.task_counts.detailed.topic import Position
+from fencepost.model.task_counts.detailed.workers import Position, Workers
 
 
 class Rebalancing(Shipped):
@@ -156,14 +154,14 @@ class Rebalancing(Shipped):
     def elect(s, w: Worker):
         """It learns from its assignment that it leads."""
         require((s.leader == w) & s.member[w])
-        Rounds.elect(s, w)
+        Workers.elect(s, w)
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
         """A member that has read what its assignment is of starts what it was given, again if it failed."""
         require(s.member[w] & s.given[i, w] & ~s.has_to_rejoin(w) & (s.latest_set(s.read[w]) == s.based))
         require(~exists(Instance, lambda j: (s.worker[j] == w) & (s.stage[j] != Stage.NONE) & (s.task[j] == i)))
-        Starting.assign(s, w, k, i)
+        Workers.assign(s, w, k, i)
 
 
 class Cooperative(Rebalancing):

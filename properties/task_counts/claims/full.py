@@ -23,7 +23,7 @@ from fencepost.model.task_counts.detailed.attending import Attended, Unattended
 from fencepost.model.task_counts.detailed.full import Full
 from fencepost.model.task_counts.detailed.own_view import A, M
 from fencepost.model.task_counts.detailed.rebalancing import Cooperative, Rebalancing
-from fencepost.model.task_counts.detailed.topic import Position
+from fencepost.model.task_counts.detailed.workers import Position
 
 
 def of_the_core(s):
