@@ -5,7 +5,8 @@
 
 - its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``Call``, see `driving`);
 - ``machines``: Hypothesis machines, one per variant, that make calls through a `driving.Session`;
-- ``monitor``: the promises, held against observable events alone;
+- what its monitor must know ``beside`` the events, which it holds against the history properties of the protocol (see
+  `fencepost.properties.monitoring`); or a ``monitor`` of its own;
 - ``follow``: the model and its correspondence with events (`Followed`, with an `Interpreter` per system driven); None
   where there is no model to follow, and then the monitor judges alone;
 - what makes a failure short and clear: ``smaller`` and ``simpler`` programs, ``ways`` of going on after a disagreement.
@@ -19,6 +20,7 @@ from fencepost.model.language.observations import Observation
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tree.types import Bounds, ScalarType
 from fencepost.properties.driving import Event, Made, Message, Program, Run
+from fencepost.properties.monitoring import Beside, HistoryMonitor, Monitor
 from fencepost.properties.registry import Found, folder
 
 State = dict[str, Any]
@@ -213,41 +215,6 @@ class Followed:
     tired: bool = False
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A promise that what was seen breaks, whatever the model says.
-
-    ``event``: the one that shows it.  Where there is none, ``check`` is Python that the ``result`` of the call should
-    fulfil and does not; with neither, ``result`` as a whole is what should not be.
-    """
-
-    rule: str
-    text: str
-    event: Event | None = None
-    check: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.text}"
-
-
-class Monitor(Protocol):
-    """The promises against one system under way.  ``predicted``: those broken that the documents say can be, in the
-    way they say, in the order in which they broke; nothing is held against the implementation for them."""
-
-    only: frozenset[str] | None
-    """Where it is given, nothing but these promises is looked at."""
-
-    @property
-    def found(self) -> Broken | None:
-        """The first promise broken that should not have been."""
-
-    @property
-    def predicted(self) -> Sequence[Broken]: ...
-
-    def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of a call with its result and events; ``messages``: what is in flight after it."""
-
-
 FOLLOWED = 0.95
 """The share of programs that a model must follow to their end, where nothing else is said."""
 
@@ -283,10 +250,11 @@ class Agreeing:
     black_box: frozenset[str]
     small: Mapping[str, Any]
     tour: Callable[[str], Sequence[Any]]
-    monitor: Callable[[Mapping[str, Any], frozenset[str]], Monitor]
     smaller: Callable[[Program], Iterator[Program]]
     simpler: Callable[[Program], Iterator[Program]]
     ways: Mapping[str, Callable[[Run], Iterable[None]]]
+    monitor: Callable[[Mapping[str, Any], frozenset[str]], Monitor] | None = None
+    beside: type[Beside] = Beside
     follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
     composite: frozenset[str] = frozenset()
@@ -299,6 +267,12 @@ class Agreeing:
     replays: int = 3_000
     probed: bool = True
     implementation: str = ""
+
+    def monitoring(self, config: Mapping[str, Any], expecting: frozenset[str]) -> Monitor:
+        """The monitor of a run of a system with this configuration; ``expecting``: rules that it is known to break."""
+        if self.monitor is not None:
+            return self.monitor(config, expecting)
+        return HistoryMonitor(self.protocol, config, expecting, self.beside)
 
     @property
     def reference(self) -> str:

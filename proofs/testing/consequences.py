@@ -5,8 +5,9 @@ The model says at the first event that something is wrong; what that does to any
 
 from collections.abc import Sequence
 
-from fencepost.properties.agreement import Agreeing, Monitor
+from fencepost.properties.agreement import Agreeing
 from fencepost.properties.driving import Factory, Made, Message, Program, Run
+from fencepost.properties.monitoring import Monitor
 
 
 class _Monitoring:
@@ -18,10 +19,14 @@ class _Monitoring:
             self.monitor.watch(made, messages)
 
 
-def going_on(agreeing: Agreeing, factory: Factory, program: Program, expecting: frozenset[str]) -> str:
-    """Which promise is broken when the program goes on in one of the protocol's ways; empty if none is."""
+def going_on(
+    agreeing: Agreeing, factory: Factory, program: Program, expecting: frozenset[str], observed: frozenset[str]
+) -> str:
+    """Which promise is broken when the program goes on in one of the protocol's ways; empty if none is.  ``observed``:
+    the kinds of event that are shown."""
     for name, way in agreeing.ways.items():
-        watcher = _Monitoring(agreeing.monitor(program.config, expecting))
+        watcher = _Monitoring(agreeing.monitoring(program.config, expecting))
+        watcher.monitor.observed = observed
         run = Run(factory, program.config, watcher)
         for call in program.calls:
             run.call(call)

@@ -210,9 +210,11 @@ def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str
     programs = [failure.program for failure in failing if opaque(failure.program) == all_opaque]
     seen: dict[str, Failure] = {}
 
+    looked_for = frozenset(c.rule for failure in failing for c in failure.disagreed.conjuncts if c.action == "promise")
+
     def fails(program: Program) -> Program | None:
         for _ in range(patience):
-            again = search.replay(program, wanted)
+            again = search.replay(program, wanted, looked_for)
             if again is not None and opaque(again.program) <= all_opaque:
                 seen[repr(again.program)] = again
                 return again.program
@@ -256,7 +258,7 @@ def _described(search: Search, last: Failure, name: str, again: tuple[int, int] 
 
 
 def _consequence(search: Search, last: Failure) -> str:
-    return going_on(search.agreeing, search.factory, last.program, search.expecting)
+    return going_on(search.agreeing, search.factory, last.program, search.expecting, search.observed)
 
 
 __all__ = ["AgreementReport", "ImplementationError", "agree", "reach"]

@@ -14,8 +14,9 @@ from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.readings import read_followed
 from fencepost.proofs.testing.tracker import Tracker
 from fencepost.proofs.unanswered import wire_errors
-from fencepost.properties.agreement import Agreeing, Broken, FalseConjunct
+from fencepost.properties.agreement import Agreeing, FalseConjunct
 from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, read
+from fencepost.properties.monitoring import Broken
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
@@ -28,8 +29,9 @@ FAILURES, FURTHER = 6, 15
 class Watch:
     """The tracker, if there is a model to follow, and the monitor of one run.
 
-    ``wanted``: the predicted violation of this promise ends the run as a failure does, and nothing else is looked for;
-    ``only``: nothing but these promises is looked at, if given.
+    The tracker raises where the model does not fit; the monitor is asked when the run is over.  ``wanted``: the
+    predicted violation of this promise is a failure, and nothing else is looked for; ``only``: nothing but these
+    promises is looked at, if given.
     """
 
     def __init__(
@@ -41,8 +43,8 @@ class Watch:
             reading = read_followed(agreeing.follow(config["mode"], config))
             self.tracker = Tracker(reading, observed, coverage, agreeing.ending)
             coverage.spec = reading.plain.spec
-        self.monitor = agreeing.monitor(config, expecting)
-        self.monitor.only = only
+        self.monitor = agreeing.monitoring(config, expecting)
+        self.monitor.only, self.monitor.observed = only, observed
         self.coverage, self.wanted = coverage, wanted
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
@@ -55,11 +57,13 @@ class Watch:
             self.tracker.watch(made, messages)
         else:
             self.coverage.watched(made)
-        for broken in self.monitor.predicted if self.wanted else ():
-            if broken.rule == self.wanted:
-                raise _broke(made, broken)
-        if self.monitor.found is not None and not self.wanted:
-            raise _broke(made, self.monitor.found)
+
+    def broken(self) -> Broken | None:
+        """The promise that the run has broken so far: the one ``wanted``, as predicted, or else one that it should not
+        break."""
+        if self.wanted:
+            return next((broken for broken in self.monitor.predicted if broken.rule == self.wanted), None)
+        return self.monitor.found
 
 
 def _broke(made: Made, broken: Broken) -> Disagreed:
@@ -78,9 +82,22 @@ class Failure:
     disagreed: Disagreed
 
 
-def _failed(run: Run, disagreed: Disagreed) -> Failure:
+def _failed(run: Run, disagreed: Disagreed | None) -> Failure | None:
+    """The failure of a run that is over: where the model does not fit, if it doesn't, or a promise broken before."""
     assert isinstance(run.watcher, Watch)
+    broken, calls = run.watcher.broken(), len(run.made)
+    if broken is not None and (disagreed is None or broken.call < calls):
+        return _cut(run, broken)
+    if disagreed is None:
+        return None
     return Failure(Program(run.config, tuple(run.tried)), tuple(run.made), run.watcher, disagreed)
+
+
+def _cut(run: Run, broken: Broken) -> Failure:
+    """The run up to the call in which a promise broke."""
+    assert isinstance(run.watcher, Watch)
+    made = tuple(run.made[: broken.call])
+    return Failure(Program(run.config, tuple(run.tried[: broken.call])), made, run.watcher, _broke(made[-1], broken))
 
 
 class Unreachable(BaseException):
@@ -129,7 +146,13 @@ class Search:
         With a database the first failure ends the search, and is tried first the next time.
         """
         self.at_once = database is not None
-        machine = type(f"{self.variant.title()}Machine", (self.agreeing.machines[self.variant],), {"session": self})
+        base = self.agreeing.machines[self.variant]
+
+        def over(machine: Any) -> None:
+            base.teardown(machine)
+            self._account()
+
+        machine = type(f"{self.variant.title()}Machine", (base,), {"session": self, "teardown": over})
         with warnings.catch_warnings(), suppress(Enough, Disagreed):
             warnings.simplefilter("ignore")
             try:
@@ -139,14 +162,26 @@ class Search:
                     seed_number += 1
             except Unreachable as gone:
                 raise gone.error from None
-            finally:
-                self._account()
 
     def _account(self) -> None:
-        """Take note of the run that is over."""
-        if self.under_way is not None:
-            self.exercised.over(self.under_way)
-            self.under_way = None
+        """Take note of the run that is over, and have it judged."""
+        run, self.under_way = self.under_way, None
+        if run is None:
+            return
+        self.exercised.over(run)
+        assert isinstance(run.watcher, Watch)
+        if not run.over and (failure := _failed(run, None)) is not None:
+            self._fails(failure)
+        for broken in run.watcher.monitor.predicted:
+            shortest = self.predicted.get(broken.rule)
+            if shortest is None or broken.call < len(shortest.program.calls):
+                self.predicted[broken.rule] = _cut(run, broken)
+
+    def _fails(self, failure: Failure) -> None:
+        self.examples_to_failure = self.examples_to_failure or self.examples
+        self.failures.append(failure)
+        if self.at_once:
+            raise failure.disagreed
 
     def _run(
         self, machine: Any, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None
@@ -180,7 +215,6 @@ class Search:
         if self._is_enough():
             raise Enough
         self.examples += 1
-        self._account()
         try:
             run = self.under_way = Run(self.factory, config, self._watch(config, self.coverage))
         except Exception as error:
@@ -193,41 +227,36 @@ class Search:
                 self.call(run, call)
         return run
 
-    def _watch(self, config: Mapping[str, Any], coverage: Coverage, wanted: str = "") -> Watch:
-        return Watch(self.agreeing, config, self.expecting, self.observed, coverage, wanted, self.only)
+    def _watch(
+        self, config: Mapping[str, Any], coverage: Coverage, wanted: str = "", only: frozenset[str] | None = None
+    ) -> Watch:
+        looked_at = self.only if only is None else only if self.only is None else self.only & only
+        return Watch(self.agreeing, config, self.expecting, self.observed, coverage, wanted, looked_at)
 
     def call(self, run: Run, call: Call) -> Made | None:
         """Make a call; nothing happens any more in a run that has failed."""
         if run.over:
             return None
-        assert isinstance(run.watcher, Watch)
-        before = len(run.watcher.monitor.predicted)
         try:
             return run.call(call)
         except Disagreed as disagreed:
             run.over = True
-            self.examples_to_failure = self.examples_to_failure or self.examples
-            self.failures.append(_failed(run, disagreed))
-            if self.at_once:
-                raise
+            failure = _failed(run, disagreed)
+            assert failure is not None
+            self._fails(failure)
             return None
-        finally:
-            for broken in run.watcher.monitor.predicted[before:]:
-                shortest = self.predicted.get(broken.rule)
-                if shortest is None or len(run.tried) < len(shortest.program.calls):
-                    self.predicted[broken.rule] = _failed(run, _broke(run.made[-1], broken))
 
-    def replay(self, program: Program, wanted: str = "") -> Failure | None:
-        """The program once more from the start; None if it does not fail.  ``wanted``: see `Watch`."""
-        run = Run(self.factory, program.config, self._watch(program.config, Coverage.none(), wanted))
-        for call in program.calls:
-            try:
+    def replay(self, program: Program, wanted: str = "", only: frozenset[str] | None = None) -> Failure | None:
+        """The program once more from the start; None if it does not fail.  ``wanted``, ``only``: see `Watch`."""
+        run = Run(self.factory, program.config, self._watch(program.config, Coverage.none(), wanted, only))
+        try:
+            for call in program.calls:
                 run.call(call)
-            except Disagreed as disagreed:
-                return _failed(run, disagreed)
-            except Unreachable as gone:
-                raise gone.error from None
-        return None
+        except Disagreed as disagreed:
+            return _failed(run, disagreed)
+        except Unreachable as gone:
+            raise gone.error from None
+        return _failed(run, None)
 
     def _probe(self) -> frozenset[str]:
         """Which event kinds the implementation shows: those that appear when it is led through everything once."""

@@ -5,23 +5,30 @@ The last entry of a table stands for "unknown", so that what nobody did needs no
 later than all, NONE is no row.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from fencepost.properties.history.grouping import Groups, Numbers, numbered
 from fencepost.properties.history.pieces import Columns, starts_of
 from fencepost.properties.history.timelines import Timeline
 
+NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
+
 
 class EventView:
-    """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories."""
+    """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories; `config` is
+    that of their manifest, `last_kind` the greatest code that the protocol has."""
 
-    last_kind: ClassVar[int]  # the greatest code that the protocol has
+    last_kind: int
 
-    def __init__(self, columns: Columns) -> None:
-        self.columns = columns
+    def __init__(self, columns: Columns, config: Mapping[str, Any] = NO_CONFIG, last_kind: int | None = None) -> None:
+        self.columns, self.config = columns, config
+        if last_kind is not None:
+            self.last_kind = last_kind
         self.size = len(columns["history"])
         starts = starts_of(columns["history"])
         self.place = np.repeat(np.arange(len(starts)), np.diff(starts, append=self.size))
@@ -35,6 +42,10 @@ class EventView:
     def scratch(self) -> np.ndarray:
         """A value for each row, and one for no row, to be overwritten: fresh memory for each use would cost more."""
         return np.empty(self.size + 1, np.int64)
+
+    def setting(self, name: str) -> Any:
+        """What the config says."""
+        return getattr(self, name) if hasattr(self, name) else self.config[name]
 
     def rows_of(self, *kinds: IntEnum) -> np.ndarray:
         """Rows of these kinds, ascending."""
@@ -77,8 +88,8 @@ class EventView:
     def numbers_of(self, *columns: str) -> Numbers:
         """Numbers of all rows to which these columns apply, equal where history and columns are."""
         if columns not in self._numbers:
-            applies = self.columns[columns[0]] >= 0
-            for column in columns[1:]:
+            applies = np.ones(self.size, bool)
+            for column in columns:
                 applies &= self.columns[column] >= 0
             rows = np.flatnonzero(applies)
             self._numbers[columns] = self.numbers(rows, *(self.at(column, rows) for column in columns))

@@ -1,61 +1,111 @@
-"""The history properties of each protocol, behind one interface: what a replay needs to know of a protocol.
+"""The history properties of each protocol, behind one interface: what a replay, and the monitor of a driven run, must
+know.
 
-They are found by the registry in ``properties/<protocol>/history/properties.py``.
+A protocol declares them in ``properties/<protocol>/history/properties.py``, where the registry finds them:
+
+    HISTORY = HistoryProperties(LOCKS, in_a_table(NO_TWO_HOLDERS, EPOCHS_GROW))
+
+and that is all where they are declared properties (see `related`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
-from fencepost.properties.history.checking import Finding
+from fencepost.properties.history.checking import Finding, HistoryProperty, mode_of, not_promised, reasons
+from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.signs import Sign
-from fencepost.properties.history.vocabulary import VOCABULARIES, Vocabulary
+from fencepost.properties.history.vocabulary import COMMON_COLUMNS, Vocabulary
 from fencepost.properties.registry import Found
 
-_PROPERTIES: Found[Any] = Found("history.properties", "PROPERTIES", own="histories")
-SIGNS: Found[tuple[Sign, ...]] = Found("history.signs", "SIGNS")
-"""By which events one sees that a danger was there."""
+NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
+
+
+def in_a_table(*properties: HistoryProperty[Any]) -> Mapping[str, HistoryProperty[Any]]:
+    """The properties by name, in their order."""
+    return MappingProxyType({one.name: one for one in properties})
+
+
+def _no_figures(_: Any) -> dict[str, int]:
+    return {}
 
 
 @dataclass(frozen=True)
 class HistoryProperties:
-    """The history properties of one protocol: the module that they are in, their names, the columns they read, and how
-    they are checked.
+    """The history properties of one protocol, by name, and how they are checked.
 
-    `rules`: the rule of each property. `undecidable` says which of them some histories cannot answer, `unpromised`
-    which their mode does not know, and `predicted` which their mode is known to break: each with the reason. `check`
-    takes the columns of a piece, the names of properties, and the config of the histories' manifest.
+    `view` is made of the columns of a piece and the config of its manifest, and is what the kernels look at; the
+    default, an `EventView`, is enough for declared properties. `columns` are those that it reads (default: all).
+    `mode` is the one that histories are of whose config names none. `figures` counts, over the view of a piece, what
+    became of things; the figures of several pieces add up. `broken_by_design`: by mode, the properties that its
+    histories may break, as the documents say, and what does it. `module` is where they are declared.
     """
 
-    module: str
     vocabulary: Vocabulary
-    names: tuple[str, ...]
-    rules: Mapping[str, str]
-    columns: tuple[str, ...]
-    undecidable: Callable[[Manifest], dict[str, str]]
-    unpromised: Callable[[Manifest], dict[str, str]]
-    predicted: Callable[[Manifest], dict[str, str]]
-    check: Callable[[Columns, Sequence[str], Mapping[str, Any]], tuple[dict[str, Finding], dict[str, int]]]
+    properties: Mapping[str, HistoryProperty[Any]]
+    view: Callable[[Columns, Mapping[str, Any]], Any] | None = None
+    columns: tuple[str, ...] = ()
+    mode: str = ""
+    figures: Callable[[Any], dict[str, int]] = _no_figures
+    broken_by_design: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    broken_by: str = ""
+    module: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            names = (*(column.name for column in COMMON_COLUMNS), *self.vocabulary.names)
+            object.__setattr__(self, "columns", names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.properties)
+
+    @cached_property
+    def rules(self) -> Mapping[str, str]:
+        """The rule of each property."""
+        return {name: told.rule for name, told in self.properties.items()}
+
+    def view_of(self, columns: Columns, config: Mapping[str, Any]) -> Any:
+        """What the kernels look at."""
+        if self.view is not None:
+            return self.view(columns, config)
+        return EventView(columns, config, max(self.vocabulary.kinds))
+
+    def undecidable(self, manifest: Manifest) -> dict[str, str]:
+        """The properties that these histories cannot answer, each with the reason."""
+        return reasons(self.properties.values(), manifest, self.mode)
+
+    def unpromised(self, manifest: Manifest) -> dict[str, str]:
+        """The properties that are not asked of histories of this mode, each with the reason."""
+        return not_promised(self.properties.values(), manifest, self.mode)
+
+    def predicted(self, manifest: Manifest) -> dict[str, str]:
+        """The properties that histories of this mode may break, as the documents say, each with the reason."""
+        mode = mode_of(manifest, self.mode)
+        broken = self.broken_by_design.get(mode, frozenset())
+        why = f"mode {mode} does not promise it: {self.broken_by} break"
+        return {name: f"{why} {told.rule}" for name, told in self.properties.items() if name in broken}
+
+    def check(
+        self, columns: Columns, names: Iterable[str] | None = None, config: Mapping[str, Any] = NO_CONFIG
+    ) -> tuple[dict[str, Finding], dict[str, int]]:
+        """The findings of the properties called `names` (default: all), and the figures, of one piece: `columns` of
+        whole histories, with the config of their manifest."""
+        view = self.view_of(columns, config)
+        chosen: Sequence[str] = self.names if names is None else tuple(names)
+        return {name: self.properties[name].on(view, columns) for name in chosen}, self.figures(view)
+
+
+HISTORIES: Found[HistoryProperties] = Found("history.properties", "HISTORY", own="histories")
+"""By protocol: those whose histories must have properties."""
+SIGNS: Found[tuple[Sign, ...]] = Found("history.signs", "SIGNS")
+"""By which events one sees that a danger was there."""
 
 
 def properties_of(protocol: str) -> HistoryProperties:
-    """The history properties of `protocol`, which is one of `VOCABULARIES`."""
-    module = _PROPERTIES.module(protocol)
-    return HistoryProperties(
-        module.__name__,
-        VOCABULARIES[protocol],
-        tuple(module.PROPERTIES),
-        {name: told.rule for name, told in module.PROPERTIES.items()},
-        module.COLUMNS,
-        module.undecidable,
-        module.unpromised,
-        getattr(module, "predicted", _nothing),
-        module.check,
-    )
-
-
-def _nothing(_: Manifest) -> dict[str, str]:
-    """A protocol that keeps its promises in every mode."""
-    return {}
+    """The history properties of `protocol`."""
+    return replace(HISTORIES[protocol], module=HISTORIES.module_name(protocol))

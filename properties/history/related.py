@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from fencepost.properties.history.checking import HistoryProperty, Rows, found
 from fencepost.properties.history.event_view import EventView
-from fencepost.properties.history.grouping import NEVER, NONE, first_rows
+from fencepost.properties.history.grouping import NEVER, NONE, Groups, first_rows
 from fencepost.properties.history.timelines import taken
 
 Kinds = tuple[IntEnum, ...]
@@ -98,7 +98,7 @@ class Value(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Setting(Expression):
-    """What the config of the histories says: an attribute of the view."""
+    """What the config of the histories says: an attribute of the view, or else a key of the config."""
 
     name: str
 
@@ -188,7 +188,11 @@ class Related(Event):
         if self.how == "greatest":
             _, reached = known.greatest(view.columns[self.column])
             return taken(reached, known.place_before(number, asking))
-        rows: np.ndarray = known[number] if self.how == "first" else known.before(number, asking)
+        rows: np.ndarray = (
+            known[number] if self.how == "first"
+            else known.after(number, asking) if self.how == "next"
+            else known.before(number, asking)
+        )  # fmt: skip
         return rows
 
     def _of_numbers(self, view: EventView) -> Any:
@@ -223,8 +227,18 @@ class Related(Event):
         if all_chosen and self.how == "last":
             return groups.rows, np.where(groups.same, np.append(NONE, groups.rows[:-1])[: len(groups.rows)], NONE)
         of_row = self._chosen(view, groups.rows)
+        if self.how == "greatest":
+            return groups.rows, taken(groups.rows, self._greatest(view, groups, of_row))
         place = groups.after(of_row) if self.how == "next" else groups.before(of_row)
         return groups.rows, taken(groups.rows, place, self.missing_at)
+
+    def _greatest(self, view: EventView, groups: Groups, of_row: np.ndarray) -> np.ndarray:
+        """By place in the groups: that of the first chosen row with the greatest value before; NONE if there is
+        none."""
+        values = np.where(of_row, view.at(self.column, groups.rows), np.iinfo(np.int32).min)
+        reached = groups.reached(groups.greatest(values))
+        place = taken(reached, groups.before(np.ones(len(of_row), bool)))
+        return np.where((place != NONE) & np.append(of_row, False)[place], place, NONE)
 
     def _chosen(self, view: EventView, rows: np.ndarray) -> np.ndarray:
         kind = view.columns["kind"][rows]
@@ -261,7 +275,7 @@ def evaluated(expression: Any, view: EventView, rows: Mapping[Event, np.ndarray]
     if isinstance(expression, Operation):
         return APPLIED[expression.name](*(evaluated(arg, view, rows) for arg in expression.args))
     if isinstance(expression, Setting):
-        return getattr(view, expression.name)
+        return view.setting(expression.name)
     if not isinstance(expression, Value):
         return expression
     at = rows[expression.event]

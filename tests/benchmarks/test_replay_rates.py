@@ -17,7 +17,7 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryDirectory, read_piece
-from fencepost.properties.id_blocks.history import properties as id_blocks
+from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
 from id_block_sql import in_duckdb
 
 HISTORIES = 3600  # 1 million events in five pieces
@@ -78,6 +78,6 @@ def test_duckdb_on_two_threads(benchmark: Any, directory: Path, expected: dict[s
 def test_kernels_alone(benchmark: Any, directory: Path) -> None:
     """A quarter of a million events, without reading them."""
     opened = HistoryDirectory.open(directory)
-    columns, _ = read_piece(opened.pieces[0], opened.vocabulary, id_blocks.COLUMNS)
+    columns, _ = read_piece(opened.pieces[0], opened.vocabulary, id_blocks.columns)
     findings, _ = benchmark(id_blocks.check, columns)
     assert findings["ids_unique"].judged > 200_000

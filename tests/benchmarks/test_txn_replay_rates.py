@@ -17,7 +17,7 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryDirectory, read_piece
-from fencepost.properties.transactions.history import properties as transactions
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from transaction_sql import in_duckdb, query
 
 PLANTED = "fencepost.properties.transactions.history.planted:simulate_many"
@@ -78,7 +78,7 @@ def test_kernels_on_spark(benchmark: Any, directory: Path, expected: dict[str, i
 def test_kernels_alone(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
     """A quarter of a million events, without reading them."""
     opened = HistoryDirectory.open(directory)
-    columns, _ = read_piece(opened.pieces[0], opened.vocabulary, transactions.COLUMNS)
+    columns, _ = read_piece(opened.pieces[0], opened.vocabulary, transactions.columns)
     findings, _ = benchmark(transactions.check, columns, config=CONFIG)
     assert findings["commits_kept"].judged > 5_000
     assert set(expected) >= {name for name, found in findings.items() if found.violations}

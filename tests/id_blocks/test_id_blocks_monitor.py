@@ -1,6 +1,11 @@
-"""The promises held against events alone."""
+"""The promises of producer id blocks, held against driven runs."""
 
-from fencepost.properties.id_blocks.monitoring.monitor import Monitor
+import pytest
+from fencepost.properties.agreement import driven
+from fencepost.properties.driving import Made
+from fencepost.properties.id_blocks.driving.programs import Call
+
+OUTSIDE = driven("id-blocks").black_box
 
 
 def handed(broker, producer_id):
@@ -11,41 +16,61 @@ def answered(first, length, request, error=0):
     return {"kind": "answer_sent", "first": first, "length": length, "request": request, "error": error}
 
 
-def broken_by(*events):
-    monitor = Monitor(100)
-    monitor.feed(events)
-    return monitor.broken
+def broken_by(*events, observed=None, mode="kraft"):
+    """By events one call each; ids run from 0 to 99."""
+    monitor = driven("id-blocks").monitoring({"max_id": 100, "mode": mode}, frozenset())
+    monitor.observed = observed
+    for event in events:
+        monitor.watch(Made(Call("commit"), "", None, (event,), None), ())
+    return monitor.found
 
 
 def test_id_twice():
     """The second broker that hands out an id breaks the first promise, and both are named."""
-    assert broken_by(handed(0, 4), handed(1, 5)) == ""
-    assert broken_by(handed(0, 4), handed(1, 4)) == "730.P1: id 4 is handed out twice, by broker 0 and by broker 1"
+    assert broken_by(handed(0, 4), handed(1, 5)) is None
+    found = broken_by(handed(0, 4), handed(1, 5), handed(1, 4), handed(0, 6))
+    assert str(found) == "730.P1: broker 1 hands out id 4 at step 2; broker 0 did so at step 0"
+    assert (found.event, found.call) == (handed(1, 4), 3)
 
 
-def test_id_beyond_the_end():
-    """Ids run from 0 to 99 here: 100 and -1 do not exist."""
-    assert broken_by(handed(0, 99)) == ""
-    assert broken_by(handed(0, 100)).startswith("730.16")
-    assert broken_by(handed(0, -1)).startswith("730.16")
+@pytest.mark.parametrize(("mode", "ids"), [("kraft", 100), ("zookeeper", 101)])
+def test_id_beyond_the_end(mode, ids):
+    """Ids run from 0 to 99 here, or to 100 with ZooKeeper: those beyond and -1 do not exist."""
+    assert broken_by(handed(0, ids - 1), mode=mode) is None
+    found = broken_by(handed(0, 1), handed(0, ids), mode=mode)
+    assert (found.rule, found.call) == ("730.16", 2)
+    assert broken_by(handed(0, -1), mode=mode).rule == "730.16"
 
 
 def test_overlapping_blocks():
     """Two answers that share an id break the second promise, unless it is the same answer once more, or an error."""
-    assert broken_by(answered(0, 10, 1), answered(10, 10, 2)) == ""
-    assert broken_by(answered(0, 10, 1), answered(0, 10, 1)) == ""
-    assert broken_by(answered(0, 10, 1), answered(-1, -1, 2, error=77)) == ""
-    assert broken_by(answered(0, 10, 1), answered(9, 10, 2)).startswith("730.P2: the blocks 0–9 and 9–18")
+    assert broken_by(answered(0, 10, 1), answered(10, 10, 2)) is None
+    assert broken_by(answered(0, 10, 1), answered(0, 10, 1)) is None
+    assert broken_by(answered(0, 10, 1), answered(-1, -1, 2, error=77)) is None
+    found = broken_by(answered(0, 10, 1), answered(9, 10, 2), observed=OUTSIDE)
+    assert (found.rule, found.call) == ("730.P2", 2)
 
 
 def test_blocks_taken_from_zookeeper_count():
-    """A broker's own write grants a block; the controller's is counted when it answers."""
-    own = {"kind": "zk_written", "broker": 1, "first": 5, "length": 10}
-    controllers = {"kind": "zk_written", "broker": -1, "first": 0, "length": 10, "request": 1}
-    assert broken_by(controllers, answered(0, 10, 1)) == ""
-    assert broken_by(answered(0, 10, 1), own).startswith("730.P2")
+    """A broker's own write grants a block."""
+    writes = [
+        {"kind": "zk_written", "broker": broker, "first": first, "length": 10} for broker, first in ((0, 0), (1, 5))
+    ]
+    assert broken_by(*writes, mode="zookeeper").rule == "730.P2"
+
+
+def test_result_shows_an_id():
+    """A client that is given an id by the result of its call has it, whether or not an event says so."""
+    monitor = driven("id-blocks").monitoring({"max_id": 100, "mode": "kraft"}, frozenset())
+    asked = Made(Call("init_producer_id", 0), "", (0, 4), (), None)
+    monitor.watch(Made(Call("init_producer_id", 1), "", (14, -1), (), None), ())
+    monitor.watch(asked, ())
+    assert monitor.found is None
+    monitor.watch(asked, ())
+    assert (monitor.found.rule, monitor.found.call) == ("730.P1", 3)
 
 
 def test_first_broken_promise_stays():
-    """What was broken first is told, whatever comes later."""
-    assert broken_by(handed(0, 4), handed(0, 4), handed(0, 200)).startswith("730.P1: id 4")
+    """What was broken first is said, whatever comes later."""
+    found = broken_by(handed(0, 4), handed(0, 4), handed(0, 200), handed(0, 4))
+    assert (found.rule, found.call) == ("730.P1", 2)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fencepost.properties.history import ABSENT, Manifest
 from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.id_blocks.history import properties as id_blocks
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
 
 MAX = 2**63 - 1
 
@@ -176,13 +176,13 @@ BLACK_BOX = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
 @pytest.mark.parametrize(
     ("observable", "mode", "ordered", "decided"),
     [
-        (ALL, "kraft", True, set(id_blocks.PROPERTIES)),
-        (ALL, "bridge", True, set(id_blocks.PROPERTIES)),
+        (ALL, "kraft", True, set(id_blocks.properties)),
+        (ALL, "bridge", True, set(id_blocks.properties)),
         (
             ALL,
             "kraft",
             False,
-            set(id_blocks.PROPERTIES) - {"answered_after_commit", "handed_out_after_grant", "ids_increase"},
+            set(id_blocks.properties) - {"answered_after_commit", "handed_out_after_grant", "ids_increase"},
         ),
         (BLACK_BOX, "kraft", True, {"ids_unique", "answers_disjoint"}),
         (("block_committed",), "kraft", True, {"blocks_disjoint", "blocks_contiguous", "blocks_well_formed"}),
@@ -196,7 +196,7 @@ def test_what_a_recording_can_decide(observable: tuple[str, ...], mode: str, ord
     """A property whose events were not recorded is unknown, with the reason, and never satisfied."""
     manifest = Manifest("id-blocks", observable, (), ordered=ordered, config={"mode": mode})
     unknown = id_blocks.undecidable(manifest)
-    assert set(id_blocks.PROPERTIES) - set(unknown) - set(id_blocks.unpromised(manifest)) == decided
+    assert set(id_blocks.properties) - set(unknown) - set(id_blocks.unpromised(manifest)) == decided
     assert all("order of steps" in reason or "do not show" in reason for reason in unknown.values())
 
 

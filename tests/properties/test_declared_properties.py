@@ -24,10 +24,10 @@ from fencepost.properties.history.related import (
     greatest,
     last,
 )
-from fencepost.properties.task_counts.history import properties as task_counts
 from fencepost.properties.task_counts.history.events import Kind
+from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
 from fencepost.properties.task_counts.history.view import TaskCountView
-from fencepost.properties.transactions.history import properties as transactions
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from fencepost.properties.transactions.history.view import TransactionView
 from random_task_counts import doctored as doctored_task_counts
 from random_task_counts import noise as noise_of_task_counts
@@ -116,9 +116,9 @@ class Plain:
 def views() -> list[tuple[Mapping[str, HistoryProperty[Any]], EventView]]:
     found: list[tuple[Mapping[str, HistoryProperty[Any]], EventView]] = []
     for make in (noise_of_task_counts, doctored_task_counts):
-        found.append((task_counts.PROPERTIES, TaskCountView(make(3, 6), {"mode": "B"})))
+        found.append((task_counts.properties, TaskCountView(make(3, 6), {"mode": "B"})))
     for make in (noise_of_transactions, doctored_transactions):
-        found.append((transactions.PROPERTIES, TransactionView(make(3, 6), {"mode": "v2", "max_epoch": 3})))
+        found.append((transactions.properties, TransactionView(make(3, 6), {"mode": "v2", "max_epoch": 3})))
     return found
 
 

@@ -13,9 +13,9 @@ import pytest
 from fencepost.proofs.scale.replay import replay
 from fencepost.properties.history import HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
-from fencepost.properties.id_blocks.history import properties as id_blocks
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
 
 PART = "part-00000.parquet"
 
@@ -258,7 +258,7 @@ def test_no_history_at_all(tmp_path: Path) -> None:
     assert manifest.totals.rows == 0
     report = replay(tmp_path, cores=1)
     assert (report.events, report.pieces, report.violations) == (0, 0, {})
-    assert set(report.vacuous) == set(id_blocks.PROPERTIES)
+    assert set(report.vacuous) == set(id_blocks.properties)
 
 
 def test_manifest_comes_back_as_written(directory: Path) -> None:

@@ -11,9 +11,9 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
-from fencepost.properties.id_blocks.history import properties as id_blocks
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import QUERY, RENAMED, VIOLATIONS, in_duckdb, told
@@ -52,7 +52,7 @@ def duck() -> Any:
 
 def test_every_property_has_a_twin() -> None:
     """A property that only the kernels know would be compared with nothing."""
-    assert set(VIOLATIONS) == set(id_blocks.PROPERTIES)
+    assert set(VIOLATIONS) == set(id_blocks.properties)
 
 
 @settings(max_examples=60, deadline=None)
@@ -68,7 +68,7 @@ def test_many_small_histories(duck: Any, base: str) -> None:
     """Thousands of random histories in one piece get the same verdict from DuckDB, and every property is violated."""
     columns = random_histories(1, 3000, base)
     found = by_kernel(columns)
-    assert set(found) == set(id_blocks.PROPERTIES)
+    assert set(found) == set(id_blocks.properties)
     assert found == in_duckdb(table(columns), duck)
 
 
@@ -82,12 +82,12 @@ def test_planted_violations(duck: Any, first_id: int) -> None:
     assert found == in_duckdb(table(columns), duck)
 
 
-@pytest.mark.parametrize("name", [told.name for told in id_blocks.PROPERTIES.values() if len(told.key) > 1])
+@pytest.mark.parametrize("name", [told.name for told in id_blocks.properties.values() if len(told.key) > 1])
 @pytest.mark.parametrize("base", sorted(BASES))
 def test_events_of_other_keys_do_not_matter(name: str, base: str) -> None:
     """A property that names a narrower key than the history finds as much when each key's events stand alone."""
     columns = random_histories(2, 400, base)
-    told = id_blocks.PROPERTIES[name]
+    told = id_blocks.properties[name]
     judged = np.isin(columns["kind"], [*told.needs])
     keys = np.stack([columns[column][judged] for column in told.key])
     number = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)

@@ -11,9 +11,9 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
-from fencepost.properties.task_counts.history import properties as task_counts
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
 from fencepost.properties.task_counts.history.planted import planted
+from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told
@@ -54,7 +54,7 @@ def duck() -> Any:
 
 def test_every_property_has_a_twin() -> None:
     """A property that only the kernels know would be compared with nothing."""
-    assert set(VIOLATIONS) | set(DECLARED) == set(task_counts.PROPERTIES)
+    assert set(VIOLATIONS) | set(DECLARED) == set(task_counts.properties)
 
 
 def test_declared_as_written(duck: Any) -> None:
@@ -85,7 +85,7 @@ def test_many_histories(duck: Any, make: Any, mode: str) -> None:
     """Hundreds of histories in one piece; nearly every property is violated in one or the other."""
     columns = make(1, 200)
     found = by_kernel(columns, mode)
-    assert set(task_counts.PROPERTIES) - set(found) <= NOT_MET[make]
+    assert set(task_counts.properties) - set(found) <= NOT_MET[make]
     assert found == in_duckdb(table(columns), duck, query(mode))
 
 
@@ -94,20 +94,20 @@ def test_planted_violations(duck: Any) -> None:
     columns, expected = planted(3, 0, 400, bent=0.6)
     found = by_kernel(columns, "B")
     assert {name: count for name, (count, _) in found.items()} == expected
-    assert set(expected) == set(task_counts.PROPERTIES)
+    assert set(expected) == set(task_counts.properties)
     assert found == in_duckdb(table(columns), duck)
 
 
-NARROW = [told_.name for told_ in task_counts.PROPERTIES.values() if len(told_.key) > 1]
+NARROW = [told_.name for told_ in task_counts.properties.values() if len(told_.key) > 1]
 
 
 @pytest.mark.parametrize("name", NARROW)
 def test_events_of_other_keys_do_not_matter(name: str) -> None:
     """A property that names a narrower key than the history finds as much when each key's events stand alone."""
     columns = noise(9, 600)
-    of_kind = task_counts.PROPERTIES[name].needs
+    of_kind = task_counts.properties[name].needs
     judged = np.isin(columns["kind"], [int(kind) for kind in of_kind])
-    keys = np.stack([columns[column][judged] for column in task_counts.PROPERTIES[name].key])
+    keys = np.stack([columns[column][judged] for column in task_counts.properties[name].key])
     number = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
     order = np.argsort(number, kind="stable")
     apart = {column: values[judged][order] for column, values in columns.items()}
@@ -134,7 +134,7 @@ FEW = ("epochs_grow", "ids_of_their_own", "counts_are_sizes", "producers_covered
     "names",
     [
         pytest.param(FEW, id="some"),
-        pytest.param(tuple(task_counts.PROPERTIES), id="all", marks=[pytest.mark.nightly, pytest.mark.timeout(900)]),
+        pytest.param(tuple(task_counts.properties), id="all", marks=[pytest.mark.nightly, pytest.mark.timeout(900)]),
     ],
 )
 def test_parquet_in_spark_sql_duckdb_and_replay(names: tuple[str, ...], tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_parquet_in_spark_sql_duckdb_and_replay(names: tuple[str, ...], tmp_path
     columns = doctored(4, 120)
     write_histories(tmp_path, [columns], TASK_COUNTS, config={"mode": "B", "quiet_end": True})
     asked = [
-        name for name in names if not task_counts.PROPERTIES[name].modes or "B" in task_counts.PROPERTIES[name].modes
+        name for name in names if not task_counts.properties[name].modes or "B" in task_counts.properties[name].modes
     ]
     replayed = {
         name: (found["count"], (found["first"].history, found["first"].step))

@@ -12,9 +12,9 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
-from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.history.planted import planted
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told
@@ -63,7 +63,7 @@ def duck() -> Any:
 
 def test_every_property_has_a_twin() -> None:
     """A property that only the kernels know would be compared with nothing."""
-    assert set(VIOLATIONS) | set(DECLARED) == set(transactions.PROPERTIES)
+    assert set(VIOLATIONS) | set(DECLARED) == set(transactions.properties)
 
 
 def test_declared_as_written(duck: Any) -> None:
@@ -94,7 +94,7 @@ def test_many_histories(duck: Any, make: Any) -> None:
     error of its own, which is planted below."""
     columns = make(1, 400)
     found = by_kernel(columns, mode="v2", quiet_end=True, max_epoch=4)
-    assert set(transactions.PROPERTIES) - set(found) <= NOT_MET[make]
+    assert set(transactions.properties) - set(found) <= NOT_MET[make]
     assert found == in_duckdb(table(columns), duck, query("v2", max_epoch=4, quiet_end=True))
 
 
@@ -103,7 +103,7 @@ def test_planted_violations(duck: Any) -> None:
     columns, expected = planted(3, 0, 400, bent=0.6)
     found = by_kernel(columns, mode="v2", quiet_end=True)
     assert {name: count for name, (count, _) in found.items()} == expected
-    assert set(expected) == set(transactions.PROPERTIES)
+    assert set(expected) == set(transactions.properties)
     assert found == in_duckdb(table(columns), duck, query("v2", quiet_end=True))
 
 
@@ -113,22 +113,22 @@ def test_simulated_histories(duck: Any, tmp_path: Path, mode: str) -> None:
     config = {"mode": mode, "events": 300, "duplicate": 0.1, "delay": 0.1}
     generate(tmp_path, SIMULATOR, histories=150, seed=2, config=config, protocol="transactions", cores=1)
     found = by_replay(tmp_path)
-    promised = {name for name, told_ in transactions.PROPERTIES.items() if not told_.modes or mode in told_.modes}
+    promised = {name for name, told_ in transactions.properties.items() if not told_.modes or mode in told_.modes}
     in_sql = in_duckdb(f"{tmp_path}/*.parquet", duck, query(mode))
     assert found == {name: verdict for name, verdict in in_sql.items() if name in promised}
     assert (found == {}) == (mode == "v2")
 
 
-NARROW = [told_.name for told_ in transactions.PROPERTIES.values() if len(told_.key) > 1]
+NARROW = [told_.name for told_ in transactions.properties.values() if len(told_.key) > 1]
 
 
 @pytest.mark.parametrize("name", NARROW)
 def test_events_of_other_keys_do_not_matter(name: str) -> None:
     """A property that names a narrower key than the history finds as much when each key's events stand alone."""
     columns = noise(9, 300)
-    of_kind = transactions.PROPERTIES[name].needs
+    of_kind = transactions.properties[name].needs
     judged = np.isin(columns["kind"], [int(kind) for kind in of_kind])
-    keys = np.stack([columns[column][judged] for column in transactions.PROPERTIES[name].key])
+    keys = np.stack([columns[column][judged] for column in transactions.properties[name].key])
     number = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
     order = np.argsort(number, kind="stable")
     apart = {column: values[judged][order] for column, values in columns.items()}
@@ -161,7 +161,7 @@ OF_EVENTS = (
     "names",
     [
         pytest.param(OF_EVENTS, id="some"),
-        pytest.param(tuple(transactions.PROPERTIES), id="all", marks=[pytest.mark.nightly, pytest.mark.timeout(900)]),
+        pytest.param(tuple(transactions.properties), id="all", marks=[pytest.mark.nightly, pytest.mark.timeout(900)]),
     ],
 )
 def test_parquet_in_spark_sql_duckdb_and_replay(names: tuple[str, ...], tmp_path: Path) -> None:

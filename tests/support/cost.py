@@ -35,6 +35,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("drivers", "plumbing", "properties/{p}/driving/*"),
     ("online following", "plumbing", "properties/{p}/online/*"),
     ("offline layout", "plumbing", "properties/{p}/offline/*"),
+    ("monitors", "plumbing", "properties/{p}/monitoring.py"),
     ("monitors", "plumbing", "properties/{p}/monitoring/*"),
     ("words", "content", "properties/{p}/__init__.py"),
     ("events", "content", "reference_impl/{p}/events.py"),

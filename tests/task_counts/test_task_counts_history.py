@@ -7,10 +7,11 @@ import pytest
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.bends import bent_by
 from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.task_counts.history import properties as task_counts
 from fencepost.properties.task_counts.history.events import SUPPORT, TASK_COUNTS, Kind
 from fencepost.properties.task_counts.history.planted import example
 from fencepost.properties.task_counts.history.plants import PLANTS
+from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
+from fencepost.properties.task_counts.history.properties import RECORDINGS
 from fencepost.properties.task_counts.history.story import TaskCountStory
 from fencepost.reference_impl.task_counts import events
 
@@ -43,7 +44,7 @@ def test_a_plant_is_found(name: str) -> None:
 def test_every_property_has_a_plant() -> None:
     """One that only it reports, if the property can be broken alone."""
     alone = {name for plant in PLANTS.values() for name in plant.found if len(plant.found) == 1}
-    assert alone == set(task_counts.PROPERTIES)
+    assert alone == set(task_counts.properties)
 
 
 def test_the_first_witness_is_told() -> None:
@@ -124,7 +125,7 @@ def test_what_a_worker_has_not_read_does_not_stop_it(mode: str) -> None:
 
 def recorded(*, mode: str = "B", recording: str = "all", ordered: bool = True, quiet_end: bool = True) -> Manifest:
     config = {"mode": mode, "quiet_end": quiet_end}
-    return Manifest("task-counts", task_counts.RECORDINGS[recording], (), ordered=ordered, config=config)
+    return Manifest("task-counts", RECORDINGS[recording], (), ordered=ordered, config=config)
 
 
 def undecided(**said: Any) -> dict[str, str]:
@@ -137,7 +138,7 @@ def not_promised(**said: Any) -> dict[str, str]:
 
 def test_what_a_recording_does_not_show() -> None:
     """The topic alone decides the sizes of counts; what shows from outside, the promises and few mechanisms."""
-    everything = set(task_counts.PROPERTIES) - set(not_promised())
+    everything = set(task_counts.properties) - set(not_promised())
     assert everything - set(undecided(recording="topic", ordered=False)) == {"counts_are_sizes"}
     assert everything - set(undecided(recording="outside")) == {
         "no_zombie_commits", "producers_covered", "only_running_polls", "running_with_count", "counts_are_sizes",

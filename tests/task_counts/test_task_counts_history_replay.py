@@ -12,7 +12,7 @@ from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import Manifest
-from fencepost.properties.task_counts.history import properties as task_counts
+from fencepost.properties.task_counts.history.properties import RECORDINGS
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 
 PLANTED = "fencepost.properties.task_counts.history.planted:simulate_many"
@@ -160,7 +160,7 @@ def test_names_that_collide(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_what_can_not_be_held_against_the_core(hidden: str, reason: str) -> None:
     """A recording that lacks a kind, or the order, says so."""
-    shown = tuple(kind for kind in task_counts.RECORDINGS["all"] if kind != hidden)
+    shown = tuple(kind for kind in RECORDINGS["all"] if kind != hidden)
     assert conformance_of(Manifest("task-counts", shown, (), ordered=bool(hidden))) == Undecided(reason)
 
 

@@ -24,8 +24,8 @@ from fencepost.proofs.recording.transactions.cluster_logs import COORDINATORS, C
 from fencepost.proofs.recording.transactions.event_table import merged
 from fencepost.proofs.recording.transactions.sources import Sources
 from fencepost.properties.history import Manifest, write_histories
-from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
 
 LARGE = 10_000_000  # bytes, from which on a rate says something
 UNNUMBERED = "no clients' events say that the records' values are their numbers, so one record twice looks like two"
@@ -55,7 +55,7 @@ class Recorded:
     @property
     def decidable(self) -> list[str]:
         """The properties that the recording can answer."""
-        return [name for name in transactions.PROPERTIES if name not in self.undecidable | self.not_promised]
+        return [name for name in transactions.properties if name not in self.undecidable | self.not_promised]
 
     def __str__(self) -> str:
         events = sum(self.counts.values())

@@ -1,4 +1,4 @@
-"""What producer id blocks bring to agreement: the plug, the machines, the monitor, and three variants of the model."""
+"""What producer id blocks bring to agreement: the plug, the machines, and three variants of the model."""
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
@@ -13,7 +13,7 @@ from fencepost.properties.id_blocks.driving.interface import BLACK_BOX, missing
 from fencepost.properties.id_blocks.driving.machine import MACHINES
 from fencepost.properties.id_blocks.driving.programs import call_of, dangers_of, simpler, smaller
 from fencepost.properties.id_blocks.driving.tours import SMALL, WAYS, tour
-from fencepost.properties.id_blocks.monitoring.monitor import Monitor
+from fencepost.properties.id_blocks.monitoring import BlocksBeside
 from fencepost.properties.id_blocks.observations.calls import AFTERWARDS, AFTERWARDS_BY_VARIANT, CALLS
 from fencepost.properties.id_blocks.observations.events import BY_VARIANT, COLUMNS
 from fencepost.properties.id_blocks.online.interpreter import SLOTS, BlocksInterpreter
@@ -55,10 +55,6 @@ def _followed(variant: str, brokers: int, size: int, max_id: int) -> Followed:
     )  # fmt: skip
 
 
-def _monitor(config: Mapping[str, Any], _: frozenset[str]) -> Monitor:
-    return Monitor(config["max_id"] + (config["mode"] != "kraft"))  # ZooKeeper may give the id max_id away
-
-
 ID_BLOCKS = Agreeing(
     protocol="id-blocks",
     says="producer id blocks",
@@ -67,7 +63,7 @@ ID_BLOCKS = Agreeing(
     black_box=BLACK_BOX,
     small=SMALL,
     tour=tour,
-    monitor=_monitor,
+    beside=BlocksBeside,
     smaller=smaller,
     simpler=simpler,
     ways=WAYS,

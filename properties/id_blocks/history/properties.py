@@ -1,26 +1,19 @@
 """The promises of producer id blocks (KIP-730), held against histories.
 
-`PROPERTIES` is the table: name, rule, meaning, what a recording must show for it to be decided. `check` runs them over
-one piece (all its histories at once), `undecidable` says which a recording cannot answer, `figures` counts what became
-of the ids.
+`HISTORY` is the table: name, rule, meaning, what a recording must show for it to be decided. `figures` counts what
+became of the ids.
 """
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-from fencepost.properties.history.checking import Finding, HistoryProperty, not_promised, reasons
-from fencepost.properties.history.manifest import Manifest
-from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.checking import HistoryProperty
+from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.id_blocks.history import kernels, words
-from fencepost.properties.id_blocks.history.events import Kind
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 from fencepost.properties.id_blocks.history.view import COLUMNS, NEVER, IdBlockView
 
-__all__ = ["COLUMNS", "PROPERTIES", "check", "figures", "undecidable", "unpromised"]
-
 _OF_HISTORY = ("history",)
-NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
 
 GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
     "kraft": frozenset({Kind.block_committed}),
@@ -28,122 +21,98 @@ GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
     "bridge": frozenset({Kind.block_committed, Kind.zk_written, Kind.migrated}),
 }
 
-PROPERTIES: Mapping[str, HistoryProperty[IdBlockView]] = {
-    told.name: told
-    for told in (
-        HistoryProperty(
-            "ids_unique",
-            "730.P1",
-            "no producer id is handed out twice",
-            key=("history", "producer_id"),
-            kernel=kernels.ids_unique,
-            tell=words.again,
-            needs=frozenset({Kind.id_handed_out}),
-        ),
-        HistoryProperty(
-            "blocks_disjoint",
-            "730.P2",
-            "no two blocks share an id",
-            key=_OF_HISTORY,
-            kernel=kernels.blocks_disjoint,
-            tell=words.overlap,
-            needs=frozenset(),
-            needs_in=GRANT_KINDS,
-        ),
-        HistoryProperty(
-            "answers_disjoint",
-            "730.P2",
-            "no two successful answers carry blocks that share an id",
-            key=_OF_HISTORY,
-            kernel=kernels.answers_disjoint,
-            tell=words.overlap,
-            needs=frozenset({Kind.answer_sent}),
-        ),
-        HistoryProperty(
-            "answered_after_commit",
-            "730.7",
-            "a block's record is committed before the answer with the block is sent",
-            key=("history", "grant"),
-            kernel=kernels.answered_after_commit,
-            tell=words.uncommitted_answer,
-            needs=frozenset({Kind.answer_sent, Kind.block_committed}),
-            needs_order=True,
-            modes=("kraft", "bridge"),
-        ),
-        HistoryProperty(
-            "handed_out_after_grant",
-            "730.7",
-            "an id is handed out only after a block that holds it was committed, or written to ZooKeeper",
-            key=_OF_HISTORY,
-            kernel=kernels.handed_out_after_grant,
-            tell=words.too_early,
-            needs=frozenset({Kind.id_handed_out}),
-            needs_in=GRANT_KINDS,
-            needs_order=True,
-        ),
-        HistoryProperty(
-            "ids_within_blocks",
-            "730.4",
-            "every id handed out lies in some block, both ends as the answer says: start inclusive, length ids",
-            key=_OF_HISTORY,
-            kernel=kernels.ids_within_blocks,
-            tell=words.outside,
-            needs=frozenset({Kind.id_handed_out}),
-            needs_in=GRANT_KINDS,
-        ),
-        HistoryProperty(
-            "ids_increase",
-            "730.20",
-            "the ids of one broker increase between its starts",
-            key=("history", "broker"),
-            kernel=kernels.ids_increase,
-            tell=words.back,
-            needs_order=True,
-            needs=frozenset({Kind.id_handed_out, Kind.broker_started}),
-        ),
-        HistoryProperty(
-            "blocks_contiguous",
-            "730.8",
-            "a block starts where the one before it ends, or where KRaft took over from ZooKeeper",
-            key=_OF_HISTORY,
-            kernel=kernels.blocks_contiguous,
-            tell=words.apart,
-            needs=frozenset(),
-            needs_in=GRANT_KINDS,
-        ),
-        HistoryProperty(
-            "blocks_well_formed",
-            "730.16",
-            "a block holds at least one id, none negative, and ends at or below the last id there is",
-            key=_OF_HISTORY,
-            kernel=kernels.blocks_well_formed,
-            tell=words.malformed,
-            needs=frozenset(),
-            needs_in=GRANT_KINDS,
-        ),
-    )
-}
-
-
-def check(
-    columns: Columns, names: Iterable[str] = tuple(PROPERTIES), _: Mapping[str, Any] = NO_CONFIG
-) -> tuple[dict[str, Finding], dict[str, int]]:
-    """The findings of the properties called `names`, and the figures, of one piece: `COLUMNS` of whole histories.
-
-    They are the same whatever the config.
-    """
-    view = IdBlockView(columns)
-    return {name: PROPERTIES[name].on(view, columns) for name in names}, figures(view)
-
-
-def undecidable(manifest: Manifest) -> dict[str, str]:
-    """The properties that these histories cannot answer, each with the reason."""
-    return reasons(PROPERTIES.values(), manifest, "kraft")
-
-
-def unpromised(manifest: Manifest) -> dict[str, str]:
-    """The properties that are not asked of histories of this mode, each with the reason."""
-    return not_promised(PROPERTIES.values(), manifest, "kraft")
+PROPERTIES = in_a_table(
+    HistoryProperty(
+        "ids_unique",
+        "730.P1",
+        "no producer id is handed out twice",
+        key=("history", "producer_id"),
+        kernel=kernels.ids_unique,
+        tell=words.again,
+        needs=frozenset({Kind.id_handed_out}),
+    ),
+    HistoryProperty(
+        "blocks_disjoint",
+        "730.P2",
+        "no two blocks share an id",
+        key=_OF_HISTORY,
+        kernel=kernels.blocks_disjoint,
+        tell=words.overlap,
+        needs=frozenset(),
+        needs_in=GRANT_KINDS,
+    ),
+    HistoryProperty(
+        "answers_disjoint",
+        "730.P2",
+        "no two successful answers carry blocks that share an id",
+        key=_OF_HISTORY,
+        kernel=kernels.answers_disjoint,
+        tell=words.overlap,
+        needs=frozenset({Kind.answer_sent}),
+    ),
+    HistoryProperty(
+        "answered_after_commit",
+        "730.7",
+        "a block's record is committed before the answer with the block is sent",
+        key=("history", "grant"),
+        kernel=kernels.answered_after_commit,
+        tell=words.uncommitted_answer,
+        needs=frozenset({Kind.answer_sent, Kind.block_committed}),
+        needs_order=True,
+        modes=("kraft", "bridge"),
+    ),
+    HistoryProperty(
+        "handed_out_after_grant",
+        "730.7",
+        "an id is handed out only after a block that holds it was committed, or written to ZooKeeper",
+        key=_OF_HISTORY,
+        kernel=kernels.handed_out_after_grant,
+        tell=words.too_early,
+        needs=frozenset({Kind.id_handed_out}),
+        needs_in=GRANT_KINDS,
+        needs_order=True,
+    ),
+    HistoryProperty(
+        "ids_within_blocks",
+        "730.4",
+        "every id handed out lies in some block, both ends as the answer says: start inclusive, length ids",
+        key=_OF_HISTORY,
+        kernel=kernels.ids_within_blocks,
+        tell=words.outside,
+        needs=frozenset({Kind.id_handed_out}),
+        needs_in=GRANT_KINDS,
+    ),
+    HistoryProperty(
+        "ids_increase",
+        "730.20",
+        "the ids of one broker increase between its starts",
+        key=("history", "broker"),
+        kernel=kernels.ids_increase,
+        tell=words.back,
+        needs_order=True,
+        needs=frozenset({Kind.id_handed_out, Kind.broker_started}),
+    ),
+    HistoryProperty(
+        "blocks_contiguous",
+        "730.8",
+        "a block starts where the one before it ends, or where KRaft took over from ZooKeeper",
+        key=_OF_HISTORY,
+        kernel=kernels.blocks_contiguous,
+        tell=words.apart,
+        needs=frozenset(),
+        needs_in=GRANT_KINDS,
+    ),
+    HistoryProperty(
+        "blocks_well_formed",
+        "730.16",
+        "a block holds at least one id, none negative, and ends at or below the last id there is",
+        key=_OF_HISTORY,
+        kernel=kernels.blocks_well_formed,
+        tell=words.malformed,
+        needs=frozenset(),
+        needs_in=GRANT_KINDS,
+    ),
+)
 
 
 def figures(view: IdBlockView) -> dict[str, int]:
@@ -164,3 +133,6 @@ def figures(view: IdBlockView) -> dict[str, int]:
         "ids_lost": granted - within,
         "blocks_leaked": int((begin == end).sum()),
     }
+
+
+HISTORY = HistoryProperties(ID_BLOCKS, PROPERTIES, view=IdBlockView, columns=COLUMNS, mode="kraft", figures=figures)

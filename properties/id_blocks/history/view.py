@@ -4,8 +4,11 @@ Keys put the history first, so that one sorted array holds all histories one aft
 maxima and binary searches never reach over from one into the next.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, sorted_stably
@@ -29,7 +32,7 @@ class Blocks:
 class IdBlockView:
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, _: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.columns = columns
         starts = starts_of(columns["history"])
         lengths = np.diff(starts, append=len(columns["history"]))

@@ -33,7 +33,7 @@ class TaskCountView(EventView):
     last_kind = max(Kind)
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
-        super().__init__(columns)
+        super().__init__(columns, config)
         self.mode = str(config.get("mode", "shipped"))
 
     def kinds(self) -> np.ndarray:

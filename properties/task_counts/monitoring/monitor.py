@@ -6,10 +6,11 @@ nothing is promised (618.33, 618.34): what breaks then is *predicted* where it i
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from fencepost.properties.agreement import Broken
 from fencepost.properties.driving import Made, Message
+from fencepost.properties.monitoring import Broken
 from fencepost.properties.task_counts.driving.settling import Finished
 from fencepost.properties.task_counts.monitoring.seen import Seen
 from fencepost.properties.task_counts.monitoring.tasks import look_at_task
@@ -27,11 +28,14 @@ class Monitor:
         self.topic = TopicWatch(self.seen)
         self.expecting = expecting
         self.only: frozenset[str] | None = None
+        self.observed: frozenset[str] | None = None
+        self.calls = 0
         self.found: Broken | None = None
         self.predicted: list[Broken] = []
 
     def watch(self, made: Made, messages: Sequence[Message] = ()) -> None:
         """Take note of a call with its result and events; ``messages``: the threads that wait after it."""
+        self.calls += 1
         for event in made.events:
             for broken in self._look(event):
                 self._judge(broken)
@@ -62,6 +66,7 @@ class Monitor:
                 yield Broken("618.P4", words, check=check)
 
     def _judge(self, broken: Broken) -> None:
+        broken = replace(broken, call=self.calls)
         if self.only is not None and broken.rule not in self.only:
             return
         if self.seen.outside and broken.rule in self.expecting:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from fencepost.properties.agreement import Broken
 from fencepost.properties.driving import Event, read
+from fencepost.properties.monitoring import Broken
 from fencepost.properties.task_counts.monitoring.seen import Instance, Seen
 
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})

@@ -36,7 +36,7 @@ class TransactionView(EventView):
     last_kind = max(Kind)
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
-        super().__init__(columns)
+        super().__init__(columns, config)
         self.is_v2 = config.get("mode", "v2") in ("v2", "mixed")  # what v2 may do, some client of a mixture may
         self.max_epoch = int(config.get("max_epoch", MAX_EPOCH))
         self.quiet_end = bool(config.get("quiet_end"))

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.properties.agreement import Broken
 from fencepost.properties.driving import Event, Made, read
+from fencepost.properties.monitoring import Broken
 from fencepost.properties.transactions.driving.interface import Message
 from fencepost.properties.transactions.driving.programs import EXPIRY_MS
 from fencepost.properties.transactions.driving.settling import DELIVERIES

@@ -9,10 +9,11 @@ excused.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from fencepost.properties.agreement import Broken
 from fencepost.properties.driving import Made, Message
+from fencepost.properties.monitoring import Broken
 from fencepost.properties.transactions.monitoring.clients import Clients
 from fencepost.properties.transactions.monitoring.coordinator import Coordinator
 from fencepost.properties.transactions.monitoring.facts import Facts, Verdict
@@ -41,11 +42,14 @@ class Monitor:
         self.partitions = Partitions(self.facts, self.coordinator)
         self.quiet = Quiet(self.facts, self.clients, self.coordinator, self.partitions)
         self.only: frozenset[str] | None = None
+        self.observed: frozenset[str] | None = None
+        self.calls = 0
         self.found: Broken | None = None
         self.predicted: list[Broken] = []
 
     def watch(self, made: Made, messages: Sequence[Message] = ()) -> None:
         """Take note of a call with its result and events; ``messages``: what is in flight after it."""
+        self.calls += 1
         self.facts.note_call(made)
         if made.call.name == "fail_over":
             self.coordinator.moved(bool(made.call.value))
@@ -62,7 +66,7 @@ class Monitor:
         yield from self.quiet.look(made)
 
     def _judge(self, judged: Verdict) -> None:
-        broken = judged.broken
+        broken = replace(judged.broken, call=self.calls)
         if self.only is not None and broken.rule not in self.only:
             return
         if self.expecting and self.facts.is_tainted(judged.pairs):

@@ -11,9 +11,9 @@ from fencepost.proofs.scale.spark import SparkUnavailable, session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.checking import Finding, Violation, merged
-from fencepost.properties.id_blocks.history import properties as id_blocks
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
 from history_makers import breaking, late_ids, refusing
 
 PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
@@ -102,7 +102,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     write_histories(tmp_path, [planted(1, 0, 50, bent=1.0)[0]], ID_BLOCKS, source="recorded", observable=observable)
     report = replay(tmp_path, cores=1)
     assert set(report.judged) == {"ids_unique", "answers_disjoint"}
-    assert set(report.unknown) == set(id_blocks.PROPERTIES) - set(report.judged)
+    assert set(report.unknown) == set(id_blocks.properties) - set(report.judged)
     assert report.unknown["ids_increase"] == "the histories do not show broker_started"
     assert set(report.violations) == {"ids_unique", "answers_disjoint"}
 

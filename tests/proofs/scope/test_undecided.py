@@ -18,7 +18,7 @@ from fencepost.properties.catalogue import protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import planted
-from fencepost.properties.transactions.history import properties as transactions
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from fencepost.properties.transactions.monitoring.monitor import EXPECTING
 from junitparser import Error, JUnitXml
 from small_catalogue import small_catalogue
@@ -163,11 +163,11 @@ def test_too_few_histories_followed_to_their_end_are_inconclusive(left: int, ver
 def test_modes_break_what_agreement_excuses_in_them() -> None:
     """What histories of v1 are not held to is a property of a promise that v1 is known to break, or a rule on the way:
     everything else is checked."""
-    for mode, names in transactions.BROKEN_BY_DESIGN.items():
-        rules = {transactions.PROPERTIES[name].rule for name in names}
+    for mode, names in transactions.broken_by_design.items():
+        rules = {transactions.properties[name].rule for name in names}
         assert {rule for rule in rules if ".P" in rule} <= EXPECTING[mode]
         assert {rule for rule in rules if ".P" not in rule} <= {"txn.10", "txn.16", "txn.21"}
-        assert len(names) < len(transactions.PROPERTIES) // 2
+        assert len(names) < len(transactions.properties) // 2
 
 
 def test_every_shipped_recording_is_judged_and_pinned() -> None:

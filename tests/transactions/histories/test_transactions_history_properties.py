@@ -7,13 +7,11 @@ import pytest
 from fencepost.properties.history.bends import bent_by
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.transactions.history import (
-    properties as transactions,
-)
-from fencepost.properties.transactions.history import (
     reading as transaction_reading,
 )
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, TRANSACTIONS, Kind
 from fencepost.properties.transactions.history.planted import PLANTS, example, planted
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from fencepost.properties.transactions.history.story import Story
 
 MODES = ("v1", "v1-verified", "v2")
@@ -22,7 +20,7 @@ MODES = ("v1", "v1-verified", "v2")
 def violated(story: Story, **config: object) -> dict[str, int]:
     """Violations by property, of those that the story's mode promises."""
     columns = story.columns(4)
-    promised = [name for name, told in transactions.PROPERTIES.items() if not told.modes or story.mode in told.modes]
+    promised = [name for name, told in transactions.properties.items() if not told.modes or story.mode in told.modes]
     findings, _ = transactions.check(columns, promised, {"mode": story.mode, "quiet_end": True, **config})
     return {name: found.violations for name, found in findings.items() if found.violations}
 
@@ -131,13 +129,13 @@ def test_each_plant_is_found(plant: str) -> None:
 
 def test_every_property_has_a_plant() -> None:
     """None is untested, and most are found by a plant that nothing else finds."""
-    assert {name for plant in PLANTS.values() for name in plant.found} == set(transactions.PROPERTIES)
+    assert {name for plant in PLANTS.values() for name in plant.found} == set(transactions.properties)
     alone = {name for plant in PLANTS.values() for name in plant.found if len(plant.found) == 1}
     implied = {
         "aborts_unread", "open_unread", "reads_as_decided", "fenced_unread", "fenced_never_commit",
         "markers_as_decided", "transactions_share_fate", "markers_agree", "ends_bump_epoch",
     }  # fmt: skip
-    assert set(transactions.PROPERTIES) - alone == implied
+    assert set(transactions.properties) - alone == implied
 
 
 def test_planted_histories_report_what_was_planted() -> None:
@@ -145,7 +143,7 @@ def test_planted_histories_report_what_was_planted() -> None:
     columns, expected = planted(7, 100, 600, bent=0.5)
     findings, _ = transactions.check(columns, config={"quiet_end": True})
     assert {name: found.violations for name, found in findings.items() if found.violations} == expected
-    assert set(expected) == set(transactions.PROPERTIES)
+    assert set(expected) == set(transactions.properties)
 
 
 TOLD = {
@@ -279,7 +277,7 @@ def test_figures_count_what_became_of_transactions() -> None:
 def test_no_rows() -> None:
     """A piece without rows judges nothing and fails nothing."""
     findings, figures = transactions.check(absent_columns(TRANSACTIONS, 0))
-    assert len(findings) == len(transactions.PROPERTIES)
+    assert len(findings) == len(transactions.properties)
     assert all(found.judged == found.violations == 0 for found in findings.values())
     assert set(figures.values()) == {0}
 

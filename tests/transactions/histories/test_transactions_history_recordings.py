@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.bends import bent_by
-from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.history.planted import PLANTS, example
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.history.properties import RECORDINGS
 
 CLIENTS = {
     "commits_kept", "commits_acknowledged", "transactions_whole", "aborts_unread", "open_unread", "reads_as_decided",
@@ -23,7 +24,7 @@ LOGS = {
     "markers_as_prepared", "markers_agree", "coordinators_never_older", "states_follow_on",
     "logged_epochs_never_fall", "ends_bump_epoch", "none_hanging",
 }  # fmt: skip
-ALL = set(transactions.PROPERTIES)
+ALL = set(transactions.properties)
 V2_ONLY = {"markers_agree", "ends_bump_epoch"}
 
 
@@ -46,7 +47,7 @@ def test_what_a_recording_can_decide(
     """What is not recorded, or not over yet, is unknown, with the reason, and never satisfied; what is not promised is
     not asked."""
     config = {"mode": mode, "quiet_end": quiet_end}
-    manifest = Manifest("transactions", transactions.RECORDINGS[recording], (), ordered=ordered, config=config)
+    manifest = Manifest("transactions", RECORDINGS[recording], (), ordered=ordered, config=config)
     unknown = transactions.undecidable(manifest)
     not_asked = transactions.unpromised(manifest)
     assert ALL - set(unknown) - set(not_asked) == decided
@@ -67,9 +68,9 @@ def test_what_a_recording_decides_it_decides_from_what_it_shows(recording: str, 
     """Take away every event that the recording does not show: each property that it decides finds the same."""
     columns = bent_by(example(), PLANTS[plant])
     config = {"mode": "v2", "quiet_end": True}
-    manifest = Manifest("transactions", transactions.RECORDINGS[recording], (), config=config)
+    manifest = Manifest("transactions", RECORDINGS[recording], (), config=config)
     decided = sorted(ALL - set(transactions.undecidable(manifest)))
-    shown = [TRANSACTIONS.codes[name] for name in transactions.RECORDINGS[recording]]
+    shown = [TRANSACTIONS.codes[name] for name in RECORDINGS[recording]]
     kept = np.isin(columns["kind"], [int(kind) for kind in shown])
     seen = {name: values[kept] for name, values in columns.items()}
     whole, _ = transactions.check(columns, decided, config)

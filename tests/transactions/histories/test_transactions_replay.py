@@ -11,9 +11,9 @@ from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import Manifest, write_histories
-from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.history.planted import planted
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 
 HISTORIES = 300
@@ -41,7 +41,7 @@ def test_half_a_million_events(directory: Path, report: ReplayReport) -> None:
     assert (report.events, report.histories, report.pieces) == (2000 * EVENTS_PER_HISTORY, 2000, 3)
     faults = read_json(directory / "manifest.json")["faults"]
     assert {name: found["count"] for name, found in report.violations.items()} == faults
-    assert set(faults) == set(transactions.PROPERTIES)
+    assert set(faults) == set(transactions.properties)
     assert (report.unknown, report.vacuous) == ({}, ())
 
 

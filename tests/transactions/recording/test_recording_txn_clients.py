@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from fencepost.proofs.recording import Header, RecordingError, read_events, record_transactions, write_events
 from fencepost.proofs.scale.replay import replay
-from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
 from fencepost.properties.transactions.history.planted import example
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.history.properties import RECORDINGS
 from fencepost.reference_impl.transactions import readable, simulate
 
 SENT = {"time_us": 5, "kind": "record_sent", "client": 0, "txn_id": 0, "txn": 0, "partition": 1, "record": 3,
@@ -25,7 +26,7 @@ def story(file: Path, header: Header | None, **changed: Any) -> None:
     """What clients saw of the example: commits, an abort, a fence amid a transaction."""
     events = []
     for number, row in enumerate(example().rows):
-        if Kind(row["kind"]).name in transactions.RECORDINGS["clients"]:
+        if Kind(row["kind"]).name in RECORDINGS["clients"]:
             events.append({**row, "kind": Kind(row["kind"]).name, "time_us": number, **changed})
     write_events(file, events, header)
 
@@ -45,7 +46,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = tmp_path / "clients.jsonl"
     story(file, HEADER)
     read = read_events(file)
-    rows = [row for row in example().rows if Kind(row["kind"]).name in transactions.RECORDINGS["clients"]]
+    rows = [row for row in example().rows if Kind(row["kind"]).name in RECORDINGS["clients"]]
     assert read.header == HEADER
     assert len(read) == len(rows)
     for column in TRANSACTIONS.columns:
@@ -140,7 +141,7 @@ def test_clients_alone_make_a_history(tmp_path: Path) -> None:
     """In the real order of one clock every promise that clients can see is decidable, and the example keeps them."""
     story(tmp_path / "clients.jsonl", HEADER)
     recorded = record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")
-    clients = {name for name in transactions.PROPERTIES if name not in recorded.undecidable}
+    clients = {name for name in transactions.properties if name not in recorded.undecidable}
     assert {"fenced_unread", "open_unread", "commits_kept", "pairs_have_one_owner", "group_offsets_stable"} <= clients
     assert len(clients) == 19
     assert recorded.manifest.ordered

@@ -11,8 +11,8 @@ from command_line import fencepost
 from crc32c import crc32c
 from fencepost.proofs.recording import Header, Recorded, RecordingError, record_transactions, write_events
 from fencepost.proofs.scale.replay import ReplayReport, replay
-from fencepost.properties.transactions.history import properties as transactions
 from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from kio.records.readers import read_batch
 from transaction_logs import REAL, TOPIC, batch, marker, real_logs, segment, sent, starts, state, write_log
 
@@ -49,7 +49,7 @@ def test_real_logs_hold(tmp_path: Path) -> None:
     assert report.holds
     assert set(told.undecidable) == UNDECIDABLE == set(report.unknown)
     assert all(report.judged.values()), report.judged
-    assert set(told.decidable) == set(transactions.PROPERTIES) - UNDECIDABLE
+    assert set(told.decidable) == set(transactions.properties) - UNDECIDABLE
     assert not told.notes
     assert told.manifest.faults == {"killed": 1}
     assert (told.manifest.ordered, told.manifest.source, told.manifest.variant) == (False, "recorded", "v2")
@@ -226,7 +226,7 @@ def test_the_command_says_what_is_decidable(tmp_path: Path) -> None:
     assert f"taken for committed: {TOPIC}-0 below offset 10, {TOPIC}-1 below offset 10" in ran.out
     assert "stable never falls           unknown: the histories do not show stable_moved" in ran.out
     told = json.loads((tmp_path / "told.json").read_text())
-    assert len(told["decidable"]) + len(told["undecidable"]) == len(transactions.PROPERTIES)
+    assert len(told["decidable"]) + len(told["undecidable"]) == len(transactions.properties)
     assert fencepost("replay", tmp_path / "out", "--no-spark", "--no-conformance").code == 0
 
 

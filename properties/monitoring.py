@@ -1,0 +1,282 @@
+"""The monitor of a driven run: its events are a history, and what must hold of histories must hold of it.
+
+What a protocol declares in ``history/properties.py`` is judged by this, with nothing more to be written:
+
+    monitor = HistoryMonitor("locks", {"mode": "lock", "clients": 2})
+    monitor.watch(made, messages)   # a call with its result and events is noted down; nothing is judged yet
+    monitor.found                   # Broken("lock.P1", "granted at step 7 (client 1): held since granted at step 3 …")
+
+An `Agreeing` object that names no monitor has this one.  The properties are evaluated over all events so far at once,
+which takes some milliseconds: ask when a program is over, not after each of its calls.  Where a property is violated,
+prefixes of the events are tried until the first event is found with which it is.
+
+What of a run is no event a protocol says in a `Beside`: what the result of a call tells, what should be true of it,
+after which calls nothing is left to happen, and what is excused.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from operator import attrgetter
+from typing import Any, Protocol
+
+import numpy as np
+from fencepost.properties.driving import Event, Made, Message, read
+from fencepost.properties.history.checking import Rows
+from fencepost.properties.history.manifest import Manifest
+from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.history.properties_of import HistoryProperties, properties_of
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A promise that what was seen breaks, whatever the model says.
+
+    ``event``: the one that shows it.  Where there is none, ``check`` is Python that the ``result`` of the call should
+    fulfil and does not; with neither, ``result`` as a whole is what should not be.  ``call``: how many calls it takes
+    to show.
+    """
+
+    rule: str
+    text: str
+    event: Event | None = None
+    check: str = ""
+    call: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+
+class Monitor(Protocol):
+    """The promises against one system under way.  ``predicted``: those broken that the documents say can be, in the
+    way they say, in the order in which they broke; nothing is held against the implementation for them."""
+
+    only: frozenset[str] | None
+    """Where it is given, nothing but these promises is looked at."""
+    observed: frozenset[str] | None
+    """The kinds of event that are shown whenever they happen; all, where it is not given."""
+
+    @property
+    def found(self) -> Broken | None:
+        """The first promise broken that should not have been, by what has been noted so far."""
+
+    @property
+    def predicted(self) -> Sequence[Broken]: ...
+
+    def watch(self, made: Made, messages: Sequence[Message]) -> None:
+        """Take note of a call with its result and events; ``messages``: what is in flight after it."""
+
+
+Concerned = frozenset[Hashable]
+"""Whose doing a violation may be, in terms of the protocol: producer ids, say."""
+
+
+class Beside:
+    """What of a driven run is no event of it, and what is excused; an object goes with one run.
+
+    Here nothing is.  A protocol with more to say derives from it.  ``excusable``: rules that are not held against an
+    implementation where `excuses` says so, beside those that the variant is ``expecting`` to break.
+    ``left_to_the_model``: properties that are not judged here.
+    """
+
+    excusable: frozenset[str] = frozenset()
+    left_to_the_model: frozenset[str] = frozenset()
+
+    def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
+        self.config, self.expecting = config, expecting
+
+    def events(self, made: Made) -> Sequence[Event]:
+        """The events of a call, with those that its result tells though they were not shown."""
+        return made.events
+
+    def watch(
+        self, made: Made, events: Sequence[Event], messages: Sequence[Message]
+    ) -> Iterable[tuple[Broken, Concerned]]:
+        """Take note of a call and its `events`; ``messages`` wait after it.  What should be true of the call and is
+        not, though no property of histories says so."""
+        return ()
+
+    def is_quiet(self, made: Made) -> bool:
+        """Is nothing left to happen after this call?"""
+        return False
+
+    def concerned(self, events: Sequence[Event]) -> Concerned:
+        """Whose doing a violation is: of an event, and of the one that explains it, if there is one."""
+        return frozenset()
+
+    def excuses(self, call: int, concerned: Concerned) -> bool:
+        """Had happened, by the call of this number (counted from 1), what excuses a violation?  It is not taken
+        back."""
+        return False
+
+
+class HistoryMonitor:
+    """A `Monitor` that judges a run by the history properties of its protocol.
+
+    ``observed``: the kinds of event that are shown whenever they happen (default: all); properties that need others are
+    not asked.  ``only``: the rules that are looked at, if not all.
+    """
+
+    def __init__(
+        self, protocol: str, config: Mapping[str, Any], expecting: frozenset[str] = frozenset(),
+        beside: Callable[[Mapping[str, Any], frozenset[str]], Beside] = Beside,
+    ) -> None:  # fmt: skip
+        self.history: HistoryProperties = properties_of(protocol)
+        self.config, self.expecting, self.beside = config, expecting, beside(config, expecting)
+        self.only: frozenset[str] | None = None
+        self.observed: frozenset[str] | None = None
+        self._names = self.history.vocabulary.names
+        self._absent = [column.absent for column in self.history.vocabulary.columns]
+        self._fields = attrgetter("kind", *self._names)
+        self._rows: list[tuple[int, ...]] = []
+        self._events: list[Event] = []
+        self._ends: list[int] = []  # by call: how many events there are after it
+        self._quiet: list[int] = []  # calls, counted from 1, after which nothing is left to happen
+        self._told: list[tuple[Broken, Concerned]] = []
+        self._judged: tuple[Any, ...] = ()
+        self._answer: tuple[Broken | None, tuple[Broken, ...]] = (None, ())
+
+    def watch(self, made: Made, messages: Sequence[Message] = ()) -> None:
+        """Take note of a call with its result and events; ``messages``: what waits for the driver after it."""
+        events, codes = self.beside.events(made), self.history.vocabulary.codes
+        for event in events:
+            kind, *values = self._values(event)
+            if kind in codes:
+                self._rows.append((len(self._rows), 0, int(codes[kind]), *values))
+                self._events.append(event)
+        self._ends.append(len(self._rows))
+        if self.beside.is_quiet(made):
+            self._quiet.append(len(self._ends))
+        for broken, concerned in self.beside.watch(made, events, messages):
+            self._told.append((replace(broken, call=len(self._ends)), concerned))
+
+    def _values(self, event: Event) -> tuple[Any, ...]:
+        """The kind of an event, and its columns."""
+        try:
+            if not isinstance(event, Mapping):
+                return self._fields(event)
+        except AttributeError:  # it has only those that apply to it
+            pass
+        return read(event, "kind"), *(read(event, n, none) for n, none in zip(self._names, self._absent, strict=True))
+
+    @property
+    def found(self) -> Broken | None:
+        """The first promise broken that should not have been, by what has been noted so far."""
+        return self._answered()[0]
+
+    @property
+    def predicted(self) -> Sequence[Broken]:
+        """What is excused of that which the variant is expected to break: each rule where it was broken first."""
+        return self._answered()[1]
+
+    def _answered(self) -> tuple[Broken | None, tuple[Broken, ...]]:
+        """What is found, and what is predicted; looked for anew where something was noted since."""
+        state = (len(self._ends), self.only, self.observed)
+        if state != self._judged:
+            found: list[Broken] = []
+            predicted: dict[str, Broken] = {}
+            for broken, is_excused, _ in sorted(self._broken(), key=lambda one: (one[0].call, one[2])):
+                if not is_excused:
+                    found.append(broken)
+                elif broken.rule in self.expecting:
+                    predicted.setdefault(broken.rule, broken)
+            self._judged, self._answer = state, (next(iter(found), None), tuple(predicted.values()))
+        return self._answer
+
+    def _broken(self) -> Iterator[tuple[Broken, bool, float]]:
+        """What is violated, whether it is excused, and how many events it takes; of each property the first violation
+        that is excused, and the first that is not."""
+        for broken, concerned in self._told:
+            if self._is_asked(broken.rule):
+                yield broken, self._is_excused(broken.rule, broken.call, concerned), inf
+        prefixes = Prefixes(self.history, self.config, self._rows)
+        names = [name for name in self._decidable() if self._is_asked(self.history.rules[name])]
+        for call in sorted({*self._quiet, len(self._ends)} - {0}):
+            end, at_rest = self._ends[call - 1], call in self._quiet
+            violated = [name for name in names if len(prefixes.rows(name, end, at_rest).at)]
+            for name in violated:
+                yield from self._violations(prefixes, name, call, end, at_rest)
+            names = [name for name in names if name not in violated]
+
+    def _violations(
+        self, prefixes: "Prefixes", name: str, call: int, end: int, at_rest: bool
+    ) -> Iterator[tuple[Broken, bool, float]]:
+        rule, rows = self.history.rules[name], prefixes.rows(name, end, at_rest)
+        seen: set[bool] = set()
+        for at, other in sorted(zip(rows.at.tolist(), rows.other.tolist(), strict=True)):
+            concerned = self.beside.concerned([self._events[row] for row in (at, other) if row >= 0])
+            if True in seen and self._is_excused(rule, bisect_left(self._ends, at + 1) + 1, concerned):
+                continue  # it is not the first, and its excuse was there when it happened
+            shown = prefixes.shown(name, at, end)
+            event = self._events[shown - 1] if shown else None
+            shown_in = bisect_left(self._ends, shown) + 1 if shown else call
+            is_excused = self._is_excused(rule, shown_in, concerned)
+            if is_excused not in seen:
+                seen.add(is_excused)
+                text = prefixes.told(name, at, shown or end, at_rest=not shown)
+                yield Broken(rule, text, event, call=shown_in), is_excused, shown or inf
+            if not is_excused:
+                return  # what comes later is of no interest
+
+    def _decidable(self) -> Iterator[str]:
+        """The properties that the kinds shown can answer, and that are promised."""
+        shown = tuple(self.history.vocabulary.codes if self.observed is None else self.observed)
+        manifest = Manifest(self.history.vocabulary.protocol, shown, (), config={**self.config, "quiet_end": True})
+        without = self.history.undecidable(manifest).keys() | self.history.unpromised(manifest).keys()
+        without |= self.beside.left_to_the_model
+        return (name for name in self.history.names if name not in without)
+
+    def _is_asked(self, rule: str) -> bool:
+        return self.only is None or rule in self.only
+
+    def _is_excused(self, rule: str, call: int, concerned: Concerned) -> bool:
+        return rule in self.expecting | self.beside.excusable and self.beside.excuses(call, concerned)
+
+
+NO_ROWS = Rows(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+class Prefixes:
+    """The rows of one history, and what properties say of the first so many of them.
+
+    `at_rest`: nothing is left to happen after them.
+    """
+
+    def __init__(self, history: HistoryProperties, config: Mapping[str, Any], rows: Sequence[tuple[int, ...]]) -> None:
+        self.history, self.config = history, config
+        self.columns = columns_of(history.vocabulary, [(0, rows)])
+        self._view: tuple[tuple[int, bool], Any] | None = None
+
+    def view(self, end: int, at_rest: bool) -> Any:
+        """What the kernels look at; the latest is kept, as many properties ask for it one after another."""
+        if self._view is None or self._view[0] != (end, at_rest):
+            columns = {name: values[:end] for name, values in self.columns.items()}
+            self._view = (end, at_rest), self.history.view_of(columns, {**self.config, "quiet_end": at_rest})
+        return self._view[1]
+
+    def rows(self, name: str, end: int, at_rest: bool) -> Rows:
+        """The rows that violate a property."""
+        told = self.history.properties[name]
+        if told.needs_quiet_end and not at_rest:
+            return NO_ROWS
+        return told.kernel(self.view(end, at_rest))
+
+    def shown(self, name: str, at: int, end: int) -> int:
+        """How many rows it takes until this one violates the property; 0 if it does so only because all is at rest
+        after the first `end`."""
+
+        def is_violated(length: int) -> bool:
+            return at in self.rows(name, length, at_rest=False).at
+
+        if is_violated(at + 1):
+            return at + 1
+        if not is_violated(end):
+            return 0
+        return bisect_left(range(end), True, lo=at + 2, key=is_violated)
+
+    def told(self, name: str, at: int, end: int, at_rest: bool) -> str:
+        """A violation in words, as it is after so many rows."""
+        rows = self.rows(name, end, at_rest)
+        other = int(rows.other[rows.at.tolist().index(at)])
+        return self.history.properties[name].tell(self.view(end, at_rest), at, other)
