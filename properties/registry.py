@@ -5,7 +5,7 @@ What a protocol brings is found by convention in its package, and imported when 
     variants/catalogue.py    claims.py       ENTRIES      its entries in the catalogue: its own, then those of its parts
     driving/agreement.py     agreement.py    ID_BLOCKS    how implementations are driven (the folder's name in capitals)
     history/events.py        events.py       ID_BLOCKS    the vocabulary of its histories
-    history/properties.py    histories.py    PROPERTIES   what must hold of them
+    history/properties.py    histories.py    HISTORY      what must hold of them, of runs that are driven too
     history/signs.py         signs.py        SIGNS        by which events a danger shows
     history/planted.py       planted.py      BED          histories with planted violations, for its history properties
     offline/conforming.py    conforming.py   CONFORMING   how its histories are held against the model
