@@ -14,6 +14,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 from fencepost.model.language.observations import Observation
@@ -284,7 +285,15 @@ class Agreeing:
         return tuple(self.machines)
 
 
-DRIVEN: Found[Agreeing] = Found("driving.agreement")
+def _derived(protocol: str) -> Agreeing:
+    from fencepost.properties.derived import agreeing  # which derives objects of this module
+
+    return agreeing(protocol)
+
+
+DRIVEN: Found[Agreeing] = Found(
+    "driving.agreement", write="class System(typing.Protocol): …", derived=("interface", "System", cache(_derived))
+)
 """By protocol: those of which implementations can be driven."""
 
 

@@ -4,6 +4,8 @@ The registry says where the entries are; what an entry is says `fencepost.proper
 imported from here as well.
 """
 
+from dataclasses import replace
+
 from fencepost.model.language.tracing.deferring import deferred
 from fencepost.properties.entries import (
     FOLLOWED,
@@ -19,7 +21,7 @@ from fencepost.properties.entries import (
     features_of,
 )
 from fencepost.properties.nearest import instead
-from fencepost.properties.registry import PROTOCOLS, Found, require
+from fencepost.properties.registry import PROTOCOLS, Found, has, require
 
 __all__ = [
     "FOLLOWED",
@@ -38,6 +40,7 @@ __all__ = [
     "whole_of",
 ]
 
+SIMULATE = "fencepost.properties.derived:simulate"
 ENTRIES: Found[tuple[ProtocolEntry, ...]] = Found(
     "variants.catalogue", "ENTRIES", own="claims", write="ENTRIES = (ProtocolEntry(…),)"
 )
@@ -58,7 +61,21 @@ def _entries(protocol: str) -> tuple[ProtocolEntry, ...]:
         name = f"begins with {entries[0].name!r}" if own else "is no tuple of ProtocolEntry"
         where = ENTRIES.module_name(protocol)
         raise CatalogueError(f"{where}: ENTRIES {name}; write ENTRIES = (ProtocolEntry({protocol!r}, …),)")
-    return entries
+    return (driven(entries[0]), *entries[1:])
+
+
+def driven(entry: ProtocolEntry) -> ProtocolEntry:
+    """The entry; where a protocol of one's own has an interface and a reference, with that as what is driven and
+    simulated, if it names nothing else."""
+    package = PROTOCOLS[entry.name]
+    if entry.implementations or entry.simulators or not (has(entry.name, "interface") and has(entry.name, "reference")):
+        return entry
+    main = [variant.name for variant in entry.variants if variant.main]
+    return replace(
+        entry,
+        implementations=tuple((f"{package}.reference:reference", name) for name in main),
+        simulators=tuple((name, SIMULATE, {"protocol": entry.name, "mode": name}) for name in main),
+    )
 
 
 def whole_of(entry: ProtocolEntry) -> list[ProtocolEntry]:

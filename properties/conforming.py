@@ -12,7 +12,7 @@ import numpy as np
 from fencepost.model.language.observations import Observation
 from fencepost.properties.agreement import Followed
 from fencepost.properties.history import Manifest, Vocabulary
-from fencepost.properties.registry import Found
+from fencepost.properties.registry import PROTOCOLS, Found, imported
 
 STRANGE = -1  # a kind that the protocol does not have
 
@@ -73,5 +73,13 @@ class Conforming:
     follow: Callable[[str, Settings], Followed] | None = None
 
 
-CONFORMING: Found[Conforming] = Found("offline.conforming", "CONFORMING")
+def _derived(protocol: str) -> Conforming:
+    shown: Any = imported(f"{PROTOCOLS[protocol]}.events")
+    conforming: Conforming = shown.SHOWN.conforming
+    return conforming
+
+
+CONFORMING: Found[Conforming] = Found(
+    "offline.conforming", "CONFORMING", write="SHOWN = Shown(…)", derived=("events", "SHOWN", _derived)
+)
 """By protocol: those whose histories can be held against a model.  Importing one traces its models."""

@@ -101,8 +101,10 @@ def make(system: Any, call: Call) -> Made | None:
 
 
 def waiting(system: Any) -> Sequence[Message]:
-    """What waits for the driver: messages in flight, or threads that are about to do something."""
-    found: Sequence[Message] = system.messages() if hasattr(system, "messages") else system.threads()
+    """What waits for the driver: messages in flight, or threads that are about to do something; nothing in a system
+    that has neither."""
+    showing = next((name for name in ("messages", "threads") if hasattr(system, name)), None)
+    found: Sequence[Message] = getattr(system, showing)() if showing else ()
     return found
 
 

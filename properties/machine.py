@@ -70,7 +70,7 @@ class Machine(RuleBasedStateMachine):
         if "sizes" in vars(cls):
             cls._begin = initialize(drawn=cls.sizes)(_begin)
         if steps is None:
-            steps = _every_step(cls.call_type) if "call_type" in vars(cls) else {}
+            steps = every_step(cls.call_type) if "call_type" in vars(cls) else {}
         for name, method in steps.items():
             if name not in vars(cls):
                 setattr(cls, name, _step(cls.call_type, name, method))
@@ -194,7 +194,8 @@ def strategy(annotation: Any, where: str = "") -> st.SearchStrategy[Any]:
     )
 
 
-def _every_step(call: type[Call]) -> dict[str, str]:
+def every_step(call: type[Call]) -> dict[str, str]:
+    """The methods of an interface that do something, by the names of their rules."""
     names = [name for each in call.interface for name in vars(each) if not name.startswith("_")]
     return {name: name for name in names if name not in OBSERVING}
 

@@ -100,37 +100,57 @@ class Found(Mapping[str, T], Generic[T]):
 
     ``name`` of the object in it; the folder's name in capitals where none is given.  ``own``: the module in a package
     without folders.  ``write``: the line that a package lacks which has the module and not the object.
-    ``derived``: of a protocol without the module, from its module of the first name, by the second.
+    ``derived``: of a protocol without the module that has another, with an object of that name in it, by a function of
+    the protocol.
     """
 
     def __init__(
         self, where: str, name: str | None = None, *, own: str = "", write: str = "",
-        derived: tuple[str, Callable[[str], T]] | None = None,
+        derived: tuple[str, str, Callable[[str], T]] | None = None,
     ) -> None:  # fmt: skip
         self.where, self.name = where, name
         self.own, self.write, self.derived = own or where.rpartition(".")[2], write, derived
 
     def module_name(self, protocol: str) -> str:
         """Where it is, or what it is derived from.  KeyError for a protocol that does not have it."""
-        modules = (self.where, self.own, *(self.derived or ())[:1])
-        for each in modules if protocol in PROTOCOLS else ():
+        for each in (self.where, self.own) if protocol in PROTOCOLS else ():
             if _there(module := f"{PROTOCOLS[protocol]}.{each}"):
                 return module
+        if self._is_derived(protocol):
+            return self._basis(protocol)
         raise KeyError(protocol)
+
+    def _basis(self, protocol: str) -> str:
+        return f"{PROTOCOLS[protocol]}.{self.derived[0]}" if self.derived else ""
+
+    def _is_derived(self, protocol: str) -> bool:
+        if self.derived is None or protocol not in PROTOCOLS or not _there(self._basis(protocol)):
+            return False
+        return hasattr(imported(self._basis(protocol)), self.derived[1])
 
     def module(self, protocol: str) -> ModuleType:
         return imported(self.module_name(protocol))
 
     def __getitem__(self, protocol: str) -> T:
         module = self.module(protocol)
-        if self.derived is not None and module.__name__ == f"{PROTOCOLS[protocol]}.{self.derived[0]}":
-            return self.derived[1](protocol)
+        if self.derived is not None and module.__name__ == self._basis(protocol):
+            return self.derived[2](protocol)
         name = self.name or folder(protocol).upper()
         if not hasattr(module, name):
-            write = self.write.format(name=name, protocol=protocol)
-            raise refused(f"{module.__name__} has no {name}{'; write ' if write else ''}{write}")
+            raise refused(f"{module.__name__} has no {name}{self._writing(protocol)}")
         found: Any = getattr(module, name)
         return found  # type: ignore[no-any-return]
+
+    def _writing(self, protocol: str) -> str:
+        write = self.write.format(name=self.name or folder(protocol).upper(), protocol=protocol)
+        return f"; write {write}" if write else ""
+
+    def lacking(self, protocol: str) -> str:
+        """What a protocol does not have, and what to write."""
+        there = _there(f"{PROTOCOLS[protocol]}.{self.derived[0] if self.derived else self.own}")
+        what = (self.derived[1] if there else f"{self.derived[0]}.py") if self.derived else f"{self.own}.py"
+        where = self._basis(protocol) if there else PROTOCOLS[protocol]
+        return f"{where} has no {what}{self._writing(protocol)}"
 
     def __contains__(self, protocol: object) -> bool:
         try:
@@ -144,11 +164,6 @@ class Found(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-    def lacking(self, protocol: str) -> str:
-        """What to write where a protocol does not have it."""
-        what = f"{(self.derived or (self.own,))[0]}.py"
-        return f"{PROTOCOLS[protocol]} has no {what}" + (f"; write one with {self.write}" if self.write else "")
 
 
 def imported(module: str) -> ModuleType:
@@ -169,12 +184,23 @@ def place(error: Exception) -> str:
     run = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     while run and run[-1][0].startswith("<frozen importlib"):  # a module that is not there: who asked for it
         run.pop()
-    mine = [f"{path}{os.sep}" for package in _own() if package in sys.modules for path in sys.modules[package].__path__]
+    mine = [
+        f"{path}{os.sep}"
+        for package in own().values()
+        if package in sys.modules
+        for path in sys.modules[package].__path__
+    ]
     return "{}:{}".format(*run[-1]) if run and run[-1][0].startswith(tuple(mine)) else ""
 
 
-def _own() -> list[str]:
-    return [package for package in PROTOCOLS.values() if not package.startswith("fencepost.")]
+def own() -> dict[str, str]:
+    """The protocols that are of a user's own, with their packages."""
+    return {name: package for name, package in PROTOCOLS.items() if not package.startswith("fencepost.")}
+
+
+def has(protocol: str, module: str) -> bool:
+    """Does the package of a protocol have this module, which is not imported?"""
+    return _there(f"{PROTOCOLS[protocol]}.{module}")
 
 
 @cache

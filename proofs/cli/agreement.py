@@ -14,7 +14,7 @@ from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.agreement import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.catalogue import CatalogueError, find
 from fencepost.properties.nearest import instead, underscored
-from fencepost.properties.registry import folder
+from fencepost.properties.registry import folder, own
 
 if TYPE_CHECKING:
     from fencepost.proofs.schemas import Agreed
@@ -214,7 +214,8 @@ def _driven(name: str) -> tuple[Agreeing, str]:
     protocol, _, variant = name.partition("/")
     if protocol not in DRIVEN:
         entry, _variant = find(name)
-        raise CatalogueError(f"no implementation of {entry.name} can be driven; these can: {', '.join(DRIVEN)}")
+        why = DRIVEN.lacking(protocol) if protocol in own() else f"these can: {', '.join(DRIVEN)}"
+        raise CatalogueError(f"no implementation of {entry.name} can be driven; {why}")
     agreeing = driven(protocol)
     if not variant:
         return agreeing, agreeing.variants[0]

@@ -10,6 +10,7 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find, protocols
 from fencepost.properties.nearest import instead, underscored
+from fencepost.properties.registry import PROTOCOLS
 from rich.markup import escape
 
 if TYPE_CHECKING:
@@ -131,6 +132,9 @@ def _simulated(entry: ProtocolEntry) -> str:
 
 @click.command()
 @click.argument("directory")
+@click.option(
+    "--protocol", type=PROTOCOL, metavar="PACKAGE", help="Of histories of a protocol of your own: the package it is in."
+)
 @click.option("--check", "checks", multiple=True, metavar="PROPERTY", help="Only this property; may be repeated.")
 @click.option(
     "--require",
@@ -148,6 +152,7 @@ def _simulated(entry: ProtocolEntry) -> str:
 @JSON
 def replay(
     directory: str,
+    protocol: str | None,
     checks: tuple[str, ...],
     required: tuple[str, ...],
     conformance: bool,
@@ -172,6 +177,7 @@ def replay(
     from fencepost.properties.history.properties_of import properties_of
 
     manifest = Manifest.read(Location.of(directory))
+    _require_protocol(manifest, directory, protocol)
     checks = tuple(_history_property(manifest, "--check", name) for name in checks)
     further = {CONFORMANCE: conformance_of(manifest)} if conformance else {}
     wanted = _required(manifest, required, checks, conformance)
@@ -211,6 +217,23 @@ def replay(
         further_fields = {"sources": read, "required": list(wanted), "unmet": unmet}
         write_json(json_file, {"schema": SCHEMA, **report.as_dict(), **further_fields})
     return 0 if report.holds and report.decided and not unmet else 1
+
+
+def _require_protocol(manifest: "Manifest", directory: str, asked: str | None) -> None:
+    """CatalogueError for histories of a protocol that is not known, or is not the one that was named."""
+    from fencepost.properties.history import VOCABULARIES
+    from fencepost.properties.history.properties_of import HISTORIES
+
+    protocol, known = manifest.protocol, ", ".join(VOCABULARIES)
+    if asked is not None and asked != protocol:
+        raise CatalogueError(f"{directory}: these are histories of {protocol}, not of {asked}; leave out --protocol")
+    if protocol not in PROTOCOLS:
+        raise CatalogueError(
+            f"{directory}: unknown protocol {protocol!r}; known: {known}; name your own with --protocol PACKAGE"
+        )
+    for found in (VOCABULARIES, HISTORIES):
+        if protocol not in found:
+            raise CatalogueError(f"{directory}: histories of {protocol} are not judged: {found.lacking(protocol)}")
 
 
 def _required(

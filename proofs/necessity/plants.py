@@ -9,6 +9,7 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
+from fencepost.properties.derived import histories_of_defects
 from fencepost.properties.history.planting import BEDS
 from fencepost.properties.history.properties_of import properties_of
 
@@ -25,6 +26,8 @@ class Plant:
 def found_plants(protocol: str) -> dict[str, Plant]:
     """By history property, a plant that it finds: the one that breaks the fewest others.  A property that reports more
     or less than what was planted is left out."""
+    if protocol not in BEDS:
+        return _found_defects(protocol)
     bed = BEDS[protocol]
     histories = [bed.planted(1, number, 1, bent=1.0, plants=[name]) for number, name in enumerate(bed.plants)]
     columns = {name: np.concatenate([made[name] for made, _ in histories]) for name in histories[0][0]}
@@ -39,3 +42,14 @@ def found_plants(protocol: str) -> dict[str, Plant]:
                 chosen[name] = len(broken), Plant(plant, count)
     exact = {name for name, finding in findings.items() if finding.violations == planted_in_all.get(name, 0)}
     return {name: plant for name, (_, plant) in chosen.items() if name in exact}
+
+
+def _found_defects(protocol: str) -> dict[str, Plant]:
+    """The same of a protocol that plants nothing: a defect of its reference whose histories violate the property."""
+    properties, found = properties_of(protocol), dict[str, Plant]()
+    for defect, columns in histories_of_defects(protocol):
+        findings, _ = properties.check(columns, properties.names, {})
+        for name, finding in findings.items():
+            if finding.violations:
+                found.setdefault(name, Plant(f"defect {defect}", finding.violations))
+    return found

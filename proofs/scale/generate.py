@@ -19,7 +19,7 @@ from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import MANIFEST
 from fencepost.properties.history.pieces import Rows, columns_of
 from fencepost.properties.history.writer import ROWS_PER_GROUP
-from fencepost.properties.registry import default
+from fencepost.properties.registry import PROTOCOLS, default
 
 _ODD = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
@@ -84,6 +84,8 @@ def generate(
     if location.read_text(MANIFEST) is not None:
         raise HistoryError(f"{location.uri}: holds histories already; remove it, or name another directory")
     if protocol not in VOCABULARIES:
+        if protocol in PROTOCOLS:
+            raise HistoryError(f"{protocol} has no histories: {VOCABULARIES.lacking(protocol)}")
         raise HistoryError(f"unknown protocol {protocol!r}; known: {', '.join(VOCABULARIES)}")
     recipe = Recipe(location, protocol, simulator, many, seed, dict(config or {}))
     units = _units(recipe, histories)

@@ -195,7 +195,7 @@ def check_piece(
         undecided[name] = found.undecided
         judged = histories - sum(found.undecided.values())
         findings[name] = Finding(judged, len(found.violations), min(found.violations, default=None))
-    dangers = counted(SIGNS[protocol], columns) if count_dangers else {}
+    dangers = counted(SIGNS.get(protocol, ()), columns) if count_dangers else {}
     spent = time.thread_time() - started
     return Checked(len(columns["history"]), histories, findings, undecided, figures, spent, dangers)
 

@@ -47,6 +47,6 @@ class Exercised:
             names = ("history", "step", "kind", *(column.name for column in self.vocabulary.columns))
             table = np.array(self.rows, np.int64)
             columns = {name: table[:, number] for number, name in enumerate(names)}
-            shown = counted(SIGNS[self.agreeing.protocol], columns)
+            shown = counted(SIGNS.get(self.agreeing.protocol, ()), columns)
         names_met = {*self.done, *coverage.dangers, *shown}
         return {n: most for n in names_met if (most := max(self.done[n], coverage.dangers[n], shown.get(n, 0)))}

@@ -1,0 +1,127 @@
+"""What is derived for a protocol that writes no driver: from its interface (``interface.py``), how implementations of it
+are driven and how histories are simulated; from its table of events (``SHOWN`` of ``events.py``), how both are followed.
+
+    class System(Protocol):                                  # interface.py: annotated as `roles` says
+        def acquire(self, client: Annotated[int, Index("clients")]) -> bool: ...
+
+    SIZES = {"clients": Between(1, 3)}                       # what the config says, where that is not enough
+
+The implementation that is driven where none is named, and whose histories are simulated, is ``reference`` of
+``reference.py``, a factory that takes a config (a class will do).  ``DEFECTS`` there are factories of implementations
+with one thing wrong each: what a history property finds in their histories shows that it can be violated.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+from fencepost.properties import calls, free_run
+from fencepost.properties.agreement import Agreeing
+from fencepost.properties.catalogue import find
+from fencepost.properties.driving import Program
+from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.history.vocabulary import VOCABULARIES, HistoryError
+from fencepost.properties.machine import Machine, strategy, variants
+from fencepost.properties.registry import PROTOCOLS, has, imported, refused
+from fencepost.properties.roles import Amount, Between, Index, OneOf, Simplest
+from hypothesis import strategies as st
+
+HISTORIES = 20
+"""Of each defect."""
+SMALL = 2
+"""Of everything that is counted, so many are enough to find out what an implementation shows."""
+
+
+def call_type_of(protocol: str) -> type[calls.Call]:
+    """Calls on the systems of its interface."""
+    interface = imported(f"{PROTOCOLS[protocol]}.interface")
+    columns = VOCABULARIES[protocol].names if protocol in VOCABULARIES else ()
+    return type("Call", (calls.Call,), {"interface": (interface.System,), "columns": columns})
+
+
+def sizes_of(protocol: str) -> dict[str, Between | OneOf]:
+    """What the config of a system says: what the interface declares, and each number that its annotations name."""
+    interface, call_type = imported(f"{PROTOCOLS[protocol]}.interface"), call_type_of(protocol)
+    methods = [call_type.method(name) for name in vars(interface.System) if not name.startswith("_")]
+    indices = [role for method in methods for role in method.roles.values() if isinstance(role, Index)]
+    named = {size: Between(1, role.among) for role in indices for size in (role.size, *role.beside)}
+    return {**named, **getattr(interface, "SIZES", {})}
+
+
+def small(protocol: str) -> dict[str, Any]:
+    """A small system."""
+    found = {name: min(max(role.least, SMALL), role.most) if isinstance(role, Between) else role.values[0]
+             for name, role in sizes_of(protocol).items()}  # fmt: skip
+    return {"seed": 0, **found}
+
+
+def agreeing(protocol: str) -> Agreeing:
+    """How implementations are driven, for the main variants that the table of events has."""
+    package = PROTOCOLS[protocol]
+    call_type, sizes, entry = call_type_of(protocol), sizes_of(protocol), find(protocol)[0]
+    shown = getattr(imported(f"{package}.events"), "SHOWN", None)
+    names = [v.name for v in entry.variants if v.main and (shown is None or v.name in shown.models)]
+    drawn = st.fixed_dictionaries(
+        {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
+    )
+    machine = type("Driven", (Machine,), {"call_type": call_type, "sizes": drawn})
+    black_box = VOCABULARIES[protocol].black_box
+
+    def missing(system: Any, variant: str) -> list[str]:
+        return calls.missing(system, call_type.interface)
+
+    def smaller(program: Program) -> Iterator[Program]:
+        of = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in sizes.items()}
+        return calls.smaller(program, of)
+
+    def simpler(program: Program) -> Iterator[Program]:
+        return calls.simpler(program, tuple(sizes))
+
+    def tour(variant: str) -> list[calls.Call]:
+        if black_box == set(VOCABULARIES[protocol].codes):  # all is shown by every implementation
+            return []
+        return free_run.tour(call_type, factory(protocol), {**small(protocol), "mode": variant})
+
+    missing.__module__ = f"{package}.interface"
+    return Agreeing(
+        protocol=protocol,
+        says=entry.says,
+        machines=variants(machine, dict.fromkeys(names, drawn)),
+        missing=missing,
+        black_box=black_box,
+        small=small(protocol),
+        tour=tour,
+        smaller=smaller,
+        simpler=simpler,
+        ways={"": partial(free_run.go_on, call_type)},
+        follow=None if shown is None else shown.follow,
+        implementation=f"{package}.reference:reference",
+    )
+
+
+def factory(protocol: str, name: str = "reference") -> Any:
+    """A factory of the protocol's own implementations.  Raises `HistoryError`."""
+    module = imported(f"{PROTOCOLS[protocol]}.reference")
+    if not callable(getattr(module, name, None)):
+        raise HistoryError(f"{module.__name__} has no {name}; write a class, or a function of a config, of that name")
+    return getattr(module, name)
+
+
+def histories_of_defects(protocol: str) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """The name of each defect that the reference brings, with the columns of some histories of it."""
+    module = imported(f"{PROTOCOLS[protocol]}.reference") if has(protocol, "reference") else None
+    for defect in getattr(module, "DEFECTS", ()):
+        config = {"protocol": protocol, "broken": defect.__name__}
+        made = [(number, simulate(number, config)) for number in range(HISTORIES)]
+        yield defect.__name__, columns_of(VOCABULARIES[protocol], made)
+
+
+def simulate(seed: int, config: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    """A history of the ``protocol`` that the config names: of its reference, or of the factory named as ``broken``."""
+    protocol = config["protocol"]
+    if protocol not in PROTOCOLS:
+        raise refused(f"there is no protocol {protocol!r}")
+    wanted = {**small(protocol), **config}
+    made = factory(protocol, config.get("broken") or "reference")
+    return free_run.simulate(call_type_of(protocol), VOCABULARIES[protocol], made, seed, wanted)

@@ -1,0 +1,112 @@
+"""Calls at random through an annotated interface: what a protocol has that writes no driver of its own.
+
+`simulate` makes a history of an implementation, `tour` leads one through what it can show, and `go_on` goes on from
+where a program disagreed (see `fencepost.properties.agreement.Agreeing`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+from typing import Any, get_args, get_origin
+
+from fencepost.properties.calls import Call
+from fencepost.properties.driving import Run, make, read, waiting
+from fencepost.properties.history.vocabulary import HistoryError, Vocabulary
+from fencepost.properties.machine import every_step
+from fencepost.properties.roles import Between, Index, InFlight, OneOf, role_of
+
+EVENTS = 40
+"""Of a simulated history, where its config does not say how many."""
+IDLE = 20
+"""Calls for each event, at most: an implementation that shows less has shorter histories."""
+TOUR, ROUNDS, FURTHER = 200, 3, 20
+"""Calls of a tour; and how often so many further calls are made from where a program disagreed."""
+
+
+def at_random(call_type: type[Call], system: Any, config: Mapping[str, Any], seed: int) -> Iterator[Call]:
+    """Calls on a system without end, each drawn when it is asked for: of a method that the system has, with arguments
+    as their annotations say.  It ends where there is nothing to call."""
+    chance = Random(seed)
+    while True:
+        names = [name for name in every_step(call_type) if callable(getattr(system, name, None))]
+        messages = waiting(system)
+        if not messages:
+            names = [name for name in names if _about(call_type, name) is None]
+        if not names:
+            return
+        name = chance.choice(names)
+        about, hints = _about(call_type, name), call_type.method(name).annotations
+        drawn = {key: _drawn(hint, config, chance) for key, hint in hints.items() if key != about}
+        if about is None:
+            yield call_type(name, **drawn)
+        else:
+            yield call_type.about(name, chance.choice(messages), messages, **drawn)
+
+
+def _about(call_type: type[Call], name: str) -> str | None:
+    """The parameter that names something that waits."""
+    roles = call_type.method(name).roles.items()
+    return next((key for key, role in roles if isinstance(role, InFlight)), None)
+
+
+def _drawn(annotation: Any, config: Mapping[str, Any], chance: Random) -> Any:
+    """A value as `fencepost.properties.machine.strategy` says, which refuses annotations that say nothing."""
+    match role_of(annotation):
+        case Index() as role:
+            return chance.randrange(sum(int(config[size]) for size in (role.size, *role.beside)))
+        case OneOf() as role:
+            return chance.choice(role.values)
+        case Between() as role:
+            number = chance.randint(role.least, role.most)
+            each = get_args(get_args(annotation)[0])
+            return [_drawn(each[0], config, chance) for _ in range(number)] if each else number
+    if get_origin(annotation) is tuple:
+        return tuple(_drawn(each, config, chance) for each in get_args(annotation))
+    return chance.random() < 0.5
+
+
+def simulate(
+    call_type: type[Call], vocabulary: Vocabulary, factory: Callable[[Mapping[str, Any]], Any], seed: int,
+    config: Mapping[str, Any],
+) -> list[tuple[int, ...]]:  # fmt: skip
+    """A history of an implementation: its first events, as many as the config has in ``events``, as rows in the order
+    of the columns.  A call is a millisecond."""
+    events = int(config.get("events", EVENTS))
+    system = factory({**config, "seed": seed})
+    rows: list[tuple[int, ...]] = []
+    for number, call in enumerate(at_random(call_type, system, config, seed)):
+        if number >= events * IDLE or len(rows) >= events:
+            break
+        made = make(system, call)
+        if made is not None and made.error is not None:
+            raise made.error
+        for event in made.events if made else ():
+            kind = vocabulary.codes.get(read(event, "kind"))
+            if kind is None:
+                known = ", ".join(vocabulary.codes)
+                raise HistoryError(
+                    f"{call.name} shows an event {read(event, 'kind')!r}; {vocabulary.protocol} has {known}"
+                )
+            values = (int(read(event, column.name, column.absent)) for column in vocabulary.columns)
+            rows.append((len(rows), number * 1000, int(kind), *values))
+    return rows[:events]
+
+
+def tour(call_type: type[Call], factory: Callable[[Mapping[str, Any]], Any], config: Mapping[str, Any]) -> list[Call]:
+    """Calls that make an implementation that is right show what it can: those of a run at random."""
+    system = factory(config)
+    found = []
+    for call in at_random(call_type, system, config, 0):
+        found.append(call)
+        made = make(system, call)
+        if len(found) == TOUR or (made is not None and made.error is not None):
+            break
+    return found
+
+
+def go_on(call_type: type[Call], run: Run) -> Iterator[None]:
+    """More calls on a run; stops now and then for a look."""
+    drawn = at_random(call_type, run.system, run.config, 0)
+    for _ in range(ROUNDS):
+        for _, call in zip(range(FURTHER), drawn, strict=False):
+            run.call(call)
+        yield

@@ -1,0 +1,46 @@
+"""What an implementation of the lock shows, and what each event says to the model."""
+
+import pyarrow as pa
+from fencepost.model.language.observations import Do, Observation
+from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+from fencepost.properties.shown import Shown
+
+from tests.lock.model import Client, Lock, Token
+
+
+class Kind(EventKind):
+    """What happened in one event: its code, and the columns that it fills."""
+
+    granted = 1, "client token"
+    expired = 2
+    written = 3, "client token"
+    refused = 4, "client token"
+
+
+LOCK = Vocabulary(
+    "lock",
+    Kind,
+    (
+        Column("client", pa.int32(), "who was given the lease, or writes"),
+        Column("token", pa.int64(), "the lease, by its number", "leases"),
+    ),
+)
+
+
+def _its_token(s, e):
+    return s.held[e.client] == e.token
+
+
+SHOWN = Shown(
+    LOCK,
+    models={"fenced": Lock},
+    columns={"client": Client, "token": Token},
+    observations={
+        "fenced": (
+            Observation("granted", (Do("acquire", {"c": "client", "t": "token"}),)),
+            Observation("expired", (Do("expire", {}),)),
+            Observation("written", (Do("write", {"c": "client"}),), before=_its_token),
+            Observation("refused", (Do("refuse", {"c": "client"}),), before=_its_token),
+        )
+    },
+)
