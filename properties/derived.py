@@ -1,5 +1,5 @@
-"""What is derived for a protocol that writes no driver: from its interface (``interface.py``), how implementations of it
-are driven and how histories are simulated; from its table of events (``SHOWN`` of ``events.py``), how both are followed.
+"""What is derived for a protocol that writes no driver: from its interface (``interface.py``), how implementations are
+driven and how histories are simulated; from its table of events (``SHOWN`` of ``events.py``), how both are followed.
 
     class System(Protocol):                                  # interface.py: annotated as `roles` says
         def acquire(self, client: Annotated[int, Index("clients")]) -> bool: ...
