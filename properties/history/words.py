@@ -1,6 +1,7 @@
 """How a violated property is told: one line that names the events concerned and where they stand."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from fencepost.properties.history.event_view import EventView
@@ -12,7 +13,10 @@ Tell = Callable[[Any, int, int], str]
 class Words:
     """The words of one protocol: `hidden` columns are of no help to a reader, `names` are those of values."""
 
-    def __init__(self, vocabulary: Vocabulary, hidden: tuple[str, ...], names: Mapping[str, Mapping[int, str]]) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, hidden: tuple[str, ...] = (),
+        names: Mapping[str, Mapping[int, str]] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         self._vocabulary, self._names = vocabulary, names
         self._absent = {column.name: column.absent for column in vocabulary.columns}
         self._used = {kind: [name for name in used if name not in hidden] for kind, used in vocabulary.used_by.items()}

@@ -15,6 +15,7 @@ from fencepost.model.language import (
     danger,
     exists,
     limit,
+    not_of_this,
     require,
     when,
 )
@@ -46,6 +47,8 @@ class Lock(Protocol):
     held: Map[Client, Token]  # under which a client writes, though its lease may be over
     stored: Token  # under which the store's content was written
     newest: Ghost[Token]  # the greatest under which anything was written
+
+    outside = not_of_this("it is no part of Kafka")
 
     @action
     def acquire(s, c: Client, t: Token):

@@ -4,13 +4,15 @@
 "several-records"))`` in the body of a protocol.
 """
 
+from fencepost.model.dangers import DANGERS
 from fencepost.model.language.checks.citing import check_dangers
 from fencepost.model.language.specs import Outside
 
 
 def not_of_this(why: str, *dangers: str) -> tuple[Outside, ...]:
-    """The danger can't touch what the protocol is about."""
-    return tuple(Outside(name, "not of this protocol", why) for name in check_dangers(dangers))
+    """The danger can't touch what the protocol is about.  Without names: all but those that the model is tagged with,
+    of a protocol that is not Kafka's."""
+    return tuple(Outside(name, "not of this protocol", why) for name in check_dangers(dangers or tuple(DANGERS)))
 
 
 def kafka_excludes(why: str, source: str, *dangers: str) -> tuple[Outside, ...]:
