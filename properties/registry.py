@@ -22,6 +22,7 @@ pyproject.toml), where `OWN` names it, or once `add` was called, as the command 
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -83,13 +84,9 @@ def add(package: str) -> str:
 def require(protocol: str) -> None:
     """Raises `InputError` if the package of a protocol is not there, or has no entries for the catalogue."""
     package = PROTOCOLS[protocol]
-    try:
-        spec = find_spec(package)
-    except (ModuleNotFoundError, ValueError):
-        spec = None
-    if spec is None:
+    if not all(part.isidentifier() for part in package.split(".")) or not _there(package):
         raise refused(f"there is no package {package}, here or installed; name it as in an import statement")
-    if spec.submodule_search_locations is None:
+    if not hasattr(imported(package), "__path__"):
         raise refused(f"{package} is a file; a protocol is a folder, with claims.py in it")
     if not any(_there(f"{package}.{module}") for module in ("claims", "variants.catalogue")):
         raise refused(f"{package} has no claims.py; write one with ENTRIES = (ProtocolEntry(…),)")
@@ -168,9 +165,16 @@ class Found(Mapping[str, T], Generic[T]):
 
 def imported(module: str) -> ModuleType:
     """A module of a protocol.  Raises `InputError` where one of one's own cannot be imported."""
-    try:
+    with _importing(module):
         return import_module(module)
-    except Exception as error:  # whatever a user's module raises
+
+
+@contextmanager
+def _importing(module: str) -> Iterator[None]:
+    """Whatever a user's module raises is a mistake in it: where, and what."""
+    try:
+        yield
+    except Exception as error:
         if module.startswith("fencepost.") or isinstance(error, type(refused(""))):
             raise
         raise refused(f"{place(error) or module}: {type(error).__name__}: {error}") from error
@@ -206,10 +210,13 @@ def has(protocol: str, module: str) -> bool:
 @cache
 def _there(module: str) -> bool:
     """Is there a module of that name?  It is not imported, the packages that it is in are."""
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
+    with _importing(module):
+        try:
+            return find_spec(module) is not None
+        except ModuleNotFoundError as error:
+            if f"{module}.".startswith(f"{error.name}."):
+                return False
+            raise
 
 
 def _known() -> Iterator[str]:

@@ -93,10 +93,66 @@ def test_keep() -> None:
     assert {file: file.read_text() for file in (LOCK / "kept").iterdir()} == kept
 
 
+def test_agree() -> None:
+    """The reference is followed to the end; the defect is found, with a program that fails by itself."""
+    said = words(fencepost("agree", NAME, "--examples", 40))
+    assert "tests.lock.reference:reference against lock/fenced, seed 1: holds after" in said
+    assert "100% of" in said
+    ran = fencepost("agree", f"{NAME}/fenced", "--implementation", "tests.lock.reference:Unfenced", "--examples", 40)
+    assert "write: stored <= held[c] (c 1; 2 and 1) [lock.3: The store refuses" in words(ran, code=1)
+    assert "promise broken: lock.P1: written at step 4 (client 1, token 1): an older token than that of" in words(
+        ran, 1
+    )
+    program = ran.out[ran.out.index("from tests.lock") : ran.out.index("\n\n")]
+    assert program.count("system.") == 7
+    with pytest.raises(AssertionError, match="stored <= held"):
+        exec(program, {})
+
+
+def test_generate_and_replay(tmp_path: Path) -> None:
+    """Simulated histories of the reference hold; in those of the defect the property and the model are violated."""
+    said = words(fencepost("generate", f"{NAME}/fenced", tmp_path / "a", "--histories", 50))
+    assert "2,000 events in 50 histories" in said
+    ran = fencepost("replay", tmp_path / "a", "--protocol", NAME, "--require", "all", "--json", tmp_path / "a.json")
+    assert "conformance holds (50 judged)" in words(ran) and "writes in order holds" in words(ran)
+    with_defect = ("--histories", 50, "--config", "broken=Unfenced", "--config", "clients=3")
+    assert fencepost("generate", f"{NAME}/fenced", tmp_path / "b", *with_defect).code == 0
+    said = words(fencepost("replay", tmp_path / "b", "--protocol", NAME), code=1)
+    assert "writes in order violated" in said and "conformance violated" in said
+
+
+def test_nothing_is_imported_that_was_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by a command, nor by a manifest, which may be anybody's."""
+    made, spy = tmp_path / "made", tmp_path / "spy"
+    assert fencepost("generate", f"{NAME}/fenced", made, "--histories", 5).code == 0
+    assert fencepost("replay", made, "--protocol", NAME).code == 0
+    assert "are histories of lock, not of id-blocks" in fencepost("replay", made, "--protocol", "id-blocks").err
+    spy.mkdir()
+    (spy / "__init__.py").write_text("raise AssertionError('imported')")
+    (spy / "claims.py").touch()
+    manifest = made / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"lock"', '"spy"'))
+    monkeypatch.chdir(tmp_path)
+    assert fencepost("list").code == 0
+    assert fencepost("replay", made).err == (
+        f"fencepost: {made}: unknown protocol 'spy'; known: id-blocks, transactions, task-counts, lock; "
+        "name your own with --protocol PACKAGE\n"
+    )
+    assert "AssertionError: imported" in fencepost("list", "spy").err
+
+
+def test_dangers() -> None:
+    """Those that it has were met, and the others are not of this protocol."""
+    said = words(fencepost("dangers", NAME, "--anew"))
+    assert "zombie in in in in" in said and said.endswith("excludes nothing")
+
+
 def test_verify_in_processes(tmp_path: Path) -> None:
     """Everything as expected, where other processes do a part of the work, and with a report as documented."""
     said = words(process("verify", NAME, "--json", tmp_path / "v.json"))
     assert "newest stays violated as predicted explore in 5 steps" in said
+    assert "agrees with the model holds" in said
+    assert "writes in order holds" in said and "killers: 1 of 1 promises (planted: defect Unfenced)" in said
     assert said.endswith("; 0 not as expected")
     assert {each["protocol"] for each in read_json(tmp_path / "v.json")["results"]} == {"lock"}
 
