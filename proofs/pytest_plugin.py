@@ -21,7 +21,7 @@ class Disagrees(Exception):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Five options, in a group of their own.  The variants of a protocol are looked up when it is driven, since loading
     this must be cheap."""
-    from fencepost.properties.registry import PROTOCOLS, default
+    from fencepost.properties.registry import default
 
     group = parser.getgroup("fencepost", "Kafka's exactly-once protocols")
     group.addoption(
@@ -31,9 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--fencepost-protocol",
-        choices=list(PROTOCOLS),
+        metavar="PROTOCOL",
         default=default(),
-        help="that it implements (default: %(default)s)",
+        help="that it implements, or the package of one of your own (default: %(default)s)",
     )
     group.addoption(
         "--fencepost-variant",
@@ -45,16 +45,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--fencepost-examples", type=int, default=100, help="clusters to drive (default: 100)")
 
 
+def protocol(config: pytest.Config) -> str:
+    """The public name of the protocol that is asked for.  Raises UsageError where none of its implementations can be
+    driven."""
+    from fencepost.properties.agreement import DRIVEN
+    from fencepost.properties.registry import add, refused
+
+    name: str = config.getoption("--fencepost-protocol")
+    try:
+        name = add(name) if "." in name else name
+        if name not in DRIVEN:
+            raise refused(f"no implementation of {name} can be driven; these can: {', '.join(DRIVEN)}")
+    except type(refused("")) as error:
+        raise pytest.UsageError(f"--fencepost-protocol: {error}") from None
+    return name
+
+
 def variants(config: pytest.Config) -> list[str]:
     """Those asked for, or the default.  Raises UsageError for one of another protocol."""
     from fencepost.properties.agreement import driven
 
-    protocol = config.getoption("--fencepost-protocol")
-    known = driven(protocol).variants
+    known = driven(protocol(config)).variants
     chosen: list[str] = config.getoption("--fencepost-variant") or [known[0]]
     if strange := [variant for variant in chosen if variant not in known]:
         there = ", ".join(known)
-        raise pytest.UsageError(f"--fencepost-variant: {protocol} has no {', '.join(strange)}; it has {there}")
+        raise pytest.UsageError(f"--fencepost-variant: {protocol(config)} has no {', '.join(strange)}; it has {there}")
     return chosen
 
 
@@ -64,7 +79,7 @@ def run(config: pytest.Config, variant: str) -> "AgreementReport":
 
     return agree(
         config.getoption("--fencepost-implementation"),
-        protocol=config.getoption("--fencepost-protocol"),
+        protocol=protocol(config),
         variant=variant,
         seed=config.getoption("--fencepost-seed"),
         max_examples=config.getoption("--fencepost-examples"),
