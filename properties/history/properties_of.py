@@ -100,7 +100,9 @@ class HistoryProperties:
         return {name: self.properties[name].on(view, columns) for name in chosen}, self.figures(view)
 
 
-HISTORIES: Found[HistoryProperties] = Found("history.properties", "HISTORY", own="histories")
+HISTORIES: Found[HistoryProperties] = Found(
+    "history.properties", "HISTORY", own="histories", write="HISTORY = HistoryProperties(…, in_a_table(…))"
+)
 """By protocol: those whose histories must have properties."""
 SIGNS: Found[tuple[Sign, ...]] = Found("history.signs", "SIGNS")
 """By which events one sees that a danger was there."""
