@@ -129,12 +129,12 @@ class Found(Mapping[str, T], Generic[T]):
         return imported(self.module_name(protocol))
 
     def __getitem__(self, protocol: str) -> T:
-        module = self.module(protocol)
-        if self.derived is not None and module.__name__ == self._basis(protocol):
+        where, module = self.module_name(protocol), self.module(protocol)
+        if self.derived is not None and where == self._basis(protocol):
             return self.derived[2](protocol)
         name = self.name or folder(protocol).upper()
         if not hasattr(module, name):
-            raise refused(f"{module.__name__} has no {name}{self._writing(protocol)}")
+            raise refused(f"{where} has no {name}{self._writing(protocol)}")
         found: Any = getattr(module, name)
         return found  # type: ignore[no-any-return]
 
