@@ -5,6 +5,8 @@ States are numbered level by level in the order of each level, the initial state
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
@@ -91,7 +93,7 @@ class _Order:
 
     def __init__(self, levels: list[Words]) -> None:
         joined = sets.join(levels)
-        rows = np.lexsort(tuple(reversed(joined))) if len(joined) == 2 else joined[0].argsort()
+        rows = sets.order_of(joined)
         self.states, self.rows = sets.pick(joined, rows), rows
 
     def numbers(self, states: Words) -> NDArray[np.int64]:
@@ -101,16 +103,13 @@ class _Order:
         at = np.empty(states[0].size, np.int64)
         at[ordered] = self.states[0].searchsorted(states[0].take(ordered))
         at = np.minimum(at, self.states[0].size - 1)
-        if len(states) == 2:
-            while True:
-                wrong = (
-                    (self.states[0][at] == states[0])
-                    & (self.states[1][at] != states[1])
-                    & (at + 1 < self.states[0].size)
-                )
-                if not wrong.any():
-                    break
-                at = at + wrong
+        while len(states) > 1:
+            # The first of several equal keys may be another state.
+            same_key = (self.states[0][at] == states[0]) & (at + 1 < self.states[0].size)
+            other = reduce(or_, (mine[at] != asked for mine, asked in zip(self.states[1:], states[1:], strict=True)))
+            if not np.any(same_key & other):
+                break
+            at = at + (same_key & other)
         known = np.ones(at.size, np.bool_)
         for mine, asked in zip(self.states, states, strict=True):
             known &= mine[at] == asked

@@ -1,4 +1,4 @@
-"""Packing: where each field lies in one or two 64-bit words.
+"""Packing: where each field lies in as few 64-bit words as can be, mostly one or two.
 
 A field has bits of its own, and within one byte if that can be arranged, since a byte is cheap to cut out of a column
 of states.  Where a state is just too long for a word, fields share bits as digits of one number (three values of 5
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 Words = tuple[NDArray[np.uint64], ...]
 WORD, BYTE = 64, 8
+MOST = 16
+"""Words of a state at most: 1,024 bits, far beyond what can be searched to the end, where memory is the limit."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,11 @@ def product(numbers: object) -> int:
 
 
 def pack_fields(name: str, fields: Sequence[Field]) -> Packing:
-    """The shortest layout that fits.  BoundsError, with the largest variables, beyond 128 bits."""
+    """The shortest layout that fits.  BoundsError, with the largest variables, beyond `MOST` words."""
     sizes = tuple(f.high + 1 for f in fields)
     groups: list[tuple[int, ...]] = [(i,) for i, size in enumerate(sizes) if size > 1]
     shared = _share_bits(groups, sizes)
-    for words, choice in ((1, groups), (1, shared), (2, groups), (2, shared)):
+    for words, choice in itertools.product(range(1, MOST + 1), (groups, shared)):
         cells = _place(choice, sizes, words)
         if cells is not None:
             home = {m: i for i, c in enumerate(cells) for m in c.members}
@@ -169,7 +171,7 @@ def _too_long(name: str, fields: Sequence[Field], groups: list[tuple[int, ...]],
     largest = ", ".join(f"{variable} {n}" for variable, n in bits.most_common())
     total = sum(_bits(g, sizes) for g in groups)
     return (
-        f"{name}: a state takes {total} bits under these bounds, more than the 128 that are packed; "
+        f"{name}: a state takes {total} bits under these bounds, more than the {MOST * WORD} that are packed; "
         f"choose smaller bounds for the largest variables (bits): {largest}"
     )
 

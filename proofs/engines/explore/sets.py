@@ -1,10 +1,13 @@
 """Sorted sets of packed states, and the operations on them that a search is made of.
 
-A set is one column of words, ascending, or for two-word states two: (key, low), where the key mixes both words so
-that equal keys are rare, and gives the high word back.  Sets are exact: where keys coincide the low words decide.
+A set is one column of words, ascending, or for states of several words as many columns: (key, all words but the
+highest), where the key mixes all words so that equal keys are rare, and gives the highest word back.  Sets are exact:
+where keys coincide the other words decide.
 """
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_, xor
 from typing import Literal
 
 import numpy as np
@@ -15,23 +18,28 @@ Column = NDArray[np.uint64]
 # Odd, so that multiplication can be undone; from splitmix64's and Knuth's constants.
 _A, _B = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _UNDO_B = np.uint64(pow(_B, -1, 2**64))
-_MIX_A, _MIX_B = np.uint64(_A), np.uint64(_B)
+_MIX_B = np.uint64(_B)
+
+
+def _mixed(low: Words) -> Column:
+    """What the lower words bring into the key: each times an odd number of its own."""
+    return reduce(xor, (word * np.uint64(pow(_A, i, 2**64)) for i, word in enumerate(low, 1)))
 
 
 def to_set_order(words: Words) -> Words:
     """Packed words as set columns."""
     if len(words) == 1:
         return words
-    low, high = words
-    return (high ^ (low * _MIX_A)) * _MIX_B, low
+    *low, high = words
+    return (high ^ _mixed(tuple(low))) * _MIX_B, *low
 
 
 def to_words(columns: Words) -> Words:
     """Set columns as packed words."""
     if len(columns) == 1:
         return columns
-    key, low = columns
-    return low, (key * _UNDO_B) ^ (low * _MIX_A)
+    key, *low = columns
+    return *low, (key * _UNDO_B) ^ _mixed(tuple(low))
 
 
 def size(columns: Words) -> int:
@@ -62,24 +70,28 @@ def sort_unique(columns: Words, parts: int = 0) -> Words:
         states.sort(kind=kind)
         fresh = states[1:] != states[:-1]
     else:
-        columns = _sort_pairs(columns, kind)
-        key, low = columns
-        fresh = key[1:] != key[:-1]
-        fresh |= low[1:] != low[:-1]
+        columns = _sort_rows(columns, kind)
+        fresh = _differ(columns)
     rows = np.concatenate(([True], fresh)).nonzero()[0]
     return pick(columns, rows)
 
 
-def _sort_pairs(columns: Words, kind: Literal["stable"] | None) -> Words:
-    key, low = columns
-    order = key.argsort(kind=kind)
-    key, low = key.take(order), low.take(order)
-    same = key[1:] == key[:-1]
+def _differ(columns: Sequence[Column]) -> NDArray[np.bool_]:
+    """Whether each row is another than the one before it."""
+    return reduce(or_, (c[1:] != c[:-1] for c in columns))
+
+
+def _sort_rows(columns: Words, kind: Literal["stable"] | None) -> Words:
+    order = columns[0].argsort(kind=kind)
+    made = pick(columns, order)
+    same = made[0][1:] == made[0][:-1]
     # Two states with one key: their order must not depend on the sort.
-    if np.any(same & (low[1:] < low[:-1])):
-        order = np.lexsort((low, key))
-        key, low = key.take(order), low.take(order)
-    return key, low
+    return pick(columns, order_of(columns)) if np.any(same & _differ(made[1:])) else made
+
+
+def order_of(columns: Words) -> NDArray[np.int64]:
+    """The rows in ascending order."""
+    return np.lexsort(tuple(reversed(columns))) if len(columns) > 1 else columns[0].argsort()
 
 
 def merge(a: Words, b: Words) -> Words:
@@ -88,7 +100,7 @@ def merge(a: Words, b: Words) -> Words:
         states = np.concatenate((a[0], b[0]))
         states.sort(kind="stable")
         return (states,)
-    return _sort_pairs(join([a, b]), "stable")
+    return _sort_rows(join([a, b]), "stable")
 
 
 def subtract(states: Words, seen: Words) -> Words:
@@ -97,8 +109,9 @@ def subtract(states: Words, seen: Words) -> Words:
         return states
     at = seen[0].searchsorted(states[0])
     absent = seen[0].take(at, mode="clip") != states[0]
-    if len(states) == 2:
-        absent |= seen[1].take(at, mode="clip") != states[1]
+    if len(states) > 1:
+        for mine, others in zip(states[1:], seen[1:], strict=True):
+            absent |= others.take(at, mode="clip") != mine
         _look_further(states, seen, at, absent)
     return pick(states, absent.nonzero()[0])
 
@@ -111,7 +124,9 @@ def _look_further(states: Words, seen: Words, at: NDArray[np.int64], absent: NDA
     while doubtful.size:
         here = np.minimum(at[doubtful] + step, last)
         same_key = (at[doubtful] + step <= last) & (seen[0][here] == states[0][doubtful])
-        found = same_key & (seen[1][here] == states[1][doubtful])
+        found = same_key.copy()
+        for mine, others in zip(states[1:], seen[1:], strict=True):
+            found &= others[here] == mine[doubtful]
         absent[doubtful[found]] = False
         doubtful, step = doubtful[same_key & ~found], step + 1
 

@@ -41,16 +41,24 @@ def check_traces(found: Exploration, plain: Plain, properties: dict[str, Propert
             assert plain.holds(properties[name], trace.states[-1]) == (properties[name].role == "witness")
 
 
-def in_two_words(_: str, fields: Sequence[Field]) -> Packing:
-    """Every other field in a second word, in bytes of their own where there are enough."""
+def spread(words: int, fields: Sequence[Field]) -> Packing:
+    """One field after the other in the next word, in bytes of their own where there are enough."""
     sizes = tuple(f.high + 1 for f in fields)
-    used, cells = [0, 0], []
+    used, cells = [0] * words, []
     for index, size in enumerate(sizes):
         if size > 1:
-            bits = (size - 1).bit_length()
-            cells.append(Cell(index % 2, used[index % 2], bits, (index,)))
-            used[index % 2] += bits
-    return packing(sizes, cells, 2)
+            bits, word = (size - 1).bit_length(), index % words
+            cells.append(Cell(word, used[word], bits, (index,)))
+            used[word] += bits
+    return packing(sizes, cells, words)
+
+
+def in_two_words(_: str, fields: Sequence[Field]) -> Packing:
+    return spread(2, fields)
+
+
+def in_five_words(_: str, fields: Sequence[Field]) -> Packing:
+    return spread(5, fields)
 
 
 def sharing_bits(_: str, fields: Sequence[Field]) -> Packing:
@@ -72,7 +80,7 @@ def packing(sizes: tuple[int, ...], cells: list[Cell], words: int) -> Packing:
     return Packing(words, sizes, tuple(cells), tuple(home.get(i) for i in range(len(sizes))))
 
 
-LAYOUTS = {"one word": pack_fields, "two words": in_two_words, "shared bits": sharing_bits}
+LAYOUTS = {"one word": pack_fields, "two words": in_two_words, "five words": in_five_words, "shared bits": sharing_bits}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -1,4 +1,4 @@
-"""Sorted sets of states in one and two words, also where keys coincide, and the layout of fields in words."""
+"""Sorted sets of states in one, two and more words, also where keys coincide, and the layout of fields in words."""
 
 import itertools
 from collections.abc import Callable
@@ -19,11 +19,16 @@ def two_words(draw: np.random.Generator, size: int) -> Words:
     return draw.integers(0, size // 8 + 1, size).astype(np.uint64), draw.integers(0, 12, size).astype(np.uint64)
 
 
+def three_words(draw: np.random.Generator, size: int) -> Words:
+    """The same of three words, of which the last alone tells some states apart."""
+    return (*two_words(draw, size), draw.integers(0, 2, size).astype(np.uint64))
+
+
 def members(states: Words) -> list[tuple[int, ...]]:
     return list(zip(*(c.tolist() for c in states), strict=True))
 
 
-@pytest.mark.parametrize("make", [one_word, two_words])
+@pytest.mark.parametrize("make", [one_word, two_words, three_words])
 @pytest.mark.parametrize("size", [1, 2, 7, 100, 3000])
 def test_set_operations(make: Callable[[np.random.Generator, int], Words], size: int) -> None:
     """Sorting, union and difference are those of Python's sets."""
@@ -43,10 +48,11 @@ def test_set_operations(make: Callable[[np.random.Generator, int], Words], size:
             assert (sets.position(seen, one) is None) == (member not in others)
 
 
-def test_two_words_come_back() -> None:
-    """The key of a two-word state gives its high word back."""
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_several_words_come_back(count: int) -> None:
+    """The key of a state of several words gives its highest word back."""
     draw = np.random.default_rng(5)
-    words = tuple(draw.integers(0, 2**64, 1000, dtype=np.uint64) for _ in range(2))
+    words = tuple(draw.integers(0, 2**64, 1000, dtype=np.uint64) for _ in range(count))
     back = sets.to_words(sets.to_set_order(words))
     assert all(np.array_equal(a, b) for a, b in zip(words, back, strict=True))
 
@@ -74,6 +80,8 @@ def fields(*sizes: int) -> list[Field]:
         ((8,) * 30, 2),
         ((5,) * 45, 2),
         ((2**40, 2**40), 2),
+        ((8,) * 50, 3),
+        ((1024, 2**40, 2**40, 2**40), 3),
     ],
 )
 def test_layouts_hold_every_value(sizes: tuple[int, ...], words: int) -> None:
@@ -93,7 +101,7 @@ def test_layouts_hold_every_value(sizes: tuple[int, ...], words: int) -> None:
     assert packing.unpack(packing.pack(tuple(s - 1 for s in sizes))) == tuple(s - 1 for s in sizes)
 
 
-def test_a_state_beyond_two_words_is_refused() -> None:
+def test_a_state_beyond_all_words_is_refused() -> None:
     """The message names the largest variables."""
-    with pytest.raises(BoundsError, match=r"more than the 128 that are packed.*f1 40, f2 40, f3 40, f0 10"):
-        pack_fields("P", fields(1024, 2**40, 2**40, 2**40))
+    with pytest.raises(BoundsError, match=r"more than the 1024 that are packed.*f1 40, f2 40, f3 40.*f0 10"):
+        pack_fields("P", fields(1024, *[2**40] * 26))

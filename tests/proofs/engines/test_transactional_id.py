@@ -6,6 +6,7 @@ from fencepost.model.language.derived.mutations import mutation, mutations, sett
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.readings.words import say_trace
+from fencepost.properties.catalogue import bounds_of, protocols
 from part_protocols import TRANSACTIONAL_ID_BOUNDS, TransactionalId, TransactionalIdProperties
 
 SPEC, STATED = settle(TransactionalId.spec), TransactionalIdProperties.properties
@@ -46,3 +47,16 @@ def test_a_mistake_in_id_blocks_gives_a_transactions_records_to_another_producer
     taken = {event.action for event in trace.events}
     assert {"initialize_with_new_id", "initialize_idempotent", "ids.allocate", "txn.append"} <= taken
     assert any("txn.fate" in line for line in say_trace(spec, trace))
+
+
+def test_the_bounds_of_both_parts_take_more_than_two_words():
+    """Within the bounds that each part is searched in alone, the whole is searched as far as is asked."""
+    bounds = {}
+    for protocol, variant in (("id-blocks", "kraft"), ("transactions", "core-v2")):
+        bounds |= bounds_of(protocols()[protocol].variant(variant), "smoke")
+    few = {n: STATED[n] for n in (*MINE, "ids.no_id_twice", "txn.no_zombie_write")}
+    made = explore(SPEC, few, bounds, max_states=100_000)
+    assert made.kernels.packing.words > 2
+    assert made.distinct >= 100_000
+    assert not made.complete
+    assert set(made.verdicts.values()) == {"unknown"}
