@@ -129,7 +129,8 @@ class Found(Mapping[str, T], Generic[T]):
         return imported(self.module_name(protocol))
 
     def __getitem__(self, protocol: str) -> T:
-        where, module = self.module_name(protocol), self.module(protocol)
+        module = self.module(protocol)
+        where = getattr(module, "__name__", "")
         if self.derived is not None and where == self._basis(protocol):
             return self.derived[2](protocol)
         name = self.name or folder(protocol).upper()
