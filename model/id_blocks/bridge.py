@@ -107,7 +107,7 @@ class Bridge(Kraft, Zookeeper):
 
     @action(fair="weak")
     def controller_conflict(s, c: Controller):
-        """Somebody else wrote: read again."""
+        """Another broker wrote in between: this one reads again."""
         require(s.controller_has_read[c] & (s.controller_version[c] != s.version))
         s.controller_puts_aside(c)
 

@@ -1,4 +1,4 @@
-"""Brokers: what each of them holds and does, whoever grants the blocks (KIP-730).
+"""Brokers: what each of them holds and does, whichever controller grants the blocks (KIP-730).
 
 A broker hands out ids from a block that only its memory holds.  When it has nothing it must be granted another; a
 restart loses the rest.  `RpcBrokers` adds the request for a block and a network that may lose, delay, reorder and
@@ -45,7 +45,7 @@ class Epoch(Nat, upto="restarts"):
 
 
 class Request(Sort, bound="requests"):
-    """A request on its way with, in time, its answer.  One that nobody waits for any more may be used again for
+    """A request on its way with, in time, its answer.  One that no broker waits for any more may be used again for
     another."""
 
 
@@ -190,7 +190,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def take(s, b: Broker, r: Request):
-        """The outstanding request is answered with a block: it becomes the next one.  A second answer finds nobody
+        """The outstanding request is answered with a block: it becomes the next one.  A second answer finds no broker
         waiting."""
         require((s.stage[r] == Stage.ANSWERED) & (s.asker[r] == b))
         require(s.outstanding[b] == s.original[r], rule="730.19")
@@ -266,7 +266,7 @@ class RpcBrokers(IdBlocks):
 
     @fault(budget="time_outs", danger="time-out")
     def time_out_early(s, b: Broker, r: Request):
-        """The answer is only late, and will find nobody waiting."""
+        """The answer is only late, and will find no broker waiting."""
         require(s.outstanding[b] == r)
         s.give_up(b)
 
@@ -292,7 +292,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def forget(s, r: Request):
-        """What nobody waits for leaves the network, and its number stands for another request from then on."""
+        """A request that no broker waits for leaves the network, and its number is free for another request."""
         require((s.stage[r] != Stage.FREE) & (s.stage[r] != Stage.RECORDED))
         require(forall(Broker, lambda b: s.outstanding[b] != r))
         require(forall(Request, lambda q: (q == r) | (s.stage[q] == Stage.FREE) | (s.original[q] != r)))

@@ -120,7 +120,7 @@ class Threads(Kraft):
 
 
 class Uncoordinated(IdBlocks):
-    """730.17: each broker has a range of its own, written into its configuration, and asks nobody.
+    """730.17: each broker has a range of its own, written into its configuration, and asks no controller.
 
     The range is in no one's log: a restart begins it again, and nothing keeps it clear of what ZooKeeper gave out
     before.

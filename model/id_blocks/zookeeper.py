@@ -25,7 +25,7 @@ class Version(Nat, upto="ids + 1"):
 
 
 class Zookeeper(IdBlocks):
-    """Read, add one block, write if nobody wrote in between; else read again."""
+    """Read, add one block, write if no other broker wrote in between; else read again."""
 
     outside = (
         *kafka_excludes(

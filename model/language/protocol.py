@@ -87,7 +87,7 @@ def action(
 
 
 def fault(*, budget: str, danger: str | tuple[str, ...] = ()) -> Decorator:
-    """A step that nobody owes and that the environment may take ``budget`` (a bound's name) times in exploration."""
+    """A step that is not owed and that the environment may take ``budget`` (a bound's name) times in exploration."""
     dangers = check_dangers(danger)
     return lambda function: ActionMethod(function, "", budget, None, None, dangers)
 

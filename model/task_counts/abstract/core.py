@@ -85,7 +85,7 @@ class Core(Protocol):
     stage: Map[Instance, Stage]
     of: Map[Instance, Generation]  # the set it was started from
     task: Map[Instance, Task]
-    live: Set[Instance]  # its producer was opened, and nobody has fenced it since
+    live: Set[Instance]  # its producer was opened, and has not been fenced since
 
     polled: Ghost[Generation]  # the newest set of which an instance polls or did
 
@@ -95,7 +95,7 @@ class Core(Protocol):
 
     @fault(budget="elections")
     def elect(s, w: Worker):
-        """A worker becomes leader, or a leader claims the topic back, and so fences whoever had it."""
+        """A worker becomes leader, or a leader claims the topic back, and so fences the one that had it."""
         require(s.owner != w)
         require(s.may_claim(w), rule="618.43")
         s.owner = w
@@ -275,7 +275,7 @@ class Core(Protocol):
         s.live[k] = False
 
     def can_commit(s, k):
-        """It polls, and nobody has fenced its producer."""
+        """It polls, and its producer has not been fenced."""
         return (s.stage[k] == Stage.RUNNING) & s.live[k]
 
     @danger("zombie")
@@ -328,7 +328,7 @@ class Core(Protocol):
         return s.round[w] != Round.CHECKED
 
     def keep_former(s, w):
-        """What was read before the new set, where somebody still goes by it."""
+        """What was read before the new set, where a worker still goes by it."""
 
     def round_is_for_newest(s, w):
         return either("618.43", s.fencing[w] == s.generation, no_round_check=True)

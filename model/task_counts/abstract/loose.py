@@ -1,8 +1,8 @@
 """What implementations do beside the steps of the cores, and what cannot hurt: they lead before they have claimed the
-topic, and an id may be fenced late, by a round that is over or by somebody who never had one.
+topic, and an id may be fenced late, by a round that is over or by a worker that never had one.
 
-The core leaves both out, since neither lets anybody commit who could not before: `lead` lets nobody write, and a fence
-only ends what is live.  An implementation is followed through these forms.
+The core leaves both out, since neither lets an instance commit that could not before: `lead` lets no worker write, and
+a fence only ends what is live.  An implementation is followed through these forms.
 """
 
 from fencepost.model.language import action, each

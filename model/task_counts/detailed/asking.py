@@ -43,7 +43,7 @@ class Asking(Cluster):
         s.take_answer(k)
 
     def is_answered(s, k):
-        """Here whoever has an answer goes on at once."""
+        """In this form a start that has an answer goes on at once."""
         return s.stage[k] != Stage.ASSIGNED
 
     def take_answer(s, k):

@@ -1,7 +1,7 @@
 """Tasks that failed stay FAILED until a user restarts them, or a newer set replaces them (shipped).
 
 A start that finds a newer set fails as well (618.20), and a start that wakes up late fences a healthy task of the newer
-set before it finds that out: that task then is FAILED, and nobody restarts it.
+set before it finds that out: that task then is FAILED, and is not restarted.
 """
 
 from fencepost.model.language import Set, action, fault, require

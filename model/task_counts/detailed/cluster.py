@@ -1,7 +1,7 @@
 """What the variants add to the common steps in the same way: faults with budgets, and workers that tidy up.
 
 A worker stops tasks of a set that it knows to be superseded, and a task that finds its producer fenced fails.  Neither
-matters to safety (618.22), and both are steps that `stop` allows at any time; progress needs somebody to owe them.
+matters to safety (618.22), and both are steps that `stop` allows at any time; progress needs them to be fair.
 """
 
 from fencepost.model.language import action, exists, fault, require
@@ -22,7 +22,7 @@ class Cluster(Workers):
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
-        """A rebalance gives a task to somebody, of the newest set that the worker has read."""
+        """A rebalance gives a worker a task of the newest set that it has read."""
         require(~s.is_given(i, s.latest_set(s.read[w])))
         Workers.assign(s, w, k, i)
 
@@ -34,7 +34,7 @@ class Cluster(Workers):
         Workers.assign(s, w, k, i)
 
     def is_given(s, i, own):
-        """Somebody has this task of this set already."""
+        """Some instance has this task of this set already."""
         return exists(Instance, lambda k: (s.stage[k] != Stage.NONE) & (s.task[k] == i) & (s.of[k] == own))
 
     @action(fair="weak", rule="618.22")

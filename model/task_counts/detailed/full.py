@@ -2,7 +2,7 @@
 
 Actions and variables are the yardstick's (`kip618_yardstick.py`), with two differences: what it keeps for each worker
 and task is kept here for each instance, as in the core (`worker`, `task` and `of` say whose, which, and of which set;
-`live` is the set of those whose producer nobody has fenced), and there is the ghost `polled`.  As there, a set has a
+`live` is the set of those whose producer is not fenced), and there is the ghost `polled`.  As there, a set has a
 task at least; in what is built on the same parts it may be empty.
 Assignment is free: every rebalance, eager or cooperative, and every duplicate instance is some order of `assign` and
 `stop`.  A worker that stalls takes no step for as long as it likes; a crash is a stop of each of its tasks.

@@ -1,4 +1,4 @@
-"""A and M: tasks start by what their worker has read, and somebody else sees to it that there is a round.
+"""A and M: tasks start by what their worker has read, and another worker sees to it that there is a round.
 
 In A that is the leader, which fences during the rebalance and hands out the offset that it has read to; in M the worker
 that owns the Connector, which asks the leader.
@@ -28,7 +28,7 @@ class A(OwnView):
 
     @action(fair="weak")
     def check_round(s, w: Worker):
-        """All are fenced.  This worker wrote nothing meanwhile, and whoever else did has shut it out."""
+        """All are fenced.  This worker wrote nothing meanwhile, and any other that did has shut it out."""
         require((s.round[w] == Round.FENCING) & s.is_awake(w))
         require(s.left[w] == 0, rule="618.7")
         s.round[w] = Round.CHECKED

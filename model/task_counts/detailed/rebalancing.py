@@ -147,7 +147,7 @@ class Rebalancing(Shipped):
         return either("618.41", steady, another_one_each_time=True)
 
     def has_to_move(s, i, u):
-        """It is given away at once: nobody has it any more."""
+        """It may be given away at once: no worker has it any more."""
         return s.given[i, u] & ~s.given[i, u]
 
     @action(fair="weak")

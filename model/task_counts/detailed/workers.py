@@ -66,7 +66,7 @@ class Workers(Protocol):
     fencing: Map[Worker, Position]  # the generation for which the round is
     left: Map[Worker, Count]  # task ids below this one are still to be fenced
     task: Map[Instance, Task]
-    live: Set[Instance]  # its producer was opened, and nobody has fenced it since
+    live: Set[Instance]  # its producer was opened, and has not been fenced since
 
     stage: Map[Instance, Stage]
     worker: Map[Instance, Option[Worker]]
@@ -358,7 +358,7 @@ class Workers(Protocol):
         return (s.worker[k] == w) & s.is_awake(w)
 
     def go_on(s, k, so, to):
-        """The instance comes to the next stage, or is gone, and nobody has its producer."""
+        """The instance comes to the next stage, or is gone together with its producer."""
         s.stage[k] = when(so, to, Stage.NONE)
         s.worker[k] = when(so, s.worker[k], None)
         s.task[k] = when(so, s.task[k], 0)
@@ -366,7 +366,7 @@ class Workers(Protocol):
         s.live[k] = s.live[k] & so
 
     def can_commit(s, k):
-        """It polls, and nobody has fenced its producer."""
+        """It polls, and its producer has not been fenced."""
         return (s.stage[k] == Stage.RUNNING) & s.live[k]
 
     def is_wanted(s, i):

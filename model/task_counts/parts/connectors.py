@@ -168,7 +168,7 @@ class Connectors(Protocol):
         s.prefix[c] = p
 
     def is_free(s, p):
-        """Ids that begin like this are nobody's: names are unique in a group, and groups differ enough (618.49)."""
+        """No connector's ids begin like this: names are unique in a group, and groups differ enough (618.49)."""
         return forall(Connector, lambda d: s.prefix[d] != p)
 
     def share_ids(s, c, d):
@@ -317,7 +317,7 @@ class Connectors(Protocol):
 
     @fault(budget="failures", danger=("loss", "time-out", "lost-answer"))
     def write_fails(s, w: Worker, c: Connector):
-        """A write fails for its own reasons: the leader drops its producer, whoever else was to write with it."""
+        """A write fails for its own reasons: the leader drops its producer, whatever else was to be written with it."""
         require((s.round[w, c] == Round.CHECKED) & s.may_write(w))
         s.drops_producer(w, c)
         s.end_round(w, c)

@@ -1,7 +1,7 @@
 """A connector that is deleted and created again: what becomes of its task count record, and of its old tasks.
 
 One connector, one leader.  Tasks of a deleted connector may run on, so that its count has to outlive it: a deletion
-removes the connector's own configuration and nothing else, and whoever creates it again fences its former tasks.
+removes the connector's own configuration and nothing else, and creating it again fences its former tasks.
 Sets have two names: their place in the config topic, which is the same for all (`generation`, and `of` for a task), and
 the number that a worker counts for itself (`number`, `saw`), which is all that it can compare.
 
@@ -167,7 +167,7 @@ class Deletion(Protocol):
 
     @action(fair="weak")
     def start_round(s):
-        """The leader counts who may be alive; nobody, or the one that the new task shuts out, needs no fencing."""
+        """The leader counts the tasks that may be alive; one that the new task shuts out needs no fencing."""
         require(s.present & s.pending & (s.round == Round.NONE))
         shut_out = (s.count == 1) & (s.size == 1)
         s.round = Round.FENCING

@@ -1,7 +1,7 @@
 """Clusters in which not every worker supports exactly-once sources: on their way to it, or for good.
 
-One connector.  A worker that does not take part writes to the config topic with a plain producer, which nobody can shut
-out, or runs its tasks with plain producers, which nobody can fence.  Fencing all ids is one step here, and so is a task
+One connector.  A worker that does not take part writes to the config topic with a plain producer, which cannot be shut
+out, or runs its tasks with plain producers, which cannot be fenced.  Fencing all ids is one step here, and so is a task
 start with its checks; `upgrading_in_steps.py` has what comes between.  A worker is upgraded by a restart, which ends
 its tasks.
 """
@@ -204,7 +204,7 @@ class Upgrades(Protocol):
 
     @action
     def ask(s, v: Worker, w: Worker):
-        """Somebody asks the leader for a round, which fences all ids that the latest count speaks of, and finds no
+        """A worker asks the leader for a round, which fences all ids that the latest count speaks of, and finds no
         newer set afterwards."""
         require((s.support[v] == Support.ENABLED) & s.leads[w] & s.serves(w))
         require(s.is_pending() & (s.round[w] == Round.NONE))
@@ -257,7 +257,7 @@ class Upgrades(Protocol):
 
     @action
     def start_plain(s, w: Worker, i: Task):
-        """Any other worker starts it, and asks nobody."""
+        """Any other worker starts it, and does not ask."""
         require((s.support[w] != Support.ENABLED) & s.may_start(w, i) & (s.generation > 0))
         s.plain[w, i] = True
         s.polls(w, i)
@@ -325,7 +325,7 @@ class Strangers(Upgrades):
 
     @fault(budget="foreign_sets")
     def foreign_set(s, n: Count):
-        """A follower, or a program of somebody's, writes a set of task configurations."""
+        """A follower, or a user's own program, writes a set of task configurations."""
         require(0 < n)
         s.publish(n)
 
@@ -342,6 +342,6 @@ class Strangers(Upgrades):
 
     @action
     def claim_again(s, w: Worker):
-        """A leader whose write failed opens its producer anew, and shuts out whoever had the id."""
+        """A leader whose write failed opens its producer anew, and shuts out the one that had the id."""
         require((s.leader == w) & (s.owner != w) & (s.round[w] == Round.NONE))
         s.owner = w

@@ -51,7 +51,7 @@ class UpgradesInSteps(Upgrades):
 
     @action
     def ask(s, v: Worker, w: Worker):
-        """Somebody asks the leader for a round."""
+        """A worker asks the leader for a round."""
         require((s.support[v] == Support.ENABLED) & s.leads[w] & s.serves(w))
         require(s.is_pending() & (s.round[w] == Round.NONE) & ~s.fencing[w])
         s.fencing[w] = True

@@ -3,7 +3,7 @@
 One connector, which divides what it reads between the tasks of a set.  Each call of a leader writes a configuration
 for every task, then the commit record; records are visible once their transaction is committed, and a new leader's
 producer aborts what is open.  Who reads keeps the configurations until a commit record comes.  Everybody reads the
-same records in the same order, so what holds here after each record holds for whoever has read that far.
+same records in the same order, so what holds here after each record holds for a worker that has read that far.
 """
 
 from fencepost.model.language import (
@@ -108,7 +108,7 @@ class Writing(Protocol):
 
     @action
     def begin(s, w: Worker, c: Call, n: Count):
-        """A user's or a Connector's request comes to whoever believes itself the leader."""
+        """A user's or a Connector's request comes to a worker that believes itself the leader."""
         require((s.call[w] == None) & ~s.begun[c])  # noqa: E711
         require(implies(0 < n, forall(Part, lambda x: s.reader[c, x] < n)))
         s.begun[c] = True

@@ -311,7 +311,7 @@ class Core(Protocol):
 
     @action(danger="late-copy")
     def mark_late(s, p: Partition, e: Epoch, commit: Bool, k: Term):
-        """So does one of an earlier transaction, or of an earlier coordinator: nobody owes that."""
+        """So does one of an earlier transaction, or of an earlier coordinator: no fairness is asked of that."""
         require(~(s.is_current(p, e, commit) & (k == s.term)) & s.marker_in_time(p, e, commit, k))
         s.take_marker(p, e, commit, k)
 
@@ -375,7 +375,7 @@ class Core(Protocol):
         s.one_step(to)
 
     def once(s, c):
-        """Whoever initializes again might as well be another one."""
+        """A producer that initializes again might as well be another one."""
         limit(~exists(Epoch, lambda e: s.given[c, e]))
 
     def one_step(s, to):

@@ -54,7 +54,7 @@ class V1Core(Core):
         s.write(t, p)
 
     def add_in_time(s, t):
-        """Can AddPartitions of this transaction still arrive?  Late ones begin a transaction that nobody ends."""
+        """Can AddPartitions of this transaction still arrive?  Late ones begin a transaction that no producer ends."""
         return s.begun[t]
 
     def has_something(s, t):

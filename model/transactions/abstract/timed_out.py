@@ -1,6 +1,6 @@
 """Appends to the transaction log that time out: memory stays as it was, and the record is in the log all the same.
 
-Whoever asked is told COORDINATOR_NOT_AVAILABLE, nothing is pending any more, and the next transition starts from what
+The producer gets COORDINATOR_NOT_AVAILABLE, nothing is pending any more, and the next transition starts from what
 memory says (TransactionStateManager.appendTransactionToLog).  Its record stands after the one in doubt and takes its
 place.  A coordinator that takes over before that finds the record in doubt, or an earlier one, or none of them.  What
 it finds counts from then on, and nothing was said of it before: markers are sent and answers given after an append that
@@ -93,7 +93,7 @@ class TimedOut(Core):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def find_init(s, to: Epoch):
-        """The id is idle under an epoch that was given to nobody."""
+        """The id is idle under an epoch that was given to no producer."""
         require(s.init_in_doubt & (s.epoch < to))
         s.one_step(to)
         s.epoch = to

@@ -12,7 +12,7 @@ from fencepost.model.transactions.abstract.cores import V2Core
 
 
 class Covered(V2Core):
-    """Whoever takes over waits for a copy, too."""
+    """A coordinator that takes over waits for a copy, too."""
 
     outside = excused("markers of a Prepare record wait until it is replicated", "uncovered-log")
 

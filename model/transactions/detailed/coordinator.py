@@ -2,7 +2,7 @@
 
 What the core calls the coordinator's state is what the transaction log says; added here is what only memory knows.  A
 transition takes two steps: a record is on its way to the log (`pending`), then it is there, or the append failed.
-That a record made it although nobody was told is the step to the log, then a fail-over.
+That a record made it although no producer had an answer is the step to the log, then a fail-over.
 """
 
 from fencepost.model.language import (
@@ -46,7 +46,7 @@ class Failures(Nat, upto="failed_appends"):
 
 
 class Coordinator(Producers):
-    """One transition at a time; whoever asks meanwhile is told CONCURRENT_TRANSACTIONS, and asks again."""
+    """One transition at a time; a request that comes meanwhile is answered CONCURRENT_TRANSACTIONS, and repeated."""
 
     pending: Pending
     of_client: Option[Client]
@@ -57,7 +57,7 @@ class Coordinator(Producers):
     fence_failed: Bool  # and the next fence takes the epoch that memory has already
     acked: Set[Partition]  # the coordinator knows that the marker is there
     awaited: Bool  # the transaction's entry among those that wait for markers
-    straggler: Bool  # somebody else who saw the last marker arrive has yet to take the entry out
+    straggler: Bool  # another thread that saw the last marker arrive has yet to take the entry out
 
     def live(s):
         """The epoch in memory."""

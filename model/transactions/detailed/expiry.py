@@ -1,6 +1,6 @@
-"""Transactional ids that nobody used for a week are forgotten (v2), and what a fenced producer can make of that.
+"""Transactional ids that were not used for a week are forgotten (v2), and what a fenced producer can make of that.
 
-A forgotten id has no epoch: whoever names one is told INVALID_PRODUCER_ID_MAPPING, but InitProducerId is answered
+A forgotten id has no epoch: a request that names one gets INVALID_PRODUCER_ID_MAPPING, but InitProducerId is answered
 whatever epoch it names, with a new producer id.
 """
 

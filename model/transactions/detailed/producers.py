@@ -41,7 +41,7 @@ class Producers(Core):
     stray: Set[Client]  # a copy of its first InitProducerId comes late
     dead: Set[Client]  # was told that it is fenced, and stops
 
-    overflow: Ghost[Bool]  # somebody was given the epoch that only a fence may carry, or a fence went past it
+    overflow: Ghost[Bool]  # a producer was given the epoch that only a fence may carry, or a fence went past it
     crowded: Ghost[Bool]  # there were two producers, or one that took too long
     forgetful: Ghost[Bool]  # a fail-over lost the memory of a retry that was under way
     copied: Ghost[Bool]  # a copy came late of a request that names no epoch
@@ -70,7 +70,7 @@ class Producers(Core):
 
     @fault(budget="copies", danger=("late-copy", "duplicate"))
     def come_late(s, c: Client):
-        """The network kept a copy of the first request, which was answered; nobody takes the answer to the copy."""
+        """The network kept a copy of the first request, which was answered; the answer to the copy is not taken."""
         require((s.ready[c] | s.again[c] | s.dead[c] | (s.asking[c] & (s.answered[c] != 0))) & ~s.stray[c])
         s.stray[c] = True
         s.copied = True

@@ -2,7 +2,7 @@
 
 The cleaner works below the last stable offset.  It takes the records of aborted transactions, by the index of those,
 and what a later record has replaced; a marker only when nothing of its transaction is left, and then not before its
-delete horizon (delete.retention.ms), so that whoever has read of the transaction reads how it ended.  With an abort
+delete horizon (delete.retention.ms), so that a reader of the transaction's records reads how it ended.  With an abort
 marker goes the entry in the index.  DeleteRecords and retention take whatever lies at the beginning of the log.
 
 A piece that a reader has fetched is a copy, of which nothing is taken.  A broker that reads the log again, or a replica
@@ -27,7 +27,7 @@ class Cleaned(ReadCommitted):
     replayed: Offset  # how far a broker has read the log again
     open_again: Set[Txn]  # and the transactions that it takes for open
 
-    released: Ghost[Set[Offset]]  # replaced by a later record, or deleted: nobody is owed it any more
+    released: Ghost[Set[Offset]]  # replaced by a later record, or deleted: no reader is owed it any more
 
     def is_stable(s, o):
         return (o < s.high) & forall(Txn, lambda t: implies(s.unstable(t), o < s.first[t]))
@@ -117,7 +117,7 @@ class Cleaned(ReadCommitted):
 
 
 class WithoutHorizon(Cleaned):
-    """Markers go as soon as nothing is left of their transactions, whoever may still wait for them."""
+    """Markers go as soon as nothing is left of their transactions, even if a reader still waits for them."""
 
     def is_past_its_horizon(s, t):
         return s.has_ended(t)

@@ -191,7 +191,7 @@ class TransactionLog(Protocol):
 
     @action(fair="weak")
     def acknowledge(s, t: Id):
-        """The append has succeeded: memory follows, and whoever asked is answered."""
+        """The append has succeeded: memory follows, and the request is answered."""
         pending = s.pending[t]
         require(pending != Phase.UNKNOWN)
         require(s.appended[t], rule="txn.8")
@@ -217,7 +217,7 @@ class TransactionLog(Protocol):
 
     @fault(budget="failures", danger="failed-append")
     def give_up(s, t: Id):
-        """The append fails, or nothing is heard of it: whoever asked is sent away, and memory stays as it was."""
+        """The append fails, or nothing is heard of it: the request is refused, and memory stays as it was."""
         require(s.pending[t] != Phase.UNKNOWN)
         s.doubtful[t] = s.doubtful[t] | s.appended[t]
         s.forget_pending(t)
