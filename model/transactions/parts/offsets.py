@@ -4,8 +4,8 @@ A commit counts at once, or once the marker of its transaction is there; until t
 order of the commits in the log, not the order in which transactions end.  A coordinator that takes over reads the log
 again, of which compaction may have removed what a later record has replaced.
 
-One key, since a marker decides all keys of a transaction alike.  Whether the member that commits still owns the partition is for
-the group's generation to say, and not of this model.
+One key, since a marker decides all keys of a transaction alike.  Whether the member that commits still owns the
+partition is for the group's generation to say, and not of this model.
 """
 
 from fencepost.model.language import (
