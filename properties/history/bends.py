@@ -1,26 +1,46 @@
-"""Bends a told history: puts another event in the place of one, changes one, exchanges two, or drops one.
+"""Bends a history: puts an event in, changes, moves or drops one, or exchanges two.
 
-An edit names events by kind and by how many of that kind come before, in the story as it was told. What is dropped
-leaves an event that means nothing to any property, so that steps stay as they are.
+An edit names events by kind and by how many of that kind come before it in the history as it was written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
 import numpy as np
-from fencepost.properties.history.told import Told
+from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.history.vocabulary import Vocabulary
 
 Event = tuple[IntEnum, int]
+Row = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Written:
+    """One history: by event, its kind and the columns that say something."""
+
+    vocabulary: Vocabulary
+    rows: Sequence[Row]
+
+    def columns(self, history: int = 0) -> dict[str, np.ndarray]:
+        """The columns of the history, under a number; an event every tenth of a millisecond."""
+        columns = absent_columns(self.vocabulary, len(self.rows))
+        columns["history"][:] = history
+        columns["step"] = np.arange(len(self.rows), dtype=np.int32)
+        columns["time_us"] = np.arange(len(self.rows)) * 100
+        for step, row in enumerate(self.rows):
+            for name, value in row.items():
+                columns[name][step] = value
+        return columns
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: `values` put there, or changed; the `other` event exchanged."""
+    """One change: `values` put in or changed; the `other` event exchanged, or the one that comes next."""
 
-    what: Literal["put", "change", "swap", "drop"]
-    event: Event
+    what: Literal["put", "change", "swap", "move", "drop"]
+    event: Event | None
     values: Mapping[str, int]
     other: Event | None = None
 
@@ -33,9 +53,13 @@ class Plant:
     found: Mapping[str, int]
 
 
-def put(place: Event, kind: IntEnum, **values: int) -> Edit:
-    """Another event in that place."""
-    return Edit("put", place, {"kind": kind, **values})
+END = None
+"""The place behind all events."""
+
+
+def put(before: Event | None, kind: IntEnum, **values: int) -> Edit:
+    """One event more, before another or at the `END`."""
+    return Edit("put", None, {"kind": kind, **values}, before)
 
 
 def change(kind: IntEnum, nth: int, **values: int) -> Edit:
@@ -44,8 +68,13 @@ def change(kind: IntEnum, nth: int, **values: int) -> Edit:
 
 
 def swap(one: Event, other: Event) -> Edit:
-    """Two events exchanged; steps and times stay."""
+    """Two events exchanged."""
     return Edit("swap", one, {}, other)
+
+
+def move(event: Event, before: Event | None) -> Edit:
+    """An event in another place."""
+    return Edit("move", event, {}, before)
 
 
 def drop(kind: IntEnum, nth: int) -> Edit:
@@ -53,26 +82,29 @@ def drop(kind: IntEnum, nth: int) -> Edit:
     return Edit("drop", (kind, nth), {})
 
 
-def bent_by(story: Told, plant: Plant) -> dict[str, np.ndarray]:
-    """The columns of `story` after the edits of `plant`."""
-    columns = story.columns()
+def bent_by(history: Written, plant: Plant) -> Written:
+    """`history` after the edits of `plant`."""
+    of_kind: dict[int, list[dict[str, int]]] = {}
+    rows = [dict(row) for row in history.rows]
+    for row in rows:
+        of_kind.setdefault(row["kind"], []).append(row)
+
+    def at(event: Event | None) -> int:
+        if event is END:
+            return len(rows)
+        meant = of_kind[event[0]][event[1]]
+        return next(place for place, row in enumerate(rows) if row is meant)
+
     for edit in plant.edits:
-        row = _row(story, edit.event)
-        if edit.what in ("put", "drop"):
-            for absent in story.vocabulary.columns:
-                columns[absent.name][row] = absent.absent
-            for name, value in story.meaningless().items():
-                columns[name][row] = value
-        if edit.other is not None:
-            other = _row(story, edit.other)
-            for column, values in columns.items():
-                if column not in ("history", "step", "time_us"):
-                    values[[row, other]] = values[[other, row]]
-        for column, number in edit.values.items():
-            columns[column][row] = number
-    return columns
-
-
-def _row(story: Told, event: Event) -> int:
-    kind, nth = event
-    return [step for step, row in enumerate(story.rows) if row["kind"] == kind][nth]
+        if edit.what == "put":
+            rows.insert(at(edit.other), dict(edit.values))
+        elif edit.what == "change":
+            rows[at(edit.event)].update(edit.values)
+        elif edit.what == "swap":
+            one, other = at(edit.event), at(edit.other)
+            rows[one], rows[other] = rows[other], rows[one]
+        else:
+            moved = rows.pop(at(edit.event))
+            if edit.what == "move":
+                rows.insert(at(edit.other), moved)
+    return Written(history.vocabulary, rows)

@@ -14,7 +14,7 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.properties.history import HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.id_blocks.history.planted import BED
 from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
 
 PART = "part-00000.parquet"
@@ -22,8 +22,8 @@ PART = "part-00000.parquet"
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Ten histories of 279 events in five row groups."""
-    pieces = [planted(1, 2 * i, 2)[0] for i in range(5)]
+    """Ten histories of 285 events in five row groups."""
+    pieces = [BED.planted(1, 2 * i, 2)[0] for i in range(5)]
     write_histories(tmp_path / "h", pieces, ID_BLOCKS, rows_per_group=500, seed=1)
     return tmp_path / "h"
 
@@ -69,7 +69,7 @@ def with_column(name: str, values: Callable[[np.ndarray], Any], type_: pa.DataTy
 def test_the_directory_itself_is_accepted(directory: Path) -> None:
     """Every refusal below is of a directory that would otherwise pass."""
     report = replay(directory, cores=1)
-    assert (report.events, report.histories, report.pieces, report.holds) == (2790, 10, 5, True)
+    assert (report.events, report.histories, report.pieces, report.holds) == (2850, 10, 5, True)
 
 
 def test_missing_manifest(directory: Path) -> None:
@@ -112,7 +112,7 @@ def test_unknown_observable_kind(directory: Path) -> None:
 def test_totals_that_do_not_add_up(directory: Path) -> None:
     """A manifest that contradicts itself is not half-believed."""
     edit_manifest(directory, lambda m: m["totals"].update(rows=7))
-    assert "files add up to 2790 rows, 10 histories, 5 row groups, totals say 7 rows" in refusal(directory)
+    assert "files add up to 2850 rows, 10 histories, 5 row groups, totals say 7 rows" in refusal(directory)
 
 
 def test_missing_file(directory: Path) -> None:
@@ -164,13 +164,13 @@ def test_unsorted_steps(directory: Path) -> None:
         return step
 
     rewrite(directory, with_column("step", swap))
-    assert "history 1 has step 22 where step 21 is due; it is cut, unsorted or incomplete" in refusal(directory)
+    assert "history 1 has step 16 where step 15 is due; it is cut, unsorted or incomplete" in refusal(directory)
 
 
 def test_unsorted_histories(directory: Path) -> None:
     """A history that comes after a higher one."""
     rewrite(directory, with_column("history", lambda v: v[::-1]))
-    assert "row 279 is of history 8, after history 9; rows must be sorted" in refusal(directory)
+    assert "row 285 is of history 8, after history 9; rows must be sorted" in refusal(directory)
 
 
 def test_a_history_split_over_row_groups(directory: Path) -> None:
@@ -199,14 +199,14 @@ def test_a_history_cut_off(directory: Path) -> None:
 
 def test_rows_that_do_not_add_up(directory: Path) -> None:
     """A file with other rows than listed."""
-    edit_manifest(directory, lambda m: [e.update(rows=2791) for e in (m["files"][0], m["totals"])])
-    assert "holds 2790 rows in 5 row groups, the manifest says 2791 rows" in refusal(directory)
+    edit_manifest(directory, lambda m: [e.update(rows=2851) for e in (m["files"][0], m["totals"])])
+    assert "holds 2850 rows in 5 row groups, the manifest says 2851 rows" in refusal(directory)
 
 
 def test_histories_that_do_not_add_up(directory: Path) -> None:
     """The histories counted while checking must be those listed."""
     edit_manifest(directory, lambda m: [e.update(histories=11) for e in (m["files"][0], m["totals"])])
-    assert "checked 2790 rows of 10 histories in 5 pieces, the manifest says 2790 rows of 11" in refusal(directory)
+    assert "checked 2850 rows of 10 histories in 5 pieces, the manifest says 2850 rows of 11" in refusal(directory)
 
 
 def test_a_row_group_without_statistics(directory: Path) -> None:

@@ -11,9 +11,11 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.history.planted import BED
 from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
+from fencepost.reference_impl.id_blocks import everything
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import QUERY, RENAMED, VIOLATIONS, in_duckdb, told
@@ -75,7 +77,9 @@ def test_many_small_histories(duck: Any, base: str) -> None:
 @pytest.mark.parametrize("first_id", [0, 2**63 - 3000])
 def test_planted_violations(duck: Any, first_id: int) -> None:
     """Kernels and DuckDB count exactly what was planted, also where ids end at 2^63."""
-    columns, expected = planted(3, 0, 2000, bent=0.1, first_id=first_id)
+    columns, expected = BED.planted(3, 0, 2000, bent=0.1)
+    for name in BED.shifted:
+        columns[name] = np.where(columns[name] >= 0, columns[name] + first_id, columns[name])
     found = by_kernel(columns)
     assert {name: count for name, (count, _) in found.items()} == expected
     assert len(expected) == 9
@@ -101,7 +105,11 @@ def test_events_of_other_keys_do_not_matter(name: str, base: str) -> None:
 
 def test_one_long_history(duck: Any) -> None:
     """One recorded history of 200,000 events is checked as a whole."""
-    columns, expected = planted(5, 9, 1, brokers=7, rounds=20, size=1428, bent=1.0, plants=["overlap"])
+    columns = columns_of(ID_BLOCKS, [(9, everything.rows(brokers=7, rounds=20, size=1428))])
+    last = np.flatnonzero(columns["kind"] == Kind.block_committed)[-1]
+    columns["first"][last] -= 1
+    columns["length"][last] += 1
+    expected = {"blocks_disjoint": 1, "blocks_contiguous": 1}
     assert len(columns["kind"]) > 200_000
     found = by_kernel(columns)
     assert {name: count for name, (count, _) in found.items()} == expected

@@ -12,7 +12,7 @@ from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
-from fencepost.properties.task_counts.history.planted import planted
+from fencepost.properties.task_counts.history.planted import BED
 from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -91,7 +91,7 @@ def test_many_histories(duck: Any, make: Any, mode: str) -> None:
 
 def test_planted_violations(duck: Any) -> None:
     """Kernels and DuckDB count exactly what was planted, of every property."""
-    columns, expected = planted(3, 0, 400, bent=0.6)
+    columns, expected = BED.planted(3, 0, 400, bent=0.6)
     found = by_kernel(columns, "B")
     assert {name: count for name, (count, _) in found.items()} == expected
     assert set(expected) == set(task_counts.properties)
@@ -163,4 +163,4 @@ def test_parquet_in_spark_sql_duckdb_and_replay(names: tuple[str, ...], tmp_path
                 spark.createDataFrame(spark.sql(text).toArrow()).createOrReplaceTempView(name)
         found = [tuple(row) for name in asked for row in spark.sql(violations[name]).collect()]
     assert replayed == told(found)
-    assert set(replayed) == set(asked) - NOT_MET[doctored]
+    assert set(asked) - set(replayed) <= NOT_MET[doctored]

@@ -13,7 +13,7 @@ from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
 from fencepost.properties.transactions.history.events import TRANSACTIONS
-from fencepost.properties.transactions.history.planted import planted
+from fencepost.properties.transactions.history.planted import BED
 from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -100,7 +100,7 @@ def test_many_histories(duck: Any, make: Any) -> None:
 
 def test_planted_violations(duck: Any) -> None:
     """Kernels and DuckDB count exactly what was planted, of every property."""
-    columns, expected = planted(3, 0, 400, bent=0.6)
+    columns, expected = BED.planted(3, 0, 400, bent=0.6)
     found = by_kernel(columns, mode="v2", quiet_end=True)
     assert {name: count for name, (count, _) in found.items()} == expected
     assert set(expected) == set(transactions.properties)

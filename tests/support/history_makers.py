@@ -10,7 +10,7 @@ from fencepost.proofs.scale.replay import Judged
 from fencepost.properties.history import ABSENT, HistoryError
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.id_blocks.history.events import Kind
-from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.id_blocks.history.planted import BED
 
 Row = tuple[int, ...]
 NOT_A_FUNCTION = 3
@@ -48,7 +48,7 @@ def dying_once(seed: int, first: int, histories: int, config: Mapping[str, Any])
         marker.touch()
         Path(config["directory"], "part-00001.attempt-lost.parquet").write_bytes(b"PAR1 half a file")
         os._exit(1)
-    return planted(seed, first, histories, bent=0.01)
+    return BED.planted(seed, first, histories, bent=0.01)
 
 
 def late_ids(columns: dict[str, np.ndarray]) -> Judged:

@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 from fencepost.properties.history import Manifest
-from fencepost.properties.history.bends import bent_by
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.task_counts.history.events import SUPPORT, TASK_COUNTS, Kind
-from fencepost.properties.task_counts.history.planted import example
+from fencepost.properties.task_counts.history.planted import BED
 from fencepost.properties.task_counts.history.plants import PLANTS
 from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
 from fencepost.properties.task_counts.history.properties import RECORDINGS
-from fencepost.properties.task_counts.history.story import TaskCountStory
 from fencepost.reference_impl.task_counts import events
+from task_count_story import TaskCountStory
 
 CONFIG = {"mode": "B", "quiet_end": True}
 
@@ -31,14 +30,14 @@ def test_the_reference_implementation_speaks_the_same_words() -> None:
 
 def test_the_example_keeps_every_promise() -> None:
     """And every property has something to judge in it."""
-    findings, _ = task_counts.check(example().columns(), config=CONFIG)
+    findings, _ = task_counts.check(BED.history.columns(), config=CONFIG)
     assert {name for name, found in findings.items() if found.violations or not found.judged} == set()
 
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_plant_is_found(name: str) -> None:
     """What is bent breaks the properties that are named, as often as is said, and no other."""
-    assert violated(bent_by(example(), PLANTS[name])) == PLANTS[name].found
+    assert violated(BED.bent(name)) == PLANTS[name].found
 
 
 def test_every_property_has_a_plant() -> None:
@@ -49,14 +48,14 @@ def test_every_property_has_a_plant() -> None:
 
 def test_the_first_witness_is_told() -> None:
     """History, step, and both events in words."""
-    columns = bent_by(example(), PLANTS["a zombie commits"])
+    columns = BED.bent("a zombie commits")
     first = task_counts.check(columns, ["no_zombie_commits"], CONFIG)[0]["no_zombie_commits"].first
     assert first is not None
     assert (first.history, columns["kind"][first.step]) == (0, Kind.transaction_committed)
     assert first.told == (
-        "transaction_committed at step 82 (node 2, connector 0, task 1, instance 1, set 6, producer id 2, epoch 0): "
+        "transaction_committed at step 170 (node 1, connector 0, task 1, instance 1, set 8, producer id 2, epoch 0): "
         "though a newer set polls since "
-        "task_running at step 78 (node 1, connector 0, task 0, instance 3, set 22, producer id 1, epoch 2)"
+        "task_running at step 164 (node 0, connector 0, task 0, instance 3, set 24, producer id 1, epoch 2)"
     )
 
 
@@ -173,7 +172,7 @@ def test_no_rows() -> None:
 
 def test_figures_count_what_became_of_sets_and_tasks() -> None:
     """Of the example, by hand."""
-    assert task_counts.check(example().columns(), [])[1] == {
-        "sets": 6, "counts": 6, "claims": 2, "started": 9, "running": 9, "abandoned": 0, "failed": 1, "committed": 10,
+    assert task_counts.check(BED.history.columns(), [])[1] == {
+        "sets": 6, "counts": 6, "claims": 2, "started": 11, "running": 11, "abandoned": 0, "failed": 1, "committed": 21,
         "refused": 1, "ids_fenced": 4,
     }  # fmt: skip

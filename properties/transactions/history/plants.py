@@ -1,4 +1,4 @@
-"""What can be wrong in the example history of `planted_transactions`, and what each property must then report.
+"""What can be wrong in a history of transactions that the reference wrote, and what each property must then report.
 
 The smallest edits were looked for that one property alone reports; where the promises imply one another, the others are
 named too. Producer id 0 of the example is shifted with the history.
@@ -6,15 +6,15 @@ named too. Producer id 0 of the example is shifted with the history.
 
 from collections.abc import Mapping
 
-from fencepost.properties.history.bends import Plant, change, drop, put, swap
+from fencepost.properties.history.bends import END, Plant, change, drop, move, put, swap
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
 
-_AMID, _MIDDLE, _END = ((Kind.leader_changed, nth) for nth in (0, 4, 5))  # spare events: while transaction 3 is open …
-_NEXT = (Kind.leader_changed, 6)
+_AMID = (Kind.init_sent, 1)  # while transaction 3 is open
+_MIDDLE = (Kind.txn_begun, 4)  # before the second client's transaction
 _LAST_PAIR = {"producer_id": 0, "epoch": 11}
 _READS_ABORTED = (
-    put(_END, Kind.fetched, client=1002, partition=0, offset=3, upto=4),
-    put(_NEXT, Kind.record_read, client=1002, partition=0, offset=3, record=4),
+    put(END, Kind.fetched, client=1002, partition=0, offset=3, upto=4),
+    put(END, Kind.record_read, client=1002, partition=0, offset=3, record=4),
 )
 
 PLANTS: Mapping[str, Plant] = {
@@ -39,17 +39,17 @@ PLANTS: Mapping[str, Plant] = {
         {"reads_as_decided": 1, "reads_as_marked": 1, "transactions_whole": 3},
     ),
     "read while open": Plant(
-        (swap((Kind.end_sent, 2), _AMID),),
+        (move((Kind.end_sent, 2), _AMID),),
         {"open_unread": 3, "markers_as_decided": 4, "prepared_as_asked": 1, "group_offsets_stable": 1},
     ),
     "seen at two offsets": Plant(
-        (put(_END, Kind.record_seen, client=1001, partition=0, offset=2, record=2),), {"read_once": 1},
+        (put(END, Kind.record_seen, client=1001, partition=0, offset=2, record=2),), {"read_once": 1},
     ),
     "two records at one offset": Plant(
         (change(Kind.record_seen, 9, record=21),), {"offsets_hold_one_record": 1},
     ),
     "read again": Plant(
-        (put(_END, Kind.record_read, client=1000, partition=1, offset=10, record=19),), {"reads_in_order": 1},
+        (put(END, Kind.record_read, client=1000, partition=1, offset=10, record=19),), {"reads_in_order": 1},
     ),
     "read beyond the bound": Plant(
         (change(Kind.fetched, 9, upto=10),), {"reads_within_bound": 1},
@@ -58,14 +58,14 @@ PLANTS: Mapping[str, Plant] = {
         (change(Kind.record_sent, 14, epoch=3),), {"fenced_unread": 1, "fenced_appends_unread": 1},
     ),
     "appended for a zombie": Plant(
-        (change(Kind.record_sent, 14, epoch=3), swap((Kind.record_sent, 14), _AMID)), {"fenced_appends_unread": 1},
+        (change(Kind.record_sent, 14, epoch=3), move((Kind.record_sent, 14), _AMID)), {"fenced_appends_unread": 1},
     ),
     "committed by a zombie": Plant(
         (change(Kind.end_sent, 4, epoch=3),),
         {"fenced_never_commit": 1, "prepared_as_asked": 1, "ends_answered_as_logged": 1},
     ),
     "pair given twice": Plant(
-        (change(Kind.init_taken, 2, epoch=8), swap((Kind.init_sent, 3), _MIDDLE)), {"pairs_have_one_owner": 1},
+        (change(Kind.init_taken, 3, epoch=8), move((Kind.init_sent, 4), _MIDDLE)), {"pairs_have_one_owner": 1},
     ),
     "epoch told falls": Plant(
         (change(Kind.end_told, 4, epoch=9),), {"epochs_never_fall": 1},
@@ -74,7 +74,7 @@ PLANTS: Mapping[str, Plant] = {
         (change(Kind.end_told, 4, epoch=32767),), {"epochs_in_range": 1},
     ),
     "no bump": Plant(
-        (change(Kind.init_taken, 2, epoch=7),), {"init_bumps_epoch": 1},
+        (change(Kind.init_taken, 3, epoch=7),), {"init_bumps_epoch": 1},
     ),
     "offset of an abort": Plant(
         (change(Kind.offset_fetched, 1, record=7),), {"group_offsets_stable": 1},
@@ -86,12 +86,12 @@ PLANTS: Mapping[str, Plant] = {
         (change(Kind.offset_fetched, 3, record=3), drop(Kind.end_told, 2)), {"group_offsets_forward": 1},
     ),
     "fenced alone": Plant(
-        (put(_END, Kind.init_sent, client=9, txn_id=1, request=999),
-         put(_NEXT, Kind.client_failed, client=9, error=90)),
+        (put(END, Kind.init_sent, client=9, txn_id=1, request=999),
+         put(END, Kind.client_failed, client=9, error=90)),
         {"lone_client_never_fenced": 1},
     ),
     "told committed, marked aborted": Plant(
-        (put(_END, Kind.end_told, client=1, txn=3, outcome=COMMIT), drop(Kind.record_acked, 12)),
+        (put(END, Kind.end_told, client=1, txn=3, outcome=COMMIT), drop(Kind.record_acked, 12)),
         {"markers_as_told": 1},
     ),
     "marked committed unasked": Plant(
@@ -123,7 +123,7 @@ PLANTS: Mapping[str, Plant] = {
         (drop(Kind.partition_checked, 7),), {"appended_while_added": 1},
     ),
     "marker of nothing": Plant(
-        (put(_END, Kind.marker_appended, partition=0, producer_id=0, epoch=12, outcome=ABORT, offset=17,
+        (put(END, Kind.marker_appended, partition=0, producer_id=0, epoch=12, outcome=ABORT, offset=17,
               coordinator_epoch=0),),
         {"markers_as_prepared": 1},
     ),
@@ -131,7 +131,7 @@ PLANTS: Mapping[str, Plant] = {
         (swap((Kind.txn_logged, 17), (Kind.marker_appended, 9)),), {"markers_after_prepare": 1},
     ),
     "markers of two minds": Plant(
-        (put(_END, Kind.marker_appended, partition=0, **_LAST_PAIR, outcome=ABORT, offset=17, coordinator_epoch=0),),
+        (put(END, Kind.marker_appended, partition=0, **_LAST_PAIR, outcome=ABORT, offset=17, coordinator_epoch=0),),
         {"markers_agree": 1, "markers_as_prepared": 1},
     ),
     "marker of an older coordinator": Plant(
@@ -150,8 +150,8 @@ PLANTS: Mapping[str, Plant] = {
         (swap((Kind.marker_appended, 15), (Kind.stable_moved, 15)),), {"stable_below_open": 1},
     ),
     "left hanging": Plant(
-        (put(_END, Kind.partition_checked, txn_id=0, partition=0, **_LAST_PAIR),
-         put(_NEXT, Kind.batch_appended, partition=0, **_LAST_PAIR, sequence=0, record=30, offset=17)),
+        (put(END, Kind.partition_checked, txn_id=0, partition=0, **_LAST_PAIR),
+         put(END, Kind.batch_appended, partition=0, **_LAST_PAIR, sequence=0, record=30, offset=17)),
         {"none_hanging": 1},
     ),
     "completed twice": Plant(

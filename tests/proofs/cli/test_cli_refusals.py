@@ -13,7 +13,7 @@ from fencepost.proofs import cli
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.id_blocks.history.planted import BED
 from metadata_logs import real_logs, segment
 
 KRAFT = "id-blocks/kraft"
@@ -144,7 +144,7 @@ def test_other_reports_are_refused_at_once(option: str, tmp_path: Path) -> None:
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """Ten histories in one file."""
-    pieces = [planted(1, 2 * i, 2)[0] for i in range(5)]
+    pieces = [BED.planted(1, 2 * i, 2)[0] for i in range(5)]
     write_histories(tmp_path / "h", pieces, ID_BLOCKS, rows_per_group=500, seed=1)
     assert fencepost("replay", tmp_path / "h", "--no-spark", "--cores", 1, "--no-conformance").code == 0
     return tmp_path / "h"

@@ -12,12 +12,12 @@ from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.checking import Finding, Violation, merged
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.id_blocks.history.planted import BED
 from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
 from history_makers import breaking, late_ids, refusing
 
 PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
-EVENTS_PER_HISTORY = 279
+EVENTS_PER_HISTORY = 285
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +84,8 @@ def test_a_further_check_sees_all_columns(directory: Path) -> None:
     report = replay(directory, cores=1, checks=["ids_unique"], further={"conformance": late_ids})
     assert set(report.judged) == {"ids_unique", "conformance"}
     assert report.judged["conformance"] == 3600
-    # No plant moves an event beyond step 250, so every history has the same 28 hand-outs there.
-    assert report.violations["conformance"]["count"] == 3600 * 28
+    # No plant moves an event beyond step 250, so every history has the same 34 hand-outs there.
+    assert report.violations["conformance"]["count"] == 3600 * 34
     assert report.violations["conformance"]["first"] == Violation(0, 251, "late", "node -1")
 
 
@@ -99,7 +99,7 @@ def test_only_the_checks_asked_for(directory: Path, report: ReplayReport) -> Non
 def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     """A black-box recording answers what it shows, and says why it cannot answer the rest."""
     observable = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
-    write_histories(tmp_path, [planted(1, 0, 50, bent=1.0)[0]], ID_BLOCKS, source="recorded", observable=observable)
+    write_histories(tmp_path, [BED.planted(1, 0, 50, bent=1.0)[0]], ID_BLOCKS, source="recorded", observable=observable)
     report = replay(tmp_path, cores=1)
     assert set(report.judged) == {"ids_unique", "answers_disjoint"}
     assert set(report.unknown) == set(id_blocks.properties) - set(report.judged)
@@ -109,7 +109,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
 
 def test_a_property_with_nothing_to_judge_is_vacuous(tmp_path: Path) -> None:
     """It does not hold: it is unknown, and the report says why."""
-    columns, _ = planted(1, 0, 1, bent=0.0)
+    columns, _ = BED.planted(1, 0, 1, bent=0.0)
     columns["kind"][columns["kind"] == 5] = 19
     write_histories(tmp_path, [columns], ID_BLOCKS, config={"mode": "zookeeper"})
     report = replay(tmp_path, cores=1, checks=["blocks_disjoint", "answers_disjoint"])

@@ -14,7 +14,7 @@ from fencepost.proofs.scale.units import SparkSettings, require_reachable
 from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import planted
+from fencepost.properties.id_blocks.history.planted import BED
 from pyspark.sql import SparkSession
 
 PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
@@ -23,7 +23,7 @@ REMOTE = ["spark://host:7077", "yarn", "k8s://https://host", "local-cluster[1,1,
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    write_histories(tmp_path / "h", [planted(1, 0, 3)[0]], ID_BLOCKS)
+    write_histories(tmp_path / "h", [BED.planted(1, 0, 3)[0]], ID_BLOCKS)
     return tmp_path / "h"
 
 

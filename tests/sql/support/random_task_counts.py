@@ -6,7 +6,7 @@ in violations of every kind at once.
 
 import numpy as np
 from fencepost.properties.task_counts.history.events import TASK_COUNTS, Kind
-from fencepost.properties.task_counts.history.planted import example
+from fencepost.properties.task_counts.history.planted import BED
 from random_told import Columns, doctored_story, random_events
 
 KINDS = np.array([kind for kind in Kind for _ in range(3 if 20 <= kind < 30 or kind == 54 else 1)], np.int16)
@@ -28,6 +28,6 @@ def noise(seed: int, histories: int, events: int = 40) -> Columns:
     return columns
 
 
-def doctored(seed: int, histories: int, changes: int = 6) -> Columns:
+def doctored(seed: int, histories: int, changes: int = 12) -> Columns:
     """The planted example in `histories` copies, in each of which some events are exchanged or changed."""
-    return doctored_story(np.random.default_rng(seed), example, Kind, NEVER_CHANGED, histories, changes, 0.5)
+    return doctored_story(np.random.default_rng(seed), BED.history, Kind, NEVER_CHANGED, histories, changes, 0.5)

@@ -1,11 +1,11 @@
 """What random histories of a protocol that is told as stories have in common: noise, and a story doctored."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from enum import IntEnum
 
 import numpy as np
+from fencepost.properties.history.bends import Written
 from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.history.told import Told
 from fencepost.properties.history.vocabulary import Vocabulary
 
 Columns = dict[str, np.ndarray]
@@ -33,7 +33,7 @@ def random_events(
 
 def doctored_story(
     rng: np.random.Generator,
-    example: Callable[[], Told],
+    example: Written,
     kinds: type[IntEnum],
     unchanged: Collection[str],
     histories: int,
@@ -42,9 +42,9 @@ def doctored_story(
 ) -> Columns:
     """The example in `histories` copies, each with up to `changes` of them; a share of `exchanges` puts one event in
     the place of another, the rest change a column that the event uses, but none that is `unchanged`."""
-    copies = [example().columns(history) for history in range(histories)]
+    copies = [example.columns(history) for history in range(histories)]
     columns = {name: np.concatenate([copy[name] for copy in copies]) for name in copies[0]}
-    used_by = example().vocabulary.used_by
+    used_by = example.vocabulary.used_by
     size = len(copies[0]["kind"])
     for history in range(histories):
         for _ in range(int(rng.integers(1, changes + 1))):

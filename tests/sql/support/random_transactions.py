@@ -6,7 +6,7 @@ violations of every kind at once.
 
 import numpy as np
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.planted import example
+from fencepost.properties.transactions.history.planted import BED
 from random_told import Columns, doctored_story, random_events
 
 KINDS = np.array([kind for kind in Kind for _ in range(1 if kind < 50 else 2)], np.int16)
@@ -33,7 +33,7 @@ def noise(seed: int, histories: int, events: int = 40) -> Columns:
 
 def doctored(seed: int, histories: int, changes: int = 6) -> Columns:
     """The planted example in `histories` copies, in each of which some events are exchanged or changed."""
-    columns = doctored_story(np.random.default_rng(seed), example, Kind, NEVER_CHANGED, histories, changes, 0.4)
+    columns = doctored_story(np.random.default_rng(seed), BED.history, Kind, NEVER_CHANGED, histories, changes, 0.4)
     columns["state"] = np.minimum(columns["state"], 5).astype(columns["state"].dtype)
     columns["outcome"] = np.minimum(columns["outcome"], 1).astype(columns["outcome"].dtype)
     return columns

@@ -4,15 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fencepost.properties.history.bends import bent_by
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.transactions.history import (
     reading as transaction_reading,
 )
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.planted import PLANTS, example, planted
+from fencepost.properties.transactions.history.planted import BED, PLANTS
 from fencepost.properties.transactions.history.properties import HISTORY as transactions
-from fencepost.properties.transactions.history.story import Story
+from transaction_story import Story
 
 MODES = ("v1", "v1-verified", "v2")
 
@@ -59,7 +58,7 @@ def skips(story: Story) -> None:
     story.emit(Kind.fetched, client=1001, partition=0, offset=3, upto=5)
     story.emit(Kind.record_read, client=1001, partition=0, offset=3, record=4)
     story.emit(Kind.record_read, client=1001, partition=0, offset=4, record=6)
-    story.spare()
+    story.emit(Kind.leader_changed, node=0, partition=0)
 
 
 def read_by_many(story: Story) -> None:
@@ -109,7 +108,7 @@ def test_stories_that_keep_every_promise(name: str, mode: str) -> None:
 
 def test_the_example_keeps_every_promise_and_judges_every_property() -> None:
     """Where nothing is bent nothing is found, though each property but one looked at something."""
-    findings, _ = transactions.check(example().columns(), config={"quiet_end": True})
+    findings, _ = transactions.check(BED.history.columns(), config={"quiet_end": True})
     assert [name for name, found in findings.items() if found.violations] == []
     assert [name for name, found in findings.items() if not found.judged] == ["lone_client_never_fenced"]
 
@@ -117,7 +116,7 @@ def test_the_example_keeps_every_promise_and_judges_every_property() -> None:
 @pytest.mark.parametrize("plant", PLANTS)
 def test_each_plant_is_found(plant: str) -> None:
     """Exactly the violations that the table names, each with a first witness in words, and no others."""
-    findings, _ = transactions.check(bent_by(example(), PLANTS[plant]), config={"quiet_end": True})
+    findings, _ = transactions.check(BED.bent(plant), config={"quiet_end": True})
     assert {name: found.violations for name, found in findings.items() if found.violations} == PLANTS[plant].found
     for name in PLANTS[plant].found:
         first = findings[name].first
@@ -140,7 +139,7 @@ def test_every_property_has_a_plant() -> None:
 
 def test_planted_histories_report_what_was_planted() -> None:
     """In many histories at once, with shifted producer ids, the counts of all plants add up."""
-    columns, expected = planted(7, 100, 600, bent=0.5)
+    columns, expected = BED.planted(7, 100, 600, bent=0.5)
     findings, _ = transactions.check(columns, config={"quiet_end": True})
     assert {name: found.violations for name, found in findings.items() if found.violations} == expected
     assert set(expected) == set(transactions.properties)
@@ -149,27 +148,27 @@ def test_planted_histories_report_what_was_planted() -> None:
 TOLD = {
     "torn, its end untold": (
         "transactions_whole",
-        "fetched at step 176 (client 1000, partition 1, offset 6, upto 8): others of the transaction were read, but "
-        "not what was acknowledged by record_acked at step 156 (client 2, txn 4, partition 1, record 13, offset 6)",
+        "fetched at step 174 (client 1000, partition 1, offset 6, upto 8): others of the transaction were read, but "
+        "not what was acknowledged by record_acked at step 154 (client 1, txn 4, partition 1, record 13, offset 6)",
     ),
     "sent by a zombie": (
         "fenced_unread",
-        "record_read at step 175 (client 1000, partition 0, offset 11, record 14): first sent after its pair had been "
-        "fenced by init_taken at step 145 (client 2, producer id 0, epoch 6)",
+        "record_read at step 173 (client 1000, partition 0, offset 11, record 14): first sent after its pair had been "
+        "fenced by init_taken at step 147 (client 1, producer id 0, epoch 6)",
     ),
     "completed before a marker": (
         "completed_after_markers",
-        "txn_logged at step 249 (txn id 0, state CompleteCommit, producer id 0, epoch 11, coordinator epoch 0): not "
-        "closed yet is batch_appended at step 238 (partition 2, offset 8, producer id 0, epoch 10, record 20)",
+        "txn_logged at step 247 (txn id 0, state CompleteCommit, producer id 0, epoch 11, coordinator epoch 0): not "
+        "closed yet is batch_appended at step 237 (partition 2, offset 8, producer id 0, epoch 10, record 20)",
     ),
     "end answered early": (
         "ends_answered_as_logged",
-        "end_handled at step 241 (txn id 0, outcome commit, producer id 0, epoch 11): durable only by txn_logged at "
-        "step 242 (txn id 0, state PrepareCommit, producer id 0, epoch 11, coordinator epoch 0)",
+        "end_handled at step 240 (txn id 0, outcome commit, producer id 0, epoch 11): durable only by txn_logged at "
+        "step 241 (txn id 0, state PrepareCommit, producer id 0, epoch 11, coordinator epoch 0)",
     ),
     "marker of nothing": (
         "markers_as_prepared",
-        "marker_appended at step 271 (partition 0, producer id 0, epoch 12, outcome abort, coordinator epoch 0, offset "
+        "marker_appended at step 270 (partition 0, producer id 0, epoch 12, outcome abort, coordinator epoch 0, offset "
         "17): no such Prepare is in the transaction log",
     ),
 }
@@ -179,7 +178,7 @@ TOLD = {
 def test_the_first_witness_is_told(plant: str) -> None:
     """One line: the event, what is wrong with it, and the event that explains it, if there is one."""
     name, told = TOLD[plant]
-    findings, _ = transactions.check(bent_by(example(), PLANTS[plant]), [name], {"quiet_end": True})
+    findings, _ = transactions.check(BED.bent(plant), [name], {"quiet_end": True})
     assert findings[name].first is not None
     assert findings[name].first.told == told
 
@@ -267,7 +266,7 @@ def test_sequence_numbers_wrap_to_zero() -> None:
 
 def test_figures_count_what_became_of_transactions() -> None:
     """Of the example, by hand."""
-    _, figures = transactions.check(example().columns(), [])
+    _, figures = transactions.check(BED.history.columns(), [])
     assert figures == {
         "transactions": 7, "told_committed": 4, "told_aborted": 1, "records_sent": 21, "records_acked": 21,
         "records_read": 12, "fences": 4,
@@ -295,7 +294,7 @@ def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
     for reader in range(2000, 2020):
         story.read(reader, 0)
         story.rows.pop(-(reader % 3) - 1)
-        story.spare()
+        story.emit(Kind.leader_changed, node=0, partition=0)
     whole = violated(story)
     assert whole["commits_kept"] == 20
     for pairs in (1, 3, 7):
@@ -306,7 +305,7 @@ def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["fenced_unread", "fenced_appends_unread", "fenced_never_commit"])
 def test_what_is_said_of_fenced_pairs_judges_fenced_pairs(name: str) -> None:
     """Where nobody is ever told a greater epoch, nothing is judged, however much is read: the property is undecided."""
-    columns = example().columns()
+    columns = BED.history.columns()
     judged = transactions.check(columns, [name])[0][name].judged
     assert 0 < judged < len(columns["kind"])
     nobody = {**columns, "epoch": np.zeros_like(columns["epoch"])}

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from fencepost.properties.history import Manifest
-from fencepost.properties.history.bends import bent_by
 from fencepost.properties.transactions.history.events import TRANSACTIONS
-from fencepost.properties.transactions.history.planted import PLANTS, example
+from fencepost.properties.transactions.history.planted import BED, PLANTS
 from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from fencepost.properties.transactions.history.properties import RECORDINGS
 
@@ -66,7 +65,7 @@ def test_nothing_recorded_decides_nothing() -> None:
 @pytest.mark.parametrize("plant", PLANTS)
 def test_what_a_recording_decides_it_decides_from_what_it_shows(recording: str, plant: str) -> None:
     """Take away every event that the recording does not show: each property that it decides finds the same."""
-    columns = bent_by(example(), PLANTS[plant])
+    columns = BED.bent(plant)
     config = {"mode": "v2", "quiet_end": True}
     manifest = Manifest("transactions", RECORDINGS[recording], (), config=config)
     decided = sorted(ALL - set(transactions.undecidable(manifest)))

@@ -8,7 +8,7 @@ import pytest
 from fencepost.proofs.recording import Header, RecordingError, read_events, record_transactions, write_events
 from fencepost.proofs.scale.replay import replay
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.planted import example
+from fencepost.properties.transactions.history.planted import BED
 from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from fencepost.properties.transactions.history.properties import RECORDINGS
 from fencepost.reference_impl.transactions import readable, simulate
@@ -25,7 +25,7 @@ HEADER = Header(
 def story(file: Path, header: Header | None, **changed: Any) -> None:
     """What clients saw of the example: commits, an abort, a fence amid a transaction."""
     events = []
-    for number, row in enumerate(example().rows):
+    for number, row in enumerate(BED.history.rows):
         if Kind(row["kind"]).name in RECORDINGS["clients"]:
             events.append({**row, "kind": Kind(row["kind"]).name, "time_us": number, **changed})
     write_events(file, events, header)
@@ -46,7 +46,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = tmp_path / "clients.jsonl"
     story(file, HEADER)
     read = read_events(file)
-    rows = [row for row in example().rows if Kind(row["kind"]).name in RECORDINGS["clients"]]
+    rows = [row for row in BED.history.rows if Kind(row["kind"]).name in RECORDINGS["clients"]]
     assert read.header == HEADER
     assert len(read) == len(rows)
     for column in TRANSACTIONS.columns:

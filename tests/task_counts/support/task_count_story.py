@@ -12,9 +12,9 @@
 from collections import defaultdict
 from typing import NamedTuple
 
-from fencepost.properties.history.told import Told
 from fencepost.properties.task_counts.history.events import SUPPORT, TASK_COUNTS, Kind
 from fencepost.properties.task_counts.history.view import OK
+from told import Told
 
 FENCED = 90  # PRODUCER_FENCED
 LEADER_ID = 0  # producer id of the leader; those of tasks come after
@@ -47,9 +47,6 @@ class TaskCountStory(Told):
         self._numbers: dict[str, int] = defaultdict(int)
         for node in range(workers):
             self.emit(Kind.worker_started, node=node, support=SUPPORT["enabled"])
-
-    def meaningless(self) -> dict[str, int]:
-        return {"kind": Kind.worker_resumed, "node": 0}
 
     def lead(self, node: int) -> None:
         """A rebalance after which this worker leads, and claims the topic."""
@@ -105,7 +102,6 @@ class TaskCountStory(Told):
             self.emit(Kind.id_fenced, task=task, producer_id=own, epoch=self._bumped(own), **about)
         if ids:
             self.emit(Kind.round_checked, **about)
-            self.spare()
         size = self.sets[connector][1]
         self.counts[connector] = (self.write(Kind.count_written, connector, set=newest, count=size), size)
 

@@ -12,8 +12,8 @@
 
 from collections import defaultdict
 
-from fencepost.properties.history.told import Told
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, TRANSACTIONS, Kind, State
+from told import Told
 
 Pair = tuple[int, int]
 
@@ -38,9 +38,6 @@ class Story(Told):
         self._pending: dict[int, list[int]] = defaultdict(list)
         self._sequences: dict[tuple[int, Pair], int] = defaultdict(int)
         self._positions: dict[tuple[int, int], int] = defaultdict(int)
-
-    def meaningless(self) -> dict[str, int]:
-        return {"kind": Kind.leader_changed, "node": 0, "partition": 0}
 
     def init(self, client: int) -> None:
         """A new instance starts and initialises; an open transaction is ended for it."""
