@@ -98,7 +98,7 @@ class Beside:
         return ()
 
     def is_quiet(self, made: Made) -> bool:
-        """Is nothing left to happen after this call?"""
+        """Is nothing left to happen after this call, of which note was taken?"""
         return False
 
     def concerned(self, events: Sequence[Event]) -> Concerned:
@@ -133,23 +133,24 @@ class HistoryMonitor:
         self._events: list[Event] = []
         self._ends: list[int] = []  # by call: how many events there are after it
         self._quiet: list[int] = []  # calls, counted from 1, after which nothing is left to happen
-        self._told: list[tuple[Broken, Concerned]] = []
+        self._told: list[tuple[Broken, Concerned, float]] = []  # with how many events it takes
         self._judged: tuple[Any, ...] = ()
         self._answer: tuple[Broken | None, tuple[Broken, ...]] = (None, ())
 
     def watch(self, made: Made, messages: Sequence[Message] = ()) -> None:
         """Take note of a call with its result and events; ``messages``: what waits for the driver after it."""
-        events, codes = self.beside.events(made), self.history.vocabulary.codes
+        events, codes, before = self.beside.events(made), self.history.vocabulary.codes, len(self._rows)
         for event in events:
             kind, *values = self._values(event)
             if kind in codes:
                 self._rows.append((len(self._rows), 0, int(codes[kind]), *values))
                 self._events.append(event)
         self._ends.append(len(self._rows))
+        for broken, concerned in self.beside.watch(made, events, messages):
+            there = (n for n in range(before, len(self._rows)) if self._events[n] is broken.event)
+            self._told.append((replace(broken, call=len(self._ends)), concerned, next(there, inf) + 1))
         if self.beside.is_quiet(made):
             self._quiet.append(len(self._ends))
-        for broken, concerned in self.beside.watch(made, events, messages):
-            self._told.append((replace(broken, call=len(self._ends)), concerned))
 
     def _values(self, event: Event) -> tuple[Any, ...]:
         """The kind of an event, and its columns."""
@@ -187,17 +188,18 @@ class HistoryMonitor:
     def _broken(self) -> Iterator[tuple[Broken, bool, float]]:
         """What is violated, whether it is excused, and how many events it takes; of each property the first violation
         that is excused, and the first that is not."""
-        for broken, concerned in self._told:
-            if self._is_asked(broken.rule):
-                yield broken, self._is_excused(broken.rule, broken.call, concerned), inf
         prefixes = Prefixes(self.history, self.config, self._rows)
         names = [name for name in self._decidable() if self._is_asked(self.history.rules[name])]
         for call in sorted({*self._quiet, len(self._ends)} - {0}):
             end, at_rest = self._ends[call - 1], call in self._quiet
-            violated = [name for name in names if len(prefixes.rows(name, end, at_rest).at)]
-            for name in violated:
-                yield from self._violations(prefixes, name, call, end, at_rest)
-            names = [name for name in names if name not in violated]
+            for name in [name for name in names if len(prefixes.rows(name, end, at_rest).at)]:
+                for broken, is_excused, shown in self._violations(prefixes, name, call, end, at_rest):
+                    yield broken, is_excused, shown
+                    if not is_excused:
+                        names.remove(name)
+        for broken, concerned, shown in self._told:
+            if self._is_asked(broken.rule):
+                yield broken, self._is_excused(broken.rule, broken.call, concerned), shown
 
     def _violations(
         self, prefixes: "Prefixes", name: str, call: int, end: int, at_rest: bool

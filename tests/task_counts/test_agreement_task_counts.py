@@ -39,7 +39,7 @@ FOUND = {
     "fence_new_count": "618.7",
     "fence_one_less": "618.7",
     "fenced_task_goes_on": "618.P1",
-    "followers_write": "618.24",
+    "followers_write": "618.26",
     "joins_any_round": "618.2",
     "mismatch_ignored": "618.19",
     "no_check_after": "618.19",

@@ -1,21 +1,35 @@
-"""The monitor of KIP-618's promises: what it takes for granted, and what it reads from the configuration."""
+"""The monitor of KIP-618's promises: what it takes for granted, what it reads from the configuration, and what it sees
+without the events that only a worker can show."""
 
-from types import SimpleNamespace
 from typing import Any
 
+import connect_exposing
 import pytest
-from fencepost.properties.task_counts.monitoring.monitor import Monitor
+from fencepost.properties.agreement import driven
+from fencepost.properties.driving import Made
+from fencepost.properties.monitoring import Monitor
+from fencepost.properties.task_counts.driving.programs import Call
+from fencepost.properties.task_counts.driving.settling import Finished
+from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.scenarios import scenario
 
 EVENTS = scenario("618.40-shipped", True)
+TASK_COUNTS = driven("task-counts")
+
+
+def watching(events: Any, *, result: Any = None, expecting: frozenset[str] = frozenset(), **config: Any) -> Monitor:
+    """A monitor that has seen these events, one call each, and a call with this result."""
+    monitor = TASK_COUNTS.monitoring({"workers": 3, "connectors": 1, "mode": "shipped", **config}, expecting)
+    for event in events:
+        monitor.watch(Made(Call("run"), "", None, (event,), None), ())
+    monitor.watch(Made(Call("finish"), "", result, (), None), ())
+    return monitor
 
 
 def found(**config: Any) -> str | None:
     """The rule that the monitor finds broken where a task's second check is left out."""
-    watching = Monitor({"workers": 3, "connectors": 1, **config})
-    for event in EVENTS:
-        watching.watch(SimpleNamespace(events=(event,), result=None))
-    return watching.found and watching.found.rule
+    broken = watching(EVENTS, **config).found
+    return broken and broken.rule
 
 
 @pytest.mark.parametrize("support", ["enabled", ["enabled"] * 3, ("enabled",) * 3])
@@ -29,3 +43,28 @@ def test_support_of_all_workers_is_one_value_or_one_of_each(support: Any) -> Non
 def test_a_worker_without_support_ends_what_is_promised(support: Any) -> None:
     """618.33: where some worker is configured without support, nothing is promised about who may run."""
     assert found(support=support) is None
+    monitor = watching(EVENTS, support=support, expecting=frozenset({"618.19"}))
+    assert [broken.rule for broken in monitor.predicted] == ["618.19"]
+
+
+@pytest.mark.parametrize("name", sorted(connect_exposing.EXPOSED))
+def test_scripts_through_the_black_box(name: str) -> None:
+    """What users, brokers and the config topic show is enough to find each defect by its script, and no more is found
+    in the script without it."""
+    mode = {"mode": "B", **dict(REGISTRY[name].needs)}["mode"]
+    for broken in (True, False):
+        events = [e for e in connect_exposing.EXPOSED[name](broken) if e.kind in TASK_COUNTS.black_box]
+        monitor = watching(events, mode=mode)
+        monitor.observed = TASK_COUNTS.black_box
+        assert (monitor.found is not None) == broken
+
+
+def test_cluster_that_does_not_come_to_rest() -> None:
+    """618.P4: when all faults are over there is an end of what happens, and then every task of the newest set polls."""
+    right = scenario("618.40-shipped", False)
+    assert watching(right).found is None
+    restless = watching(right, result=Finished(False, frozenset())).found
+    assert (restless.rule, restless.check) == ("618.P4", "result.quiet")
+    last = next(i for i in range(len(right) - 1, 0, -1) if right[i].kind == "set_written")
+    starved = watching(right[: last + 1], result=Finished(True, frozenset())).found
+    assert (starved.rule, starved.call, starved.event) == ("618.P4", last + 2, None)

@@ -1,11 +1,11 @@
-"""What task counts bring to agreement: the plug, the machines, the monitor, and the core of each text."""
+"""What task counts bring to agreement: the plug, the machines, and the core of each text."""
 
 from fencepost.properties.agreement import Agreeing
 from fencepost.properties.task_counts.driving.interface import BLACK_BOX, missing
 from fencepost.properties.task_counts.driving.machine import MACHINES
 from fencepost.properties.task_counts.driving.programs import call_of, dangers_of, simpler, smaller
 from fencepost.properties.task_counts.driving.tours import SMALL, WAYS, tour
-from fencepost.properties.task_counts.monitoring.monitor import Monitor
+from fencepost.properties.task_counts.monitoring import CountsBeside
 from fencepost.properties.task_counts.online.followed import follow
 
 TASK_COUNTS = Agreeing(
@@ -16,7 +16,7 @@ TASK_COUNTS = Agreeing(
     black_box=BLACK_BOX,
     small=SMALL,
     tour=tour,
-    monitor=Monitor,
+    beside=CountsBeside,
     smaller=smaller,
     simpler=simpler,
     ways=WAYS,

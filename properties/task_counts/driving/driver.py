@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from fencepost.properties.driving import Made, Run, Session, read
 from fencepost.properties.task_counts.driving.interface import AT_WORK, Thread
 from fencepost.properties.task_counts.driving.programs import Call, step_of, the_end
-from fencepost.properties.task_counts.monitoring.seen import Seen
+from fencepost.properties.task_counts.driving.seen import Seen
 from hypothesis import target
 from hypothesis.stateful import RuleBasedStateMachine
 

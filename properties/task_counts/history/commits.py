@@ -80,7 +80,7 @@ def _polling(view: TaskCountView) -> np.ndarray:
     rows = view.applying(("connector", "task"), Kind.task_running)
     over = np.full(len(rows), NEVER)
     for column, kinds in (
-        ("instance", (Kind.task_abandoned, Kind.task_failed, Kind.task_stopped)),
+        ("instance", (Kind.task_failed, Kind.task_stopped)),  # what is abandoned has never polled
         ("node", (Kind.worker_stopped,)),
     ):
         numbers = view.numbers_of(column)

@@ -95,7 +95,7 @@ PARTS = {
     "polling": """
       SELECT r.history, r.connector, r.task, r.gen FROM events r
         LEFT JOIN events o ON o.history = r.history AND o.step > r.step
-          AND (o.kind IN (55, 56, 57) AND o.instance = r.instance AND r.instance >= 0
+          AND (o.kind IN (56, 57) AND o.instance = r.instance AND r.instance >= 0
                OR o.kind = 2 AND o.node = r.node AND r.node >= 0)
       WHERE r.kind = 54 AND r.connector >= 0 AND r.task >= 0 AND o.step IS NULL""",
     "newest": """

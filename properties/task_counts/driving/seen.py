@@ -31,23 +31,11 @@ class Instance:
 
 
 @dataclass
-class Count:
-    """A count record."""
-
-    offset: int
-    count: int
-
-
-@dataclass
 class Topic:
-    """What the config topic says of one connector.  ``written``: task configurations since the latest set; ``fenced``:
-    when (in events) an id was fenced last."""
+    """What the config topic says of one connector.  ``count``: the latest; -1 if there is none."""
 
     sets: dict[int, int] = field(default_factory=dict)  # place: tasks, in order
-    counts: list[Count] = field(default_factory=list)
-    written: set[int] = field(default_factory=set)
-    fenced: dict[int, int] = field(default_factory=dict)
-    set_since: int = 0
+    count: int = -1
     deleted: bool = False
     polled: int = -1  # the newest set of which a task has polled
 
@@ -56,31 +44,12 @@ class Topic:
         """The place of the newest set; -1 if there is none."""
         return next(reversed(self.sets), -1)
 
-    @property
-    def size(self) -> int:
-        """Tasks of the newest set."""
-        return self.sets.get(self.newest, 0)
-
-    @property
-    def count(self) -> int:
-        """The latest count; -1 if there is none."""
-        return self.counts[-1].count if self.counts else -1
-
-    def count_before(self, place: int) -> int:
-        """The latest count before a place in the topic; -1 if there is none."""
-        return next((c.count for c in reversed(self.counts) if c.offset < place), -1)
-
-    def counted(self, place: int) -> bool:
-        """Does the latest count stand after that place?"""
-        return bool(self.counts) and self.counts[-1].offset > place
-
 
 class Seen:
     """Feed it events in order."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
-        self.clock = 0
         self.topics: defaultdict[int, Topic] = defaultdict(Topic)
         self.instances: dict[int, Instance] = {}
         self.newest: dict[Key, int] = {}  # epoch of a transactional id
@@ -115,7 +84,6 @@ class Seen:
 
     def note(self, event: Event) -> None:
         """Take an event in."""
-        self.clock += 1
         kind, connector = read(event, "kind"), read(event, "connector", -1)
         match kind:
             case "worker_started":
@@ -130,7 +98,6 @@ class Seen:
                     self.instance_of(event).ended = True
             case "id_fenced" if not read(event, "error", 0):
                 self._bumped(_key(event), read(event, "epoch", -1))
-                self.topics[connector].fenced[read(event, "task")] = self.clock
             case _ if connector >= 0:
                 self._stands(self.topics[connector], kind, event)
 
@@ -161,15 +128,12 @@ class Seen:
                 topic.deleted = False
             case "connector_tombstoned":
                 topic.deleted = True
-            case "task_config_written":
-                topic.written.add(read(event, "task"))
             case "set_written":
                 topic.sets[read(event, "set")] = read(event, "count")
-                topic.written, topic.set_since = set(), self.clock
             case "count_written":
-                topic.counts.append(Count(read(event, "offset"), read(event, "count")))
+                topic.count = read(event, "count")
             case "count_tombstoned":
-                topic.counts.clear()
+                topic.count = -1
 
 
 def _key(event: Event) -> Key:

@@ -1,0 +1,77 @@
+"""What a driven run of a Connect cluster shows beside its history, and where the documents draw the line.
+
+A history has what was committed; here it is seen earlier that a zombie could commit.  With a worker that lacks support,
+or a foreign writer, nothing is promised (618.33, 618.34): what breaks from then on is excused, and *predicted* where it
+is ``expecting`` to.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fencepost.properties.driving import Event, Made, Message, read
+from fencepost.properties.monitoring import Beside, Broken, Concerned
+from fencepost.properties.task_counts.driving.seen import Seen
+from fencepost.properties.task_counts.driving.settling import Finished
+from fencepost.properties.task_counts.history.events import TASK_COUNTS, TOPIC
+from fencepost.properties.task_counts.history.mechanisms import MECHANISMS
+
+BY_LEADERS = frozenset(TASK_COUNTS.shown_by(TOPIC))
+CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
+"""After these a task may be one too many."""
+
+
+class CountsBeside(Beside):
+    """``outside``: the call, counted from 1, since which nothing is promised; None until then.
+
+    How workers keep the promises is left to the model, but for what can be seen in the topic and of tasks that run.
+    """
+
+    excusable = frozenset({
+        "618.P1", "618.P3", "618.P4", "618.2", "618.3", "618.5", "618.7", "618.19", "618.24", "618.26", "618.42",
+    })  # fmt: skip
+
+    left_to_the_model = frozenset(one.name for one in MECHANISMS) - {
+        "sets_whole", "fenced_before_count", "writes_by_latest_claimant",
+    }  # fmt: skip
+
+    def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
+        super().__init__(config, expecting)
+        self.seen, self.calls = Seen(config), 0
+        self.outside = 0 if self.seen.outside else None
+
+    def watch(
+        self, made: Made, events: Sequence[Event], messages: Sequence[Message]
+    ) -> Iterator[tuple[Broken, Concerned]]:
+        self.calls += 1
+        for event in events:
+            self.seen.note(event)
+            for broken in self._look(event):
+                yield broken, frozenset()
+        if self.seen.outside and self.outside is None:
+            self.outside = self.calls
+        if isinstance(made.result, Finished) and not made.result.quiet and self._is_up():
+            yield Broken("618.P4", "the cluster does not come to rest", check="result.quiet"), frozenset()
+
+    def is_quiet(self, made: Made) -> bool:
+        return isinstance(made.result, Finished) and made.result.quiet and self._is_up()
+
+    def excuses(self, call: int, concerned: Concerned) -> bool:
+        return self.outside is not None and self.outside <= call
+
+    def _is_up(self) -> bool:
+        return len(self.seen.down) < self.config["workers"]
+
+    def _look(self, event: Event) -> Iterator[Broken]:
+        """What an event says, already noted, that no history shows, or only with kinds of event that may be hidden."""
+        kind, topic = read(event, "kind"), self.seen.topics[read(event, "connector", -1)]
+        if kind in BY_LEADERS and read(event, "node", -1) >= 0 > read(event, "producer_id", -1):
+            words = f"worker {read(event, 'node')} writes with a producer that nobody can fence"
+            yield Broken("618.24", words, event)
+        if kind == "task_running" and topic.newest > read(event, "set"):
+            yield Broken("618.19", f"{self.seen.instance_of(event)} polls, and a newer set is at {topic.newest}", event)
+        for one in self.seen.running(read(event, "connector")) if kind in CHANGES else ():
+            if one.set < topic.polled:
+                yield Broken("618.P1", f"{one} can commit, and a task from the set at {topic.polled} polls", event)
+            if one.task >= topic.count and (one.set != topic.newest or topic.deleted):
+                covers = f"covers {topic.count} ids" if topic.count >= 0 else "is not there"
+                yield Broken("618.P3", f"{one} can commit, and the latest count {covers}", event)
