@@ -59,7 +59,7 @@ class CountsBeside(Beside):
         return self.outside is not None and self.outside <= call
 
     def _is_up(self) -> bool:
-        return len(self.seen.down) < self.config["workers"]
+        return len(self.seen.down) < int(self.config["workers"])
 
     def _look(self, event: Event) -> Iterator[Broken]:
         """What an event says, already noted, that no history shows, or only with kinds of event that may be hidden."""
