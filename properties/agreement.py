@@ -3,13 +3,13 @@
 `proofs/testing` knows of no protocol.  A protocol has one `Agreeing` object, in
 ``properties/<protocol>/driving/agreement.py``, where `DRIVEN` finds it:
 
-- its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``Call``, see `driving`);
+- its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``call``, see `calls`);
 - ``machines``: Hypothesis machines, one per variant, that make calls through a `driving.Session`;
 - what its monitor must know ``beside`` the events, which it holds against the history properties of the protocol (see
   `fencepost.properties.monitoring`); or a ``monitor`` of its own;
 - ``follow``: the model and its correspondence with events (`Followed`, with an `Interpreter` per system driven); None
   where there is no model to follow, and then the monitor judges alone;
-- what makes a failure short and clear: ``smaller`` and ``simpler`` programs, ``ways`` of going on after a disagreement.
+- ``ways`` of going on after a disagreement, which find out what comes of it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,8 @@ from typing import Any, Protocol
 from fencepost.model.language.observations import Observation
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tree.types import Bounds, ScalarType
-from fencepost.properties.driving import Event, Made, Message, Program, Run
+from fencepost.properties.calls import Call
+from fencepost.properties.driving import Event, Made, Message, Run
 from fencepost.properties.monitoring import Beside, HistoryMonitor, Monitor
 from fencepost.properties.registry import Found, folder
 
@@ -224,15 +225,14 @@ FOLLOWED = 0.95
 class Agreeing:
     """What agreement must know of a protocol.
 
-    ``machines``: per variant (the first is the default); ``missing``: what an implementation lacks, in the module that
-    says what it needs; ``implementation``: the one that is driven where none is named, as module:factory (default: the
-    reference of the protocol's folder); ``black_box``: event kinds that every implementation shows; ``small``: a
-    configuration on which everything can be tried, as ``tour`` does, to find out what an implementation shows;
+    ``machines``: per variant (the first is the default); ``call``: on its systems, with what makes a program simpler
+    and which dangers calls are; ``missing``: what an implementation lacks, in the module that says what it needs;
+    ``implementation``: the one that is driven where none is named, as module:factory (default: the reference of the
+    protocol's folder); ``black_box``: event kinds that every implementation shows; ``small``: a configuration on which
+    everything can be tried, as ``tour`` does, to find out what an implementation shows;
     ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
     parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not.
-
-    ``dangers``: which dangers a call is that does something, for the faults that the driver makes happen.
 
     ``ending``: calls by which the machine ends a program and which do too much for the model to follow: promises are
     held against what they show.  ``followed``: by variant, the least share of the programs that the model must follow
@@ -251,8 +251,7 @@ class Agreeing:
     black_box: frozenset[str]
     small: Mapping[str, Any]
     tour: Callable[[str], Sequence[Any]]
-    smaller: Callable[[Program], Iterator[Program]]
-    simpler: Callable[[Program], Iterator[Program]]
+    call: type[Call]
     ways: Mapping[str, Callable[[Run], Iterable[None]]]
     monitor: Callable[[Mapping[str, Any], frozenset[str]], Monitor] | None = None
     beside: type[Beside] = Beside
@@ -262,7 +261,6 @@ class Agreeing:
     ending: frozenset[str] = frozenset()
     followed: Mapping[str, float] = field(default_factory=dict)
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    dangers: Callable[[Any], tuple[str, ...]] = lambda call: ()
     steps: int = 30
     tries: int = 1
     replays: int = 3_000

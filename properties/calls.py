@@ -15,6 +15,7 @@ Functions that need nothing but a system are calls as well where a protocol name
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
@@ -37,13 +38,22 @@ class Method(NamedTuple):
 
 @dataclass(frozen=True, init=False)
 class Call:
-    """One call: the arguments that are not the method's defaults, by name.  ``columns`` and ``always_compared`` are as
-    in `driving.Call`."""
+    """One call: the arguments that are not the method's defaults, by name.
+
+    ``columns`` and ``always_compared`` are as in `driving.Call`.  ``keys``: what is smaller or simpler in the
+    configuration; ``moving``: the sizes of which one may take the place of the one before, to which nothing is done;
+    ``merged``: those of which it may, whatever is done to that.  ``dangerous``: which dangers it is to make a call, by
+    the call's name, or that and the name of an argument that is given, or a word that is, or the kind of what is in
+    flight; ``*`` is anything."""
 
     interface: ClassVar[Interface]
     helpers: ClassVar[tuple[Callable[..., Any], ...]] = ()
     columns: ClassVar[tuple[str, ...]]
     always_compared: ClassVar[tuple[str, ...]] = ()
+    keys: ClassVar[Mapping[str, Amount | Simplest]] = {}
+    moving: ClassVar[tuple[str, ...]] = ()
+    merged: ClassVar[tuple[str, ...]] = ()
+    dangerous: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     name: str
     arguments: tuple[tuple[str, Any], ...]
@@ -154,45 +164,63 @@ class Call:
                 found = replace(found, keywords={**found.keywords, key: real})
         return found
 
+    @property
+    def dangers(self) -> tuple[str, ...]:
+        """Which of `fencepost.model.dangers` it is to make this call."""
+        words = [*(f"{self.name} {key}" for key, _ in self.arguments), f"{self.name} {self.kind}"]
+        words += [f"{self.name} {value}" for _, value in self.arguments if isinstance(value, str)]
+        return self._dangers((self.name, *words))
 
-def missing(system: Any, interface: Interface) -> list[str]:
-    """Methods of an interface that an implementation lacks."""
-    names = [name for each in interface for name in vars(each) if not name.startswith("_")]
-    return [name for name in names if not callable(getattr(system, name, None))]
+    @classmethod
+    @cache
+    def _dangers(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        met = (found for key, found in cls.dangerous.items() if any(fnmatchcase(word, key) for word in words))
+        return tuple(dict.fromkeys(danger for found in met for danger in found))
 
+    @classmethod
+    def smaller(cls, program: Program) -> Iterator[Program]:
+        """The program on systems that are smaller or simpler in one key of the configuration."""
+        present = program.config
+        for key, role in cls.keys.items():
+            if isinstance(role, Simplest):
+                values: Sequence[Any] = () if present[key] == role.value else (role.value,)
+            elif any(present[each] for each in role.unless):
+                values = ()
+            else:
+                used = max((call.index(key, present) for call in program.calls), default=-1) + 1
+                values = range(max(role.of(present), used), present[key])
+            for value in values:
+                changed = {**present, key: value}
+                yield Program(changed, tuple(call.fitting(changed) for call in program.calls))
 
-def smaller(program: Program, config: Mapping[str, Amount | Simplest]) -> Iterator[Program]:
-    """The program on systems that are smaller or simpler in one key of the configuration."""
-    present = program.config
-    for key, role in config.items():
-        if isinstance(role, Simplest):
-            values: Sequence[Any] = () if present[key] == role.value else (role.value,)
-        elif any(present[each] for each in role.unless):
-            values = ()
-        else:
-            used = max((call.index(key, present) for call in program.calls), default=-1) + 1
-            values = range(max(role.least, used), present[key])
-        for value in values:
-            changed = {**present, key: value}
-            yield Program(changed, tuple(call.fitting(changed) for call in program.calls))
+    @classmethod
+    def simpler(cls, program: Program) -> Iterator[Program]:
+        """The program with one argument of one call simpler: without what need not be given, or as its role says; or
+        with all that is done to one of a size done to the one before, if nothing is done to that, or if they may be
+        merged."""
+        for at, call in enumerate(program.calls):
+            for option in call._options():
+                yield replace(program, calls=(*program.calls[:at], option, *program.calls[at + 1 :]))
+        for size in (*cls.moving, *cls.merged):
+            used = {call.index(size, program.config) for call in program.calls}
+            for number in sorted(used - {-1, 0}):
+                if size in cls.merged or number - 1 not in used:
+                    calls = tuple(call.moved(size, number, number - 1, program.config) for call in program.calls)
+                    yield replace(program, calls=calls)
 
-
-def simpler(program: Program, sizes: Sequence[str], merged: Sequence[str] = ()) -> Iterator[Program]:
-    """The program with one argument of one call simpler: without what need not be given, or as its role says; or with
-    all that is done to one of ``sizes`` done to the one before, if nothing is done to that, or if they may be
-    ``merged``."""
-    for at, call in enumerate(program.calls):
-        signature, _, roles, _ = call.method(call.name)
-        for key, value in call.arguments:
+    def _options(self) -> Iterator[Self]:
+        """The call with one argument simpler."""
+        signature, _, roles, _ = self.method(self.name)
+        for key, value in self.arguments:
             role, default = roles[key], signature.parameters[key].default
             if isinstance(role, FromConfig):
                 continue
             required = default is inspect.Parameter.empty
             for option in (role.simpler(value) if role else ()) if required else (default,):
-                yield replace(program, calls=(*program.calls[:at], call.but(**{key: option}), *program.calls[at + 1 :]))
-    for size in sizes:
-        used = {call.index(size, program.config) for call in program.calls}
-        for number in sorted(used - {-1, 0}):
-            if size in merged or number - 1 not in used:
-                calls = tuple(call.moved(size, number, number - 1, program.config) for call in program.calls)
-                yield replace(program, calls=calls)
+                yield self.but(**{key: option})
+
+
+def missing(system: Any, interface: Interface) -> list[str]:
+    """Methods of an interface that an implementation lacks."""
+    names = [name for each in interface for name in vars(each) if not name.startswith("_")]
+    return [name for name in names if not callable(getattr(system, name, None))]

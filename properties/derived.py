@@ -19,7 +19,6 @@ import numpy as np
 from fencepost.properties import calls, free_run
 from fencepost.properties.agreement import Agreeing
 from fencepost.properties.catalogue import find
-from fencepost.properties.driving import Program
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.vocabulary import VOCABULARIES, HistoryError
 from fencepost.properties.machine import Machine, strategy, variants
@@ -59,7 +58,9 @@ def small(protocol: str) -> dict[str, Any]:
 def agreeing(protocol: str) -> Agreeing:
     """How implementations are driven, for the main variants that the table of events has."""
     package = PROTOCOLS[protocol]
-    call_type, sizes, entry = call_type_of(protocol), sizes_of(protocol), find(protocol)[0]
+    sizes, entry = sizes_of(protocol), find(protocol)[0]
+    keys = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in sizes.items()}
+    call_type: type[calls.Call] = type("Call", (call_type_of(protocol),), {"keys": keys, "moving": tuple(sizes)})
     shown = getattr(imported(f"{package}.events"), "SHOWN", None)
     names = [v.name for v in entry.variants if v.main and (shown is None or v.name in shown.models)]
     drawn = st.fixed_dictionaries(
@@ -70,13 +71,6 @@ def agreeing(protocol: str) -> Agreeing:
 
     def missing(system: Any, variant: str) -> list[str]:
         return calls.missing(system, call_type.interface)
-
-    def smaller(program: Program) -> Iterator[Program]:
-        of = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in sizes.items()}
-        return calls.smaller(program, of)
-
-    def simpler(program: Program) -> Iterator[Program]:
-        return calls.simpler(program, tuple(sizes))
 
     def tour(variant: str) -> list[calls.Call]:
         if black_box == set(VOCABULARIES[protocol].codes):  # all is shown by every implementation
@@ -92,8 +86,7 @@ def agreeing(protocol: str) -> Agreeing:
         black_box=black_box,
         small=small(protocol),
         tour=tour,
-        smaller=smaller,
-        simpler=simpler,
+        call=call_type,
         ways={"": partial(free_run.go_on, call_type)},
         follow=None if shown is None else shown.follow,
         implementation=f"{package}.reference:reference",

@@ -23,7 +23,7 @@ says in which state of the machine it can be played:
         @scenario(when=lambda self: self.run.config["nodes"] > 1)
         def handed_on(self, node: Node, ms: Annotated[int, OneOf(10, 200)]) -> None:
             self.call("ask", node)
-            self.deliver_everything()
+            self.deliver_all()
             self.call("advance", ms)
             self.call("ask", self.index("nodes", node + 1))
 
@@ -32,13 +32,14 @@ seen enough.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
-from typing import Any, ClassVar, get_args, get_origin, get_type_hints
+from random import Random
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 from fencepost.properties.calls import Call
 from fencepost.properties.driving import Made, Message, Run, Session, waiting
-from fencepost.properties.roles import Between, Index, InFlight, OneOf, role_of
+from fencepost.properties.roles import Between, Fields, Index, InFlight, OneOf, Role, role_of
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -47,6 +48,9 @@ OBSERVING = frozenset({"messages", "threads", "drain_events"})
 
 BURST = 60
 """Calls in a burst at most."""
+
+CHANCES = st.binary(min_size=8, max_size=8).map(lambda drawn: int.from_bytes(drawn, "big"))
+"""Any of 2**64 numbers, each as likely."""
 
 
 class Machine(RuleBasedStateMachine):
@@ -58,6 +62,10 @@ class Machine(RuleBasedStateMachine):
         class Locks(Machine, steps={"node_asks": "ask"}): ...
 
     A method of the class that has the name of a rule takes its place.
+
+    Where scenarios are long, and take many arguments, one rule plays one of them, which is drawn by its weight
+    (``weights={"handed_on": 3, …}``) with all its arguments from eight bytes: Hypothesis prefers small integers, which
+    repeat themselves, and so would the scenarios.
     """
 
     call_type: ClassVar[type[Call]]
@@ -65,8 +73,12 @@ class Machine(RuleBasedStateMachine):
     session: ClassVar[Session]
     run: Run
 
-    def __init_subclass__(cls, steps: Mapping[str, str] | None = None, **named: Any) -> None:
+    def __init_subclass__(
+        cls, steps: Mapping[str, str] | None = None, weights: Mapping[str, int] | None = None, **named: Any
+    ) -> None:
         super().__init_subclass__(**named)
+        if weights is not None:
+            cls.weights, cls._by_chance = weights, rule(chance=CHANCES)(_by_chance)
         if "sizes" in vars(cls):
             cls._begin = initialize(drawn=cls.sizes)(_begin)
         if steps is None:
@@ -76,6 +88,8 @@ class Machine(RuleBasedStateMachine):
                 setattr(cls, name, _step(cls.call_type, name, method))
 
     _begin: ClassVar[Callable[..., None]]
+    _by_chance: ClassVar[Callable[..., None]]
+    weights: ClassVar[Mapping[str, int]] = {}
 
     def begin(self, drawn: Any) -> None:
         """An example begins, with what was drawn from ``sizes``."""
@@ -86,8 +100,13 @@ class Machine(RuleBasedStateMachine):
         self.run = self.session.start({**config, **self.session.config})
 
     def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
-        """Make a call; None if nothing came of it, since the run is over or what it is about does not wait."""
-        return self.session.call(self.run, self.call_type(name, *arguments, **named))
+        """Make a call; None if nothing came of it, since the run is over or what it is about does not wait.  What the
+        configuration says need not be given."""
+        return self.make(self.call_type.within(self.run.config, name, *arguments, **named))
+
+    def make(self, call: Call) -> Made | None:
+        """Make a call: every call of the machine is made here."""
+        return self.session.call(self.run, call)
 
     def did(self, name: str, *arguments: Any, **named: Any) -> bool:
         """Make a call; did it do anything?"""
@@ -114,15 +133,65 @@ class Machine(RuleBasedStateMachine):
         messages = self.waiting()
         if message not in messages:
             return None
-        return self.session.call(self.run, self.call_type.about(name, message, messages, **named))
+        return self.make(self.call_type.about(name, message, messages, **named))
 
-    def deliver_everything(self, most: int = BURST) -> None:
-        """Deliver what waits, oldest first, and what comes of it."""
+    def first(self, *kinds: str) -> Message | None:
+        """The oldest of these kinds that waits."""
+        return next((m for m in self.waiting() if m[1] in kinds), None)
+
+    def send_first(self, *kinds: str, name: str = "deliver", **named: Any) -> bool:
+        """Make a call about the oldest of these kinds; does one wait?"""
+        message = self.first(*kinds)
+        if message is not None:
+            self.send(message, name, **named)
+        return message is not None
+
+    def deliver_all(self, most: int = BURST, without: Sequence[str] = (), spare: Collection[int] = frozenset()) -> None:
+        """Deliver what waits, oldest first, and what comes of it, until there is nothing to do; not messages of the
+        kinds ``without``, and not those of the numbers to ``spare``."""
         for _ in range(most):
-            messages = self.waiting()
-            if not messages:
+            message = next((m for m in self.waiting() if m[1] not in without and m[0] not in spare), None)
+            if message is not None:
+                self.send(message)
+            elif self.run.over or not self.otherwise():
                 return
-            self.send(messages[0])
+
+    def otherwise(self) -> bool:
+        """Let happen what happens where nothing is to be delivered; False if nothing does."""
+        return False
+
+    def by_chance(self, chance: int) -> None:
+        """Play one of the scenarios that have weights, if what it is about waits."""
+        random = Random(chance)
+        method = getattr(type(self), random.choices(list(self.weights), list(self.weights.values()))[0])
+        hints = get_type_hints(method, include_extras=True)
+        names = list(inspect.signature(method).parameters)[1:]
+        if self.waiting() or not any(isinstance(role_of(hints[name]), InFlight) for name in names):
+            method(self, **{name: self._chosen(hints[name], random, method.__qualname__) for name in names})
+
+    def _chosen(self, annotation: Any, random: Random, where: str) -> Any:
+        """A value for a parameter, by chance."""
+        role = role_of(annotation)
+        match role:
+            case Index():
+                return self._fitted(role, random.randrange(role.among))
+            case InFlight():
+                return random.choice(self.waiting())
+            case OneOf():
+                return random.choice(role.values)
+            case Between():
+                return random.randint(role.least, role.most)
+        if annotation is bool:
+            return random.random() < 0.5
+        if get_origin(annotation) is tuple:
+            return tuple(self._chosen(each, random, where) for each in get_args(annotation))
+        kind = get_args(annotation)[0] if isinstance(role, Fields) else annotation
+        if issubclass(kind, tuple):
+            hints = get_type_hints(kind, include_extras=True)
+            roles = dict(role.roles) if isinstance(role, Fields) else {}
+            hints |= {name: Annotated[Any, each] for name, each in roles.items()}
+            return kind(**{name: self._chosen(hint, random, f"{where}({name})") for name, hint in hints.items()})
+        raise _no_values(annotation, where)
 
     def _fitted(self, role: Any, value: Any) -> Any:
         """A drawn value as an argument in this example."""
@@ -138,6 +207,10 @@ def _begin(machine: Machine, drawn: Any) -> None:
     machine.begin(drawn)
 
 
+def _by_chance(machine: Machine, chance: int) -> None:
+    machine.by_chance(chance)
+
+
 def scenario(
     method: Callable[..., None] | None = None, *, when: Callable[[Any], bool] | None = None
 ) -> Callable[..., Any]:
@@ -146,28 +219,21 @@ def scenario(
 
     def decorated(method: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(method, include_extras=True)
-        hints = {name: hints[name] for name in list(inspect.signature(method).parameters)[1:]}
-        roles = {name: role_of(hint) for name, hint in hints.items()}
-        signature = inspect.signature(method)
-
-        @wraps(method)
-        def played(self: Machine, *arguments: Any, **named: Any) -> None:
-            given = signature.bind(self, *arguments, **named).arguments
-            fitted = {name: self._fitted(role, given[name]) for name, role in roles.items() if name in given}
-            method(self, **fitted)
-
-        strategies = {name: strategy(hint, f"{method.__qualname__}({name})") for name, hint in hints.items()}
-        return _rule(played, strategies, roles, when)
+        names = list(inspect.signature(method).parameters)[1:]
+        return _played(method, {name: hints[name] for name in names}, when)
 
     return decorated if method is None else decorated(method)
 
 
+def redrawn(played: Callable[..., None], **roles: Role) -> Callable[..., None]:
+    """A scenario with other values for some of its parameters."""
+    method, hints, when = vars(played)[_SCENARIO]
+    return _played(method, {**hints, **{name: Annotated[Any, role] for name, role in roles.items()}}, when)
+
+
 def variants(base: type[Machine], sizes: Mapping[str, st.SearchStrategy[Any]]) -> dict[str, type[Machine]]:
     """The machine of each variant, where they differ in nothing but the configurations that they draw."""
-    return {
-        name: type(f"{base.__name__}_{name.replace('-', '_')}", (base,), {"sizes": each})
-        for name, each in sizes.items()
-    }
+    return {name: type(f"{base.__name__} of {name}", (base,), {"sizes": each}) for name, each in sizes.items()}
 
 
 def strategy(annotation: Any, where: str = "") -> st.SearchStrategy[Any]:
@@ -188,7 +254,11 @@ def strategy(annotation: Any, where: str = "") -> st.SearchStrategy[Any]:
         return st.booleans()
     if get_origin(annotation) is tuple:
         return st.tuples(*(strategy(each, where) for each in get_args(annotation)))
-    raise TypeError(
+    raise _no_values(annotation, where)
+
+
+def _no_values(annotation: Any, where: str) -> TypeError:
+    return TypeError(
         f"{where}: a machine cannot draw a value of {annotation}; annotate it with Index, InFlight, OneOf or Between "
         "of fencepost.properties.roles, or say which calls are `steps`, without this one"
     )
@@ -216,6 +286,28 @@ def _step(call: type[Call], rule_name: str, method: str) -> Callable[..., None]:
     made.__doc__ = f"The call ``{method}``."
     strategies = {name: strategy(hint, f"{method}({name})") for name, hint in hints.items()}
     return _rule(made, strategies, roles, lambda self: callable(getattr(self.run.system, method, None)))
+
+
+_SCENARIO = "fencepost_scenario"
+"""Under which a rule has the method, the annotations and the condition that it was made of."""
+
+
+def _played(
+    method: Callable[..., None], hints: Mapping[str, Any], when: Callable[[Any], bool] | None
+) -> Callable[..., None]:
+    """The rule that plays a scenario."""
+    roles = {name: role_of(hint) for name, hint in hints.items()}
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def played(self: Machine, *arguments: Any, **named: Any) -> None:
+        given = signature.bind(self, *arguments, **named).arguments
+        method(self, **{name: self._fitted(role, given[name]) for name, role in roles.items() if name in given})
+
+    strategies = {name: strategy(hint, f"{method.__qualname__}({name})") for name, hint in hints.items()}
+    found = _rule(played, strategies, roles, when)
+    setattr(found, _SCENARIO, (method, hints, when))
+    return found
 
 
 def _rule(

@@ -35,11 +35,13 @@ class Role:
 class Index(Role):
     """Which one of those of which the configuration says under ``size`` how many there are, from 0; behind them are
     numbered those that it counts under the keys ``beside``.  A machine draws numbers below ``among``, and takes them
-    modulo the number of those that there are."""
+    modulo the number of those that there are.  ``fixed``: the one before may be of another sort, on which the call
+    makes no sense, so that it is not simpler."""
 
     size: str
     beside: tuple[str, ...] = ()
     among: int = 3
+    fixed: bool = False
 
     def at(self, size: str, value: Any, config: Config) -> int:
         for each in (self.size, *self.beside):
@@ -56,7 +58,7 @@ class Index(Role):
         return value + now - was if self.at(size, value, config) == was else value
 
     def simpler(self, value: Any) -> Iterable[Any]:
-        return (value - 1,) if value > 0 else ()
+        return (value - 1,) if value > 0 and not self.fixed else ()
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,16 @@ class Between(Role):
     most: int
 
 
+@dataclass(frozen=True, init=False)
+class Fields(Role):
+    """A named tuple, of which some fields have other roles than the tuple's own annotations say."""
+
+    roles: tuple[tuple[str, Role], ...]
+
+    def __init__(self, **roles: Role) -> None:
+        object.__setattr__(self, "roles", tuple(roles.items()))
+
+
 @dataclass(frozen=True)
 class FromConfig(Role):
     """What the configuration says: under a key, or by a function of it."""
@@ -158,11 +170,15 @@ class FromConfig(Role):
 
 @dataclass(frozen=True)
 class Amount:
-    """A key of the configuration that is simpler the smaller it is, but not below ``least``; and not as long as there
-    is anything under the keys ``unless``, which is numbered behind."""
+    """A key of the configuration that is simpler the smaller it is, but not below ``least``, which may be a function of
+    it; and not as long as there is anything under the keys ``unless``, which is numbered behind."""
 
-    least: int = 1
+    least: int | Callable[[Config], int] = 1
     unless: tuple[str, ...] = ()
+
+    def of(self, config: Config) -> int:
+        """The least value in this configuration."""
+        return self.least(config) if callable(self.least) else self.least
 
 
 @dataclass(frozen=True)

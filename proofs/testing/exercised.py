@@ -1,6 +1,6 @@
 """Exercised: how often the systems that agreement drove met each danger.
 
-Three things are looked at, and of each danger the one that saw most counts: what the driver did (`Agreeing.dangers`),
+Three things are looked at, and of each danger the one that saw most counts: what the driver did (`Call.dangers`),
 which tagged steps of the model explained events, and what the events show by themselves, as those of histories do.
 """
 
@@ -31,7 +31,7 @@ class Exercised:
         self.runs += 1
         for made in run.made:
             if made.result is not False:  # else it did nothing
-                self.done.update(self.agreeing.dangers(made.call))
+                self.done.update(made.call.dangers)
         if self.vocabulary is None:
             return
         shown = (event for made in run.made for event in made.events)

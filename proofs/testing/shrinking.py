@@ -23,7 +23,7 @@ def shrink(agreeing: Agreeing, program: Program, fails: Fails) -> Program:
     while True:
         before = program
         program = _fewer_calls(program, better)
-        for simpler in (agreeing.smaller, agreeing.simpler):
+        for simpler in (agreeing.call.smaller, agreeing.call.simpler):
             program = _first_that_fails(program, simpler, better)
         if program == before:
             return program

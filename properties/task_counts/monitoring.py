@@ -11,9 +11,9 @@ from typing import Any
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.monitoring import Beside, Broken, Concerned
 from fencepost.properties.task_counts.driving.seen import Seen
-from fencepost.properties.task_counts.driving.settling import Finished
 from fencepost.properties.task_counts.history.events import TASK_COUNTS, TOPIC
 from fencepost.properties.task_counts.history.mechanisms import MECHANISMS
+from fencepost.properties.task_counts.scenarios.settling import Finished
 
 BY_LEADERS = frozenset(TASK_COUNTS.shown_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})

@@ -1,6 +1,6 @@
 """Calls derived from an annotated interface: their text, what is in flight by name, and what is simpler."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from fencepost.properties import calls
@@ -52,6 +52,8 @@ class Call(calls.Call):
 
     interface = (Plain, Renewing)
     columns = ()
+    keys: ClassVar = {"nodes": Amount(), "size": Amount(2), "share": Simplest(0.0)}
+    moving = ("nodes",)
 
 
 def text(call: Call) -> str | None:
@@ -126,11 +128,11 @@ def test_an_index_is_found_wherever_it_stands() -> None:
 def test_a_system_is_smaller_as_far_as_its_calls_allow() -> None:
     """One key at a time; what calls name stays; a key with a simplest value has that."""
     program = Program({"nodes": 4, "size": 3, "share": 0.5}, (Call("ask", 1, 5),))
-    found = [p.config for p in calls.smaller(program, {"nodes": Amount(), "size": Amount(2), "share": Simplest(0.0)})]
+    found = [p.config for p in Call.smaller(program)]
     assert found == [
         program.config | each for each in ({"nodes": 2}, {"nodes": 3}, {"size": 2}, {"share": 0.0})
     ]  # fmt: skip
-    assert list(calls.smaller(Program({"nodes": 2, "share": 0.0}, program.calls), {"nodes": Amount()})) == []
+    assert list(Call.smaller(Program({"nodes": 2, "size": 2, "share": 0.0}, program.calls))) == []
 
 
 def test_a_program_is_simpler_in_one_argument_or_on_the_node_before() -> None:
@@ -138,13 +140,13 @@ def test_a_program_is_simpler_in_one_argument_or_on_the_node_before() -> None:
     room."""
     kept = Call("deliver", Named(("grant", 2)), keep=True)
     program = Program({}, (kept, Call("ask", 2, 5)))
-    assert [p.calls for p in calls.simpler(program, ("nodes",))] == [
+    assert [p.calls for p in Call.simpler(program)] == [
         (kept.but(keep=False), Call("ask", 2, 5)),
         (kept, Call("ask", 1, 5)),
         (kept.moved("nodes", 2, 1), Call("ask", 1, 5)),
     ]
     crowded = Program({}, (Call("ask", 1, 5), Call("ask", 0, 5)))
-    assert [p.calls[0] for p in calls.simpler(crowded, ("nodes",))] == [Call("ask", 0, 5)]
+    assert [p.calls[0] for p in Call.simpler(crowded)] == [Call("ask", 0, 5)]
 
 
 class Shop:
@@ -170,6 +172,9 @@ class ShopCall(calls.Call):
     """A call on it."""
 
     interface, helpers, columns = (Shop,), (close,), ()
+    keys: ClassVar = {"buyers": Amount(unless=("sellers",)), "sellers": Amount(0), "pieces": Amount()}
+    merged = ("buyers",)
+    dangerous: ClassVar = {"deliver": ("duplicate",), "deliver lost": ("loss",), "deliver *fer": ("late-copy",)}
 
 
 SHOP = {"buyers": 2, "sellers": 1, "pieces": 4}
@@ -188,12 +193,11 @@ def test_what_the_configuration_says_follows_it() -> None:
     """A smaller system has fewer buyers to send home; and sellers are numbered behind them, so that there are fewer
     buyers only where there is no seller."""
     program = Program(SHOP, (ShopCall.within(SHOP, "close"), ShopCall("buy", 0, 2)))
-    keys = {"buyers": Amount(unless=("sellers",)), "sellers": Amount(0), "pieces": Amount()}
-    found = list(calls.smaller(program, keys))
+    found = list(ShopCall.smaller(program))
     assert [p.config for p in found] == [SHOP | {"sellers": 0}, SHOP | {"pieces": 2}, SHOP | {"pieces": 3}]
-    alone = list(calls.smaller(found[0], {"buyers": Amount(unless=("sellers",))}))
-    assert [p.calls[0] for p in alone] == [ShopCall("close", 1)]
-    assert [p.calls[1:] for p in calls.simpler(program, ())] == [(ShopCall("buy", 0, 1),)]
+    alone = next(ShopCall.smaller(found[0]))
+    assert (alone.config["buyers"], alone.calls[0]) == (1, ShopCall("close", 1))
+    assert [p.calls[1:] for p in ShopCall.simpler(program)] == [(ShopCall("buy", 0, 1),)]
 
 
 def test_words_with_numbers_are_about_what_they_count() -> None:
@@ -203,8 +207,15 @@ def test_words_with_numbers_are_about_what_they_count() -> None:
     assert ShopCall("buy", 2, 1).index("sellers", SHOP) == 0 and ShopCall("buy", 2, 1).index("buyers", SHOP) == -1
     program = Program(SHOP, (offered, ShopCall("buy", 0, 1)))
     moved = ShopCall("deliver", Named(("offer", "seller-0", "buyer-0")))
-    assert [p.calls[0] for p in calls.simpler(program, ("buyers",), merged=("buyers",))] == [moved]
-    assert list(calls.simpler(program, ("buyers",))) == []
+    assert [p.calls[0] for p in ShopCall.simpler(program) if p.calls[1] == program.calls[1]] == [moved]
+
+
+def test_calls_are_dangerous_by_name_argument_word_or_kind() -> None:
+    """Each danger once."""
+    offered = Named(("offer", "seller-0", "buyer-1"))
+    assert ShopCall("deliver", offered, "lost").dangers == ("duplicate", "loss", "late-copy")
+    assert ShopCall("deliver", Named(("answer", "seller-0", "buyer-1"))).dangers == ("duplicate",)
+    assert ShopCall("buy", 0, 1).dangers == ()
 
 
 def test_what_an_implementation_lacks_is_named() -> None:

@@ -106,7 +106,7 @@ class Scenes(Machine, steps={"node_asks": "ask"}):
             for message in self.waiting("grant", node):
                 self.send(message, keep=keep)
         self.call("ask", self.index("nodes", node + 1), 500)
-        self.deliver_everything()
+        self.deliver_all()
 
     @scenario
     def once_more(self, message: Annotated[Message, WAITING], pair: tuple[bool, bool]) -> None:

@@ -29,6 +29,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("seeded violations", "content", "properties/{p}/history/plants.py"),
     ("seeded violations", "content", "properties/{p}/history/planted.py"),
     ("history properties", "content", "properties/{p}/history/*"),
+    ("scenarios", "content", "properties/{p}/scenarios/*"),
     ("calls as data", "plumbing", "properties/{p}/driving/programs.py"),
     ("wiring", "plumbing", "properties/{p}/driving/agreement.py"),
     ("wiring", "plumbing", "properties/{p}/online/followed*.py"),

@@ -13,10 +13,11 @@ from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.results import Event
 from fencepost.proofs.testing import ImplementationError, agree, calls_from
 from fencepost.properties.driving import make
+from fencepost.properties.roles import Named
 from fencepost.properties.task_counts.claims import core
 from fencepost.properties.task_counts.driving.interface import BLACK_BOX, Thread
 from fencepost.properties.task_counts.driving.programs import Call
-from fencepost.properties.task_counts.driving.settling import finish, run, work
+from fencepost.properties.task_counts.scenarios.settling import finish, run, work
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.system import reference
 
@@ -142,7 +143,7 @@ def test_plug_that_lacks_methods():
 
 def test_who_writes_from_outside_is_not_followed():
     """With a writer that is no leader nothing is promised (618.34), and nothing is held against anybody."""
-    outside = [Call("run"), Call("write_foreign", connector=0, kind="count", value=1), Call("run")]
+    outside = [Call("run"), Call("write_foreign", "count", 0, 1), Call("run")]
     report = driven(REFERENCE, max_examples=4, steps=3, prefixes=[outside])
     assert (report.verdict, report.failure) == ("unknown", None)
     assert "somebody else writes to the config topic" in report.coverage.beyond
@@ -151,10 +152,10 @@ def test_who_writes_from_outside_is_not_followed():
 def test_calls_are_spelled_as_python():
     """A thread is named by what it waits for, and the text says whose it is."""
     cluster = reference({"seed": 0, "workers": 1, "mode": "B", "support": "enabled"})
-    spelled = Call("step", 0, operation="join", outcome="lost").spelled(cluster)
+    spelled = Call("step", Named(("join", 0, -1, -1)), "lost").spelled(cluster)
     assert spelled.arguments == (0, "lost")
     assert spelled.remark == "join, worker 0"
-    assert Call("step", 0, operation="poll").spelled(cluster) is None
+    assert Call("step", Named(("poll", 0, -1, -1))).spelled(cluster) is None
 
 
 def test_helpers_of_programs():

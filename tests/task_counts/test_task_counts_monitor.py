@@ -9,7 +9,7 @@ from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Made
 from fencepost.properties.monitoring import Monitor
 from fencepost.properties.task_counts.driving.programs import Call
-from fencepost.properties.task_counts.driving.settling import Finished
+from fencepost.properties.task_counts.scenarios.settling import Finished
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.scenarios import scenario
 

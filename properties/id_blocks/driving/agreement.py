@@ -11,12 +11,12 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.properties.agreement import Agreeing, Followed
 from fencepost.properties.id_blocks.driving.interface import BLACK_BOX, missing
 from fencepost.properties.id_blocks.driving.machine import MACHINES
-from fencepost.properties.id_blocks.driving.programs import call_of, dangers_of, simpler, smaller
-from fencepost.properties.id_blocks.driving.tours import SMALL, WAYS, tour
+from fencepost.properties.id_blocks.driving.programs import Call, call_of
 from fencepost.properties.id_blocks.monitoring import BlocksBeside
 from fencepost.properties.id_blocks.observations.calls import AFTERWARDS, AFTERWARDS_BY_VARIANT, CALLS
 from fencepost.properties.id_blocks.observations.events import BY_VARIANT, COLUMNS
 from fencepost.properties.id_blocks.online.interpreter import SLOTS, BlocksInterpreter
+from fencepost.properties.id_blocks.scenarios.tours import SMALL, WAYS, tour
 
 MODELS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
 ENOUGH = 1 << 20  # more restarts, elections and writes than any program has
@@ -64,10 +64,8 @@ ID_BLOCKS = Agreeing(
     small=SMALL,
     tour=tour,
     beside=BlocksBeside,
-    smaller=smaller,
-    simpler=simpler,
+    call=Call,
     ways=WAYS,
     follow=follow,
-    dangers=dangers_of,
     call_of=call_of,
 )

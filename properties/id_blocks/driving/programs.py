@@ -2,11 +2,10 @@
 the model.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from fencepost.properties import calls
-from fencepost.properties.driving import Program
 from fencepost.properties.id_blocks.driving.interface import COLUMNS, CONTROLLER, BridgeSystem, Permissions, System
 from fencepost.properties.roles import Amount, Named, Simplest
 
@@ -16,26 +15,19 @@ class Call(calls.Call):
 
     interface = (System, BridgeSystem, Permissions)
     columns = COLUMNS
-
-
-def smaller(program: Program) -> Iterator[Program]:
-    """The program on clusters that are smaller in one respect."""
-    least = 2 if program.config["mode"] == "bridge" else 1
-    return calls.smaller(
-        program,
-        {
-            "brokers": Amount(),
-            "controllers": Amount(),
-            "prefetch": Simplest(0.0),
-            "block_size": Amount(least),
-            "max_id": Simplest(1_000_001),  # odd and large: the end of the ids plays no part
-        },
-    )
-
-
-def simpler(program: Program) -> Iterator[Program]:
-    """The program with one call that is simpler, or with all of a broker's calls on the broker below."""
-    return calls.simpler(program, ("brokers",))
+    keys: ClassVar = {
+        "brokers": Amount(),
+        "controllers": Amount(),
+        "prefetch": Simplest(0.0),
+        "block_size": Amount(lambda config: 2 if config["mode"] == "bridge" else 1),
+        "max_id": Simplest(1_000_001),  # odd and large: the end of the ids plays no part
+    }
+    moving = ("brokers",)
+    dangerous: ClassVar = {
+        "deliver keep": ("duplicate",), "drop": ("loss",), "drop response": ("lost-answer",),
+        "restart_broker": ("broker-restart",), "fail_over": ("coordinator-fail-over",), "snapshot": ("truncation",),
+        "upgrade_broker": ("mixed-clients",),
+    }  # fmt: skip
 
 
 _BROKER_CALLS = {
@@ -71,21 +63,3 @@ def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
     if action in _ANSWER_DELIVERED:
         return Call("deliver", Named(("response", broker)))
     return None
-
-
-def dangers_of(call: Call) -> tuple[str, ...]:
-    """Which of `fencepost.model.dangers` it is to make this call."""
-    match call.name:
-        case "deliver":
-            return ("duplicate",) if call.get("keep") else ()
-        case "drop":
-            return ("loss", "lost-answer") if call.kind == "response" else ("loss",)
-        case "restart_broker":
-            return ("broker-restart",)
-        case "fail_over":
-            return ("coordinator-fail-over",)
-        case "snapshot":
-            return ("truncation",)
-        case "upgrade_broker":
-            return ("mixed-clients",)
-    return ()

@@ -3,10 +3,10 @@
 from fencepost.properties.agreement import Agreeing
 from fencepost.properties.task_counts.driving.interface import BLACK_BOX, missing
 from fencepost.properties.task_counts.driving.machine import MACHINES
-from fencepost.properties.task_counts.driving.programs import call_of, dangers_of, simpler, smaller
-from fencepost.properties.task_counts.driving.tours import SMALL, WAYS, tour
+from fencepost.properties.task_counts.driving.programs import Call, call_of
 from fencepost.properties.task_counts.monitoring import CountsBeside
 from fencepost.properties.task_counts.online.followed import follow
+from fencepost.properties.task_counts.scenarios.tours import SMALL, WAYS, tour
 
 TASK_COUNTS = Agreeing(
     protocol="task-counts",
@@ -17,11 +17,9 @@ TASK_COUNTS = Agreeing(
     small=SMALL,
     tour=tour,
     beside=CountsBeside,
-    smaller=smaller,
-    simpler=simpler,
+    call=Call,
     ways=WAYS,
     follow=follow,
-    dangers=dangers_of,
     call_of=call_of,
     composite=frozenset({"run", "work", "finish", "do"}),
     steps=10,

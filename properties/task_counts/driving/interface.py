@@ -16,10 +16,11 @@ the history vocabulary that an implementation emits is held against promises and
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from fencepost.properties import calls
 from fencepost.properties.driving import Event
+from fencepost.properties.roles import Count, Index, InFlight, OneOf
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
 
 Thread = tuple[int, str, int, int, int]
@@ -43,6 +44,20 @@ OUTCOMES = ("ok", "failed", "lost")
 
 SUPPORT = ("none", "disabled", "preparing", "enabled")
 
+
+def _remark(thread: Thread) -> str:
+    names = zip(("worker", "connector", "task"), thread[2:], strict=True)
+    return ", ".join([thread[1], *(f"{name} {value}" for name, value in names if value >= 0)])
+
+
+Worker = Annotated[int, Index("workers", among=6)]
+Connector = Annotated[int, Index("connectors", among=4)]
+Tasks = Annotated[int, Count("max_tasks")]
+_WAITING = InFlight((None, Index("workers"), Index("connectors"), None), _remark)
+Number = Annotated[int, _WAITING]
+Waiting = Annotated[Thread, _WAITING]
+Outcome = Annotated[str, OneOf("ok", "ok", "failed", "lost")]
+
 COLUMNS = TASK_COUNTS.names
 """What an event may say, by name."""
 
@@ -56,44 +71,44 @@ class System(Protocol):
     def threads(self) -> Sequence[Thread]:
         """Those that wait, oldest first; not those of stalled workers."""
 
-    def step(self, number: int, outcome: str = "ok") -> None:
+    def step(self, number: Number, outcome: Outcome = "ok") -> None:
         """The thread's operation happens, or does not, as one of `OUTCOMES` says; the thread runs to its next."""
 
-    def configure(self, worker: int, connector: int, tasks: int) -> bool:
+    def configure(self, worker: Worker, connector: Connector, tasks: Tasks) -> bool:
         """A user asks this worker to create or reconfigure a connector, so that it has so many tasks.  This and the
         next four: False, and nothing happens, where it is refused."""
 
-    def delete(self, worker: int, connector: int) -> bool:
+    def delete(self, worker: Worker, connector: Connector) -> bool:
         """A user asks to delete a connector."""
 
-    def stop_connector(self, worker: int, connector: int) -> bool:
+    def stop_connector(self, worker: Worker, connector: Connector) -> bool:
         """A user asks to stop a connector: a set of no tasks (shipped)."""
 
-    def restart_connector(self, worker: int, connector: int) -> bool:
+    def restart_connector(self, worker: Worker, connector: Connector) -> bool:
         """A user asks to start a connector again that failed."""
 
-    def restart_task(self, worker: int, connector: int, task: int) -> bool:
+    def restart_task(self, worker: Worker, connector: Connector, task: int) -> bool:
         """A user asks to start a task again that failed."""
 
-    def stall(self, worker: int) -> None:
+    def stall(self, worker: Worker) -> None:
         """The process pauses: its threads do nothing until `resume`, and what others answer waits for it."""
 
-    def resume(self, worker: int) -> None:
+    def resume(self, worker: Worker) -> None:
         """It goes on, and knows nothing of what happened meanwhile."""
 
-    def crash(self, worker: int) -> None:
+    def crash(self, worker: Worker) -> None:
         """The process is gone, and its threads with it."""
 
-    def restart_worker(self, worker: int) -> None:
+    def restart_worker(self, worker: Worker) -> None:
         """A new process of it starts."""
 
-    def expire(self, worker: int) -> None:
+    def expire(self, worker: Worker) -> None:
         """Its session in the group ends: the others rebalance without it."""
 
-    def set_support(self, worker: int, value: str) -> None:
+    def set_support(self, worker: Worker, value: str) -> None:
         """Restart it with one of `SUPPORT`: "none" is a version without this feature."""
 
-    def write_foreign(self, kind: str, connector: int, count: int) -> None:
+    def write_foreign(self, kind: str, connector: Connector, count: int) -> None:
         """Somebody who is no leader appends a "set" or a "count" to the config topic."""
 
     def compact(self) -> None:
@@ -102,7 +117,7 @@ class System(Protocol):
     def advance(self, ms: int) -> None:
         """Virtual milliseconds pass: graceful time-outs, back-offs, the session key's life."""
 
-    def status(self, connector: int, task: int) -> tuple[str, str]:
+    def status(self, connector: Connector, task: int) -> tuple[str, str]:
         """What REST says: "UNASSIGNED", "RUNNING", "FAILED", … or "" for what there is not, and the trace of a failure;
         task -1: of the connector itself."""
 

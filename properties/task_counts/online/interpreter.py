@@ -48,10 +48,11 @@ class TaskCountsInterpreter(PlainInterpreter):
         if made.call.name in OUTSIDE:
             raise Beyond(OUTSIDE[made.call.name])
         call = made.call
-        if call.name == "finish" or (call.name == "advance" and call.value >= TIME_OUT_MS):
+        if call.name == "finish" or (call.name == "advance" and call.get("ms") >= TIME_OUT_MS):
             self.late |= self.open
-        if call.name == "step" and call.outcome == "lost" and call.operation in ("fence", "open_producer"):
-            self.doubtful.update([call.task] if call.task >= 0 else range(PLACES))
+        if made.message is not None and call.get("outcome") == "lost" and call.kind in ("fence", "open_producer"):
+            task = made.message[4]
+            self.doubtful.update([task] if task >= 0 else range(PLACES))
 
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """What was shown, each with what it says."""

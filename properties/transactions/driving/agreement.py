@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from fencepost.properties.agreement import Agreeing
 from fencepost.properties.transactions.driving.interface import BLACK_BOX, missing
-from fencepost.properties.transactions.driving.machine import MACHINES
-from fencepost.properties.transactions.driving.machine_remote import REMOTE_MACHINES
-from fencepost.properties.transactions.driving.programs import dangers_of, simpler, smaller
-from fencepost.properties.transactions.driving.tours import SMALL, WAYS, tour
+from fencepost.properties.transactions.driving.machine import MACHINES, REMOTE_MACHINES
+from fencepost.properties.transactions.driving.programs import Call
 from fencepost.properties.transactions.monitoring.monitor import EXPECTING, Monitor, MonitorOverTheWire
 from fencepost.properties.transactions.online.followed import follow
 from fencepost.properties.transactions.online.followed_remote import follow_remote
+from fencepost.properties.transactions.scenarios.tours import SMALL, WAYS, tour
 
 TRANSACTIONS = Agreeing(
     protocol="transactions",
@@ -24,11 +23,9 @@ TRANSACTIONS = Agreeing(
     small=SMALL,
     tour=tour,
     monitor=Monitor,
-    smaller=smaller,
-    simpler=simpler,
+    call=Call,
     ways=WAYS,
     follow=follow,
-    dangers=dangers_of,
     expecting=EXPECTING,
     composite=frozenset({"settle", "probe", "newcomers"}),
     # Measured with the reference, 150 programs each: 95 %, 96 % and 76 %, the worst 25 of one seed 85 %, 92 % and 52 %.

@@ -12,16 +12,34 @@ that an implementation emits is held against promises and model as well, and mak
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from fencepost.properties import calls
 from fencepost.properties.driving import Event
+from fencepost.properties.roles import Index, InFlight, Numbered, OneOf
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 
 Message = tuple[int, str, str, str, int]
 """(number, kind, source, target, request).  Kinds: init, add, produce, end, marker, check, and each with ``_answer``
 appended.  Source and target: ``client-0``, ``admin-0``, ``coordinator``, ``partition-1``.  ``request`` is the number
 of the request that it belongs to; markers have numbers of their own, and a check that of the produce behind it."""
+
+_PARTITIONS = ("partitions", ("groups",))
+_PLACE = Numbered(client=Index("clients"), partition=Index(*_PARTITIONS))
+
+
+def _remark(message: Message) -> str:
+    return f"{message[1]} of request {message[4]} from {message[2]} to {message[3]}"
+
+
+_WAITING = InFlight((None, _PLACE, _PLACE), _remark)
+Number = Annotated[int, _WAITING]
+Waiting = Annotated[Message, _WAITING]
+Lost = Annotated[int, InFlight((None, _PLACE, _PLACE), _remark, happens=False)]
+Slot = Annotated[int, Index("clients")]
+Partition = Annotated[int, Index(*_PARTITIONS)]
+Offsets = Annotated[int, Index(*_PARTITIONS, fixed=True)]
+Ms = Annotated[int, OneOf(100, 10_000, 30_000, 75_000)]
 
 COLUMNS = TRANSACTIONS.names
 """What an event may say, by name."""
@@ -39,50 +57,50 @@ class System(Protocol):
     def messages(self) -> Sequence[Message]:
         """What is in flight, oldest first."""
 
-    def deliver(self, number: int, keep: bool = False) -> None:
+    def deliver(self, number: Number, keep: bool = False) -> None:
         """Deliver one message now; with ``keep`` a copy stays in flight."""
 
-    def drop(self, number: int) -> None:
+    def drop(self, number: Lost) -> None:
         """Lose one message."""
 
-    def init(self, slot: int) -> bool:
+    def init(self, slot: Slot) -> bool:
         """initTransactions().  This and the next four: False, and nothing happens, where the producer's state does not
         allow it; else requests leave, and answers arrive when they are delivered."""
 
-    def begin(self, slot: int) -> bool:
+    def begin(self, slot: Slot) -> bool:
         """beginTransaction()."""
 
-    def send(self, slot: int, partition: int) -> bool:
+    def send(self, slot: Slot, partition: Partition) -> bool:
         """send() of one record; to a group's offsets partition sendOffsetsToTransaction()."""
 
-    def commit(self, slot: int) -> bool:
+    def commit(self, slot: Slot) -> bool:
         """commitTransaction()."""
 
-    def abort(self, slot: int) -> bool:
+    def abort(self, slot: Slot) -> bool:
         """abortTransaction()."""
 
-    def restart_client(self, slot: int) -> None:
+    def restart_client(self, slot: Slot) -> None:
         """Crash; a new instance takes the slot, not initialised.  What the old one sent stays in flight."""
 
     def fence(self) -> bool:
         """Admin.fenceProducers([id 0]) by a fresh admin instance."""
 
-    def log_append(self, ok: bool = True) -> bool:
+    def log_append(self, ok: Annotated[bool, OneOf(True, True, False)] = True) -> bool:
         """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
 
     def fail_over(self, durable: bool = True) -> None:
         """Another node takes over the transaction log; ``durable``: unfinished appends made it into the log."""
 
-    def change_leader(self, partition: int) -> None:
+    def change_leader(self, partition: Partition) -> None:
         """Another broker leads the partition: what was only in memory, as verifications are, is gone."""
 
-    def advance(self, ms: int) -> None:
+    def advance(self, ms: Ms) -> None:
         """Virtual milliseconds pass: requests time out and are sent again, transactions time out, ids expire."""
 
-    def read(self, reader: int, partition: int, committed: bool = True) -> Sequence[tuple[int, int]]:
+    def read(self, reader: int, partition: Partition, committed: bool = True) -> Sequence[tuple[int, int]]:
         """What this reader gets next, to the end: (offset, record).  A reader is read_committed or not, for ever."""
 
-    def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
+    def fetch_offset(self, reader: int, partition: Offsets) -> tuple[int, int]:
         """OffsetFetch that requires stable offsets: (error, record of the committed offset, or -1)."""
 
     def drain_events(self) -> Sequence[Event]:

@@ -8,21 +8,20 @@ from dataclasses import replace
 from typing import ClassVar
 
 from fencepost.properties.agreement import Agreeing
-from fencepost.properties.transactions.driving.driver import Driver
-from hypothesis.stateful import precondition, rule
+from fencepost.properties.machine import scenario
+from fencepost.properties.transactions.driving.verbs import Verbs
 
 
-class WithNewcomers(Driver):
+class WithNewcomers(Verbs, steps={}):
     """They come once in an example, at some moment."""
 
     count: ClassVar[int]
     came = False
 
-    @precondition(lambda self: not self.came)
-    @rule()
+    @scenario(when=lambda self: not self.came)
     def newcomers_come(self) -> None:
         self.came = True
-        self.call("newcomers", value=self.count)
+        self.call("newcomers", self.count)
 
 
 def with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:

@@ -11,9 +11,8 @@ from typing import Any
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.monitoring import Broken
 from fencepost.properties.transactions.driving.interface import Message
-from fencepost.properties.transactions.driving.programs import EXPIRY_MS
-from fencepost.properties.transactions.driving.settling import DELIVERIES
 from fencepost.properties.transactions.observations.codes import TIMED_OUT
+from fencepost.properties.transactions.scenarios.settling import DELIVERIES, EXPIRY_MS
 
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
 RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
@@ -103,10 +102,13 @@ class Facts:
         name = made.call.name
         self.at_rest &= name in LOOKING
         self.waited_ms = made.result.waited_ms if name == "settle" else 0
-        self.rises += RISES * {"settle": DELIVERIES, "probe": DELIVERIES, "newcomers": made.call.value}.get(name, 1)
+        times = {"settle": DELIVERIES, "probe": DELIVERIES, "newcomers": made.call.get("count")}.get(name, 1)
+        self.rises += RISES * times
         if name == "advance":
-            self.now_ms += made.call.value
-            self._doubt(made.call.value >= EXPIRY_MS)  # the id may be forgotten
+            self.now_ms += made.call.get("ms")
+        elif name == "expire":
+            self.now_ms += EXPIRY_MS
+            self._doubt(True)  # the id may be forgotten
         elif name == "fail_over":
             self._doubt(bool(self._awaiting))
         elif name in ("settle", "newcomers"):

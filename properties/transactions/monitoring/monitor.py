@@ -52,7 +52,7 @@ class Monitor:
         self.calls += 1
         self.facts.note_call(made)
         if made.call.name == "fail_over":
-            self.coordinator.moved(bool(made.call.value))
+            self.coordinator.moved(made.call.get("durable"))
         for judged in self._verdicts(made):
             self._judge(judged)
         self.facts.note_flying(messages)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fencepost.properties.driving import Made
-from fencepost.properties.transactions.driving.newcomers import Newcomers
 from fencepost.properties.transactions.monitoring.facts import Verdict, verdict
+from fencepost.properties.transactions.scenarios.newcomers import Newcomers
 
 
 def look_at_newcomers(made: Made) -> Iterator[Verdict]:
@@ -15,7 +15,7 @@ def look_at_newcomers(made: Made) -> Iterator[Verdict]:
         return
     result: Newcomers = made.result
     if len(set(result.pairs)) < len(result.pairs):
-        words = f"of {made.call.value} producers, one after another, two are given the same id and epoch"
+        words = f"of {made.call.get('count')} producers, one after another, two are given the same id and epoch"
         yield verdict("txn.P7", words, check="len(set(result.pairs)) == len(result.pairs)")
 
 

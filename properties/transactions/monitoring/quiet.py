@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from fencepost.properties.driving import Made, read
 from fencepost.properties.transactions.driving.interface import READERS
-from fencepost.properties.transactions.driving.settling import PROBE_READER, Probed, Settled
 from fencepost.properties.transactions.monitoring.clients import Clients
 from fencepost.properties.transactions.monitoring.coordinator import Coordinator
 from fencepost.properties.transactions.monitoring.facts import COMMIT, Facts, Transaction, Verdict, verdict
 from fencepost.properties.transactions.monitoring.partitions import Partitions
+from fencepost.properties.transactions.scenarios.settling import PROBE_READER, Probed, Settled
 
 
 class Quiet:
@@ -28,7 +28,7 @@ class Quiet:
             if not result.quiet:
                 yield self._hangs("requests are sent again without end", "result.quiet")
                 return
-            yield from self._unstable(result, made.call.slot)
+            yield from self._unstable(result, made.call.get("reader"))
             yield from self._complete(result)
             yield from self.partitions.hanging()
             yield from self.coordinator.unfinished()

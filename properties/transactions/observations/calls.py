@@ -34,6 +34,7 @@ CALLS = {
     "log_append": Allowed(once=("txn_logged", "append_failed", "id_expired"), must=True),
     "fail_over": Allowed(once=("coordinator_loaded",), often=("txn_logged", "id_expired"), must=True),
     "advance": Allowed(often=("timed_out",)),
+    "expire": Allowed(often=("timed_out",)),
     **dict.fromkeys(COMPOSITE, Allowed()),  # followed where everything is shown
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ IN_PASSING = {"init": ("fenced_before",)}
 
 OTHER_CALLS = (
     "drop", "init", "begin", "send", "commit", "abort", "restart_client", "fence", "read", "fetch_offset", "advance",
-    "log_append", "fail_over", "change_leader", "settle", "probe",
+    "expire", "log_append", "fail_over", "change_leader", "settle", "probe",
 )  # fmt: skip
 
 

@@ -117,9 +117,9 @@ class Choosing(PlainInterpreter):
         elif not row["hidden"]:
             yield row
         elif kind == "append_failed":
-            if call.name == "log_append" and not call.value:
+            if call.name == "log_append" and not call.get("ok"):
                 yield from ({**row, **record} for record in guesses.logged(state, self.numbering.last, self.bumps))
-        elif call.value:
+        elif call.get("ok", call.get("durable", True)):
             if state["pending"] == NOTHING and (asked := self.requests.waiting()) is not None and asked[0] == "init":
                 row |= self._of_request(asked[1])
             yield from ({**row, **record} for record in guesses.logged(state, self.numbering.last, self.bumps))

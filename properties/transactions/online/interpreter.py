@@ -8,7 +8,6 @@ from fencepost.model.language.tree.types import AtomsType, BoolType, ScalarType
 from fencepost.properties.agreement import UNKNOWN, Beyond, FalseConjunct, Row, State, Take
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.transactions.driving.interface import Message
-from fencepost.properties.transactions.driving.programs import EXPIRY_MS
 from fencepost.properties.transactions.observations.calls import BEGUN, HANDLED, WRITTEN
 from fencepost.properties.transactions.observations.events import COLUMNS, COMPLETE_ABORT, COMPLETE_COMMIT
 from fencepost.properties.transactions.online import guesses
@@ -44,19 +43,20 @@ class TransactionsInterpreter(Choosing):
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself.  Raises `Beyond`."""
         self.made, self.calls = made, self.calls + 1
-        name, value = made.call.name, made.call.value
+        name = made.call.name
+        passes_hours = name == "expire" or (name == "advance" and made.call.get("ms") >= HOUR_MS)
         self.began_ms, self.now_ms = self.now_ms, self.now_ms + _waited_ms(made)
-        if name == "advance" and value >= HOUR_MS and "id_expired" not in self.observed:
+        if passes_hours and "id_expired" not in self.observed:
             raise Beyond("transactional ids may expire, and that is not shown")
         if name == "newcomers":
             raise Beyond("there is no room for so many newcomers")
         self.fail_overs += name == "fail_over"
         if self.fail_overs > self.bounds["fail_overs"]:
             raise Beyond("there is no room for so many fail-overs")
-        self.faults += name == "fail_over" or (name == "log_append" and not value)
-        self.dying |= name == "advance" and value >= HOUR_MS
+        self.faults += name == "fail_over" or (name == "log_append" and not made.call.get("ok"))
+        self.dying |= passes_hours
         self.dying &= name != "fail_over"
-        self.leaders[made.call.partition] += name == "change_leader"
+        self.leaders[made.call.get("partition", -1)] += name == "change_leader"
         self.requests.called(made, messages)
         for message in messages:
             if message[1] == "marker":
@@ -75,7 +75,7 @@ class TransactionsInterpreter(Choosing):
         row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "durable": False, "late": False, "by_owner": True,
                "of_init": False, **self._circumstances()}  # fmt: skip
         if made.call.name == "fail_over":
-            row["durable"] = bool(made.call.value)
+            row["durable"] = made.call.get("durable")
         if made.message is None or made.call.name != "deliver":
             return row
         number = made.message[4]
@@ -220,7 +220,7 @@ class TransactionsInterpreter(Choosing):
         """A transaction that should have been aborted by now."""
         memory = memory or NOTHING_KEPT
         began = max(memory.open_ms, memory.free_ms)
-        if made.call.name != "advance" or min(memory.open_ms, memory.free_ms) < 0:
+        if made.call.name not in ("advance", "expire") or min(memory.open_ms, memory.free_ms) < 0:
             return ()
         if self.now_ms - began <= self.timeout_ms + 2 * CHECKED_MS:
             return ()
@@ -254,7 +254,9 @@ class TransactionsInterpreter(Choosing):
 def _waited_ms(made: Made) -> int:
     """How long a call took."""
     if made.call.name == "advance":
-        return int(made.result if made.call.value >= EXPIRY_MS else made.call.value)
+        return int(made.call.get("ms"))
+    if made.call.name == "expire":
+        return int(made.result)
     return int(getattr(made.result, "waited_ms", 0))
 
 

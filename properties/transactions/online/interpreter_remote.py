@@ -55,7 +55,7 @@ class RemoteInterpreter(Serving):
         """At most so much time has passed for the brokers, where transactions may time out."""
         if not self.timeouts:
             return 0
-        waited = made.call.value if made.call.name == "advance" else getattr(made.result, "waited_ms", 0)
+        waited = made.call.get("ms") if made.call.name == "advance" else getattr(made.result, "waited_ms", 0)
         self.waited_ms += waited
         return self.waited_ms + int((time.monotonic() - self.began) * 1000 * QUICKER)
 
@@ -76,13 +76,14 @@ class RemoteInterpreter(Serving):
         """Of which transactions did a reader who has come to the end of a partition get nothing, though something of
         theirs went there?"""
         call = made.call
-        if call.name != "read" or call.value:
+        if call.name != "read" or call.get("committed"):
             return
-        client = READERS + call.slot
-        sent = {(t, r) for r, (t, p) in self.requests.records.items() if p == call.partition and r in self.arrived}
+        client = READERS + call.get("reader")
+        here = call.get("partition")
+        sent = {(t, r) for r, (t, p) in self.requests.records.items() if p == here and r in self.arrived}
         found = {t for t, r in sent if (client, r) in self.seen}
         for txn in sorted({t for t, _ in sent} - found):
-            yield {"kind": "nothing_seen", "txn": txn, "partition": call.partition}
+            yield {"kind": "nothing_seen", "txn": txn, "partition": here}
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
         """What is known of what a broker does in this call."""

@@ -16,7 +16,7 @@ from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.search import Watch
 from fencepost.properties.driving import Run, read
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.driving.programs import Call, message
 from fencepost.reference_impl.live import over_tcp
 from gate import WRITE_TXN_MARKERS
 
@@ -79,7 +79,7 @@ def test_who_is_fenced_hears_it_while_markers_are_due(jars: Path, tmp_path: Path
             run.call(call)
         at.gate.wait_for(WRITE_TXN_MARKERS)
         assert ("end_told", PRODUCER_FENCED) in [(read(e, "kind"), read(e, "error")) for e in run.made[-1].events]
-        for call in (Call("advance", value=100), *_served("init", "client-0")):
+        for call in (Call("advance", 100), *_served("init", "client-0")):
             run.call(call)
         assert ("init_taken", CONCURRENT) in [(read(e, "kind"), read(e, "error")) for e in run.made[-1].events]
         at.gate.release(WRITE_TXN_MARKERS)
@@ -87,8 +87,8 @@ def test_who_is_fenced_hears_it_while_markers_are_due(jars: Path, tmp_path: Path
 
 def _served(kind: str, client: str = "client-1") -> tuple[Call, Call]:
     """The delivery of a client's request to the coordinator, and of its answer."""
-    there = Call("deliver", kind=kind, source=client, target="coordinator")
-    return there, Call("deliver", kind=f"{kind}_answer", source="coordinator", target=client)
+    there = Call("deliver", message(kind, client, "coordinator"))
+    return there, Call("deliver", message(f"{kind}_answer", "coordinator", client))
 
 
 @pytest.mark.nightly

@@ -10,7 +10,7 @@ import pytest
 from fencepost.proofs.cli import fencepost
 from fencepost.proofs.recording.transactions.driven import write_seen
 from fencepost.properties.driving import make
-from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.driving.programs import Call, message
 from fencepost.properties.transactions.history.properties import PROPERTIES
 from fencepost.properties.transactions.monitoring.monitor import EXPECTING, Monitor
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
@@ -41,8 +41,8 @@ def zombie(system):
     for call in (*BEFORE, *FENCED, *RESUMED, *LOOK):
         monitor.watch(make(system, call), system.messages())
         while system.messages():
-            _, kind, source, target, _ = system.messages()[0]
-            monitor.watch(make(system, Call("deliver", kind=kind, source=source, target=target)), system.messages())
+            _, *names, _ = system.messages()[0]
+            monitor.watch(make(system, Call("deliver", message(*names))), system.messages())
         if monitor.found is not None:
             told[monitor.found.rule] = monitor.found.text
             monitor.found = None

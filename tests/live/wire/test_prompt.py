@@ -9,7 +9,7 @@ from fencepost.proofs.testing import agree
 from fencepost.properties.driving import Run
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.driving.interface import BLACK_BOX, missing
-from fencepost.properties.transactions.driving.programs import Call, delivery
+from fencepost.properties.transactions.driving.programs import Call
 from fencepost.properties.transactions.monitoring.monitor import Monitor
 from fencepost.reference_impl.live import prompt as factory
 from fencepost.reference_impl.live.transactions.prompt import BLACK_BOX as SEEN
@@ -177,11 +177,11 @@ def test_an_offset_is_stable_once_its_transaction_has_timed_out(mode):
     config = {**SMALL, "mode": mode, "timeouts": True}
     monitor = Monitor(config, frozenset())
     run = Run(factory, config, monitor)
-    for call in (Call("init"), Call("begin"), Call("send", partition=1)):
+    for call in (Call("init", 0), Call("begin", 0), Call("send", 0, 1)):
         while messages := run.system.messages():
-            run.call(delivery(messages[0], messages))
+            run.call(Call.about("deliver", messages[0], messages))
         run.call(call)
-    settled = run.call(Call("settle", 100, partition=1, value=1))
+    settled = run.call(Call("settle", 100, 1, 1))
     assert settled.result.offsets == ((0, -1),)
     assert monitor.found is None
 

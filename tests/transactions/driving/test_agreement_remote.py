@@ -12,7 +12,7 @@ import remote_doubles
 from fencepost.proofs.testing import ImplementationError, agree
 from fencepost.proofs.testing import tracker as tracking
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.driving.programs import Call, message
 from fencepost.reference_impl.live.tcp.connection import WireError
 from fencepost.reference_impl.live.transactions.prompt import prompt
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
@@ -172,12 +172,12 @@ def test_broker_that_goes_away(after):
         driven(remote_doubles.Leaving(after), "v2", max_examples=5)
 
 
-def to(kind, target="coordinator", **rest):
-    return Call("deliver", kind=kind, source="client-0", target=target, **rest)
+def to(kind, target="coordinator", keep=False):
+    return Call("deliver", message(kind, "client-0", target), keep)
 
 
 def back(kind, source="coordinator"):
-    return Call("deliver", kind=f"{kind}_answer", source=source, target="client-0")
+    return Call("deliver", message(f"{kind}_answer", source, "client-0"))
 
 
 OFFSETS = 1  # the partition behind the data partition

@@ -2,9 +2,9 @@
 
 import pytest
 from fencepost.properties.driving import Made
-from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.driving.settling import Probed, Settled
+from fencepost.properties.transactions.driving.programs import Call, message
 from fencepost.properties.transactions.monitoring.monitor import EXPECTING, Monitor
+from fencepost.properties.transactions.scenarios.settling import Probed, Settled
 
 COMMIT, ABORT = 1, 0
 PAIR = {"producer_id": 7, "epoch": 0}
@@ -48,6 +48,10 @@ def marker(outcome, epoch=1, offset=1, coordinator_epoch=0, partition=0):
     }  # fmt: skip
 
 
+INIT, END = (message(kind, "client-0", "coordinator") for kind in ("init", "end"))
+PRODUCE = message("produce", "client-0", "partition-0")
+
+
 def monitor(mode="v2", expecting=frozenset(), **config):
     return Monitor({"mode": mode, "partitions": 1, "groups": 0, **config}, frozenset(expecting))
 
@@ -78,7 +82,7 @@ def test_nothing_is_broken_by_a_transaction_as_it_should_be():
     assert watching.found is None
     settled = Settled(True, 0, (((0, 0),),), (((0, 0),),), ())
     assert fed(watching, call=Call("settle", 5, 1, 0), result=settled).found is None
-    assert fed(watching, call=Call("probe", -1, 1, 0), result=Probed(True, True, (), 0)).found is None
+    assert fed(watching, call=Call("probe", 1, 0), result=Probed(True, True, (), 0)).found is None
 
 
 def test_zombie_that_is_read():
@@ -107,7 +111,10 @@ def test_late_record_excuses_no_zombie_that_commits():
     where the fenced producer itself was told that it is committed."""
     fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
     late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
-    delivery = {"call": Call("deliver", kind="produce"), "message": (3, "produce", "client-0", "partition-0", 3)}
+    delivery = {
+        "call": Call("deliver", PRODUCE),
+        "message": (3, "produce", "client-0", "partition-0", 3),
+    }
 
     def watched(*answers):
         watching = monitor("v1", EXPECTING["v1"])
@@ -222,10 +229,10 @@ def test_new_producer_id_that_fences_nobody():
     assert broken_by(*OPENED, other, max_epoch=4) == "txn.1"
     assert broken_by(*OPENED, other, max_epoch=3) == ""
     assert broken_by(*OPENED, other, expiration_ms=20_000) == ""
-    week = fed(fed(monitor(), *OPENED), call=Call("advance", value=7 * 24 * 3_600_000))
+    week = fed(fed(monitor(), *OPENED), call=Call("advance", 7 * 24 * 3_600_000))
     assert fed(week, other).found is None
     busy = fed(monitor(max_epoch=6), *OPENED)
-    assert fed(fed(busy, call=Call("advance", value=1)), other).found is None
+    assert fed(fed(busy, call=Call("advance", 1)), other).found is None
 
 
 def test_lone_client_that_is_fenced():
@@ -233,10 +240,10 @@ def test_lone_client_that_is_fenced():
     failed = {"kind": "client_failed", "client": 0, "error": 90}
     assert broken_by(*OPENED, failed) == "txn.P8"
     assert broken_by(*OPENED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, failed) == ""
-    late = fed(fed(monitor(), *OPENED), call=Call("advance", value=60_000))
+    late = fed(fed(monitor(), *OPENED), call=Call("advance", 60_000))
     assert fed(late, failed).found is None
     copy = (0, "init", "client-0", "coordinator", 0)
-    doubtful = fed(fed(monitor(), *OPENED), call=Call("deliver", kind="init"), message=copy)
+    doubtful = fed(fed(monitor(), *OPENED), call=Call("deliver", INIT), message=copy)
     assert fed(doubtful, failed).found is None
 
 
@@ -252,7 +259,7 @@ def test_what_hangs():
     restless = fed(monitor(), call=quiet["call"], result=settled._replace(quiet=False)).found
     assert (restless.rule, restless.check) == ("txn.P10", "result.quiet")
     for probed in (Probed(False, False, (0,), 0), Probed(True, True, (0,), 0)):
-        assert fed(monitor(), call=Call("probe", -1, 1, 0), result=probed).found.rule == "txn.P10"
+        assert fed(monitor(), call=Call("probe", 1, 0), result=probed).found.rule == "txn.P10"
 
 
 def test_offsets():
@@ -296,7 +303,10 @@ def test_late_copy_excuses_what_is_expected():
     sent = {**OPENED[3], "txn": 1, "record": 1, "sequence": 1, "request": 5}
     before = (*ACKED, ending(COMMIT), told(COMMIT, pair=PAIR), second, sent)
     stolen = (logged(1, 0), logged(2, 0))
-    copy = {"call": Call("deliver", kind="end"), "message": (3, "end", "client-0", "coordinator", 2)}
+    copy = {
+        "call": Call("deliver", END),
+        "message": (3, "end", "client-0", "coordinator", 2),
+    }
     late = fed(fed(monitor("v1", EXPECTING["v1"]), *before), *stolen, **copy)
     assert late.found is None
     assert [broken.rule for broken in late.predicted] == ["txn.P5"]

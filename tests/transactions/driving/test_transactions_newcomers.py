@@ -2,9 +2,9 @@
 
 import pytest
 from fencepost.properties.driving import make
-from fencepost.properties.transactions.driving.newcomers import newcomers
 from fencepost.properties.transactions.driving.programs import Call
 from fencepost.properties.transactions.monitoring.monitor import Monitor
+from fencepost.properties.transactions.scenarios.newcomers import newcomers
 from fencepost.reference_impl.transactions.system import reference
 
 CONFIG = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 1, "groups": 0, "max_epoch": 32767}
@@ -40,7 +40,7 @@ class Lottery:
 
 def broken_by(cluster, count):
     """The first promise that so many newcomers show to be broken."""
-    made, monitor = make(cluster, Call("newcomers", value=count)), Monitor(CONFIG)
+    made, monitor = make(cluster, Call("newcomers", count)), Monitor(CONFIG)
     monitor.only = frozenset({"txn.P7"})  # and not that a new id fences nobody
     monitor.watch(made)
     return monitor.found, made
@@ -70,7 +70,7 @@ def test_open_transaction_is_waited_for():
 def test_reference_breaks_nothing():
     """All the events reach the monitor, and what comes after them is judged by them."""
     cluster, monitor = reference(CONFIG), Monitor(CONFIG)
-    for call in (Call("newcomers", value=5), Call("begin", 0), Call("send", 0, 0)):
+    for call in (Call("newcomers", 5), Call("begin", 0), Call("send", 0, 0)):
         monitor.watch(make(cluster, call), cluster.messages())
         assert monitor.found is None
     assert monitor.facts.current[monitor.facts.alone].pair == monitor.facts.fences[-1]
@@ -91,14 +91,14 @@ def test_pair_of_somebody_before_them_is_found():
     """It may be an earlier producer's pair that comes again."""
     cluster, monitor = Lottery([4, 1, 7, 4]), Monitor(CONFIG)
     monitor.only = frozenset({"txn.P7"})
-    monitor.watch(make(cluster, Call("newcomers", value=2)))
+    monitor.watch(make(cluster, Call("newcomers", 2)))
     assert monitor.found is None
-    monitor.watch(make(cluster, Call("newcomers", value=2)))
+    monitor.watch(make(cluster, Call("newcomers", 2)))
     assert monitor.found.rule == "txn.P7"
 
 
 def test_program_names_the_helper():
     """The call is written so that it can be pasted."""
-    made = make(Lottery([4, 1]), Call("newcomers", value=2))
+    made = make(Lottery([4, 1]), Call("newcomers", 2))
     assert made.text == "newcomers(system, 2)"
-    assert made.needs == "fencepost.properties.transactions.driving.newcomers:newcomers"
+    assert made.needs == "fencepost.properties.transactions.scenarios.newcomers:newcomers"

@@ -2,8 +2,8 @@
 
 from fencepost.properties.driving import Program, make
 from fencepost.properties.transactions.driving.interface import missing
-from fencepost.properties.transactions.driving.programs import EXPIRY_MS, Call, delivery, simpler, smaller
-from fencepost.properties.transactions.driving.settling import expire, probe, settle
+from fencepost.properties.transactions.driving.programs import Call, message
+from fencepost.properties.transactions.scenarios.settling import EXPIRY_MS, expire, probe, settle
 from fencepost.reference_impl.transactions.system import reference
 
 CONFIG = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 2, "groups": 1, "max_epoch": 32767}
@@ -33,9 +33,9 @@ class Deaf:
         return getattr(self.cluster, name)
 
     def messages(self):
-        for message in self.cluster.messages():
-            if message[1] == "marker":
-                self.cluster.drop(message[0])
+        for flying in self.cluster.messages():
+            if flying[1] == "marker":
+                self.cluster.drop(flying[0])
         return self.cluster.messages()
 
 
@@ -45,19 +45,19 @@ def test_messages_are_named_by_what_they_are():
     cluster.init(0)
     cluster.fence()
     [_, second] = cluster.messages()
-    call = delivery(second, cluster.messages(), keep=True)
-    assert call == Call("deliver", kind="init", source="admin-0", target="coordinator", keep=True)
+    call = Call.about("deliver", second, cluster.messages(), keep=True)
+    assert call == Call("deliver", message("init", "admin-0", "coordinator"), keep=True)
     made = make(cluster, call)
     assert made.text == "system.deliver(1, keep=True)  # init of request 1 from admin-0 to coordinator"
-    assert make(cluster, Call("drop", kind="end", source="client-0", target="coordinator")) is None
+    assert make(cluster, Call("drop", message("end", "client-0", "coordinator"))) is None
 
 
 def test_helpers_are_imported_where_a_program_is_pasted():
     """Settling is a function of its own: the text calls it with the system, and says where it is from."""
     made = make(system(), Call("settle", 100, 2, 1))
     assert made.text == "settle(system, 100, 2, 1)"
-    assert made.needs == "fencepost.properties.transactions.driving.settling:settle"
-    assert make(system(), Call("advance", value=EXPIRY_MS)).text == "expire(system)"
+    assert made.needs == "fencepost.properties.transactions.scenarios.settling:settle"
+    assert make(system(), Call("expire")).text == "expire(system)"
 
 
 def test_settling():
@@ -92,24 +92,24 @@ def test_ids_expire_only_where_nothing_is_under_way():
 def test_smaller_clusters():
     """Slots, groups and partitions that no call needs are taken away, and settling is told so."""
     program = Program({**CONFIG, "clients": 3}, (Call("init", 0), Call("send", 0, 0), Call("settle", 100, 2, 1)))
-    found = list(smaller(program))
+    found = list(Call.smaller(program))
     assert {p.config["clients"] for p in found} == {1, 2, 3}
     without_groups = next(p for p in found if p.config["groups"] == 0)
     assert without_groups.calls[-1] == Call("settle", 100, 2, 0)
-    assert [p.config["partitions"] for p in smaller(without_groups) if p.config["clients"] == 3] == [1]
+    assert [p.config["partitions"] for p in Call.smaller(without_groups) if p.config["clients"] == 3] == [1]
     needs_group = Program(CONFIG, (Call("send", 1, 2),))
-    assert all(p.config["groups"] == 1 for p in smaller(needs_group))
+    assert all(p.config["groups"] == 1 for p in Call.smaller(needs_group))
 
 
 def test_simpler_calls():
     """No copy, a lower slot, a success: each is tried alone, and partitions and slots move down together."""
-    calls = (Call("init", 1), Call("deliver", kind="init", source="client-1", target="coordinator", keep=True))
-    found = [p.calls for p in simpler(Program(CONFIG, calls))]
+    calls = (Call("init", 1), Call("deliver", message("init", "client-1", "coordinator"), keep=True))
+    found = [p.calls for p in Call.simpler(Program(CONFIG, calls))]
     assert (Call("init", 0), calls[1]) in found
-    assert (Call("init", 0), Call("deliver", kind="init", source="client-0", target="coordinator", keep=True)) in found
-    assert any(not c[1].keep for c in found)
+    assert (Call("init", 0), Call("deliver", message("init", "client-0", "coordinator"), keep=True)) in found
+    assert any(not c[1].get("keep") for c in found)
     assert all(c != calls for c in found)
-    assert [c[0].value for c in (p.calls for p in simpler(Program(CONFIG, (Call("log_append", value=0),))))] == [1]
+    assert [p.calls for p in Call.simpler(Program(CONFIG, (Call("log_append", ok=False),)))] == [(Call("log_append"),)]
 
 
 def test_what_an_implementation_lacks():

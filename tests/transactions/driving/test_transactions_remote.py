@@ -8,13 +8,14 @@ from fencepost.model.language.observations import trace_observations
 from fencepost.properties.driving import Made
 from fencepost.properties.transactions.driving import interface as plug
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.machine_remote import BY_ITSELF, REMOTE_MACHINES
+from fencepost.properties.transactions.driving.machine import REMOTE_MACHINES
 from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.driving.settling import Settled
 from fencepost.properties.transactions.monitoring.monitor import Monitor, MonitorOverTheWire
 from fencepost.properties.transactions.observations.calls_remote import SERVED, calls
 from fencepost.properties.transactions.online.followed_remote import follow_remote
 from fencepost.properties.transactions.online.memory_remote import Lane, Memory
+from fencepost.properties.transactions.scenarios.remote import BY_ITSELF
+from fencepost.properties.transactions.scenarios.settling import Settled
 
 OF_ONE_VARIANT = {"record_added", "add_done", "add_refused"}
 CONFIG = {"mode": "v2", "partitions": 1, "groups": 0, "max_epoch": 32767}
@@ -102,7 +103,7 @@ def watched(monitor, fenced):
         event("record_acked", client=0, txn=0, record=0, partition=0, request=1, offset=0),
     ]
     fence = [event("fence_told", client=1, request=2, producer_id=0, epoch=2)] if fenced else []
-    monitor.watch(Made(Call("advance", value=1), "", None, (*begun, *fence), None))
+    monitor.watch(Made(Call("advance", 1), "", None, (*begun, *fence), None))
     fetched = event("fetched", client=plug.READERS + 100, partition=0, offset=0, upto=0)
     result = Settled(True, 0, ((),), (((0, 0),),), ())
     monitor.watch(Made(Call("settle", 100, 1, 0), "", result, (fetched,), None))

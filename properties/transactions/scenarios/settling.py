@@ -1,15 +1,19 @@
 """Settling: a cluster is left alone until nothing is under way any more, and then everything is read, by readers that
 have read nothing yet.
 
-Used by the machines at the end of every example, and by the programs that they write, which is why it needs nothing but
-the plug.  `probe` then tries whether a new producer can still commit something that is read, on every partition: if
-not, something hangs.
+Used by the machines at the end of every example, and by the programs that they write, which is why these functions
+need nothing but the plug.  `probe` then tries whether a new producer can still commit something that is read, on every
+partition: if not, something hangs.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from fencepost.properties.roles import FromConfig
 from fencepost.properties.transactions.driving.interface import System
+
+Partitions = Annotated[int, FromConfig("partitions")]
+Groups = Annotated[int, FromConfig("groups")]
 
 RETRY_MS, WAIT_MS, WAITS = 100, 30_000, 4
 """What happened may be tried again after a moment; nothing may happen in so many long waits before the cluster counts
@@ -17,6 +21,7 @@ as quiet: transactions time out within 70 s."""
 ROUNDS, DELIVERIES, STORMS = 150, 300, 2
 """More waits, more deliveries without one, or more often as many, and it counts as going on for ever."""
 HOUR_MS, EXPIRY_HOURS = 3_600_000, 8 * 24
+EXPIRY_MS = EXPIRY_HOURS * HOUR_MS
 PROBE_READER = 500
 
 
@@ -43,7 +48,7 @@ class Probed(NamedTuple):
     waited_ms: int
 
 
-def settle(system: System, reader: int, partitions: int, groups: int = 0) -> Settled:
+def settle(system: System, reader: int, partitions: Partitions, groups: Groups) -> Settled:
     """Deliver everything and let time pass until nothing happens; then read.  ``reader`` and the next number must be
     new."""
     quiet, waited_ms = _rest(system)
@@ -55,7 +60,7 @@ def settle(system: System, reader: int, partitions: int, groups: int = 0) -> Set
     return Settled(quiet, waited_ms, read, seen, offsets)
 
 
-def probe(system: System, partitions: int, groups: int = 0) -> Probed:
+def probe(system: System, partitions: Partitions, groups: Groups) -> Probed:
     """A new producer commits one transaction on every partition; is it read?"""
     system.restart_client(0)
     system.init(0)
@@ -78,7 +83,7 @@ def expire(system: System) -> int:
         if system.messages():
             return hours * HOUR_MS
         system.advance(HOUR_MS)
-    return EXPIRY_HOURS * HOUR_MS
+    return EXPIRY_MS
 
 
 def _new_to_read(system: System, partitions: int, groups: int) -> list[Sequence[Any]]:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fencepost.properties.driving import Run
-from fencepost.properties.task_counts.driving.programs import Call, the_end
+from fencepost.properties.roles import Named
+from fencepost.properties.task_counts.driving.programs import Call
 
 SMALL: Mapping[str, Any] = dict(
     seed=0, workers=2, connectors=1, max_tasks=2, protocol="eager", preemptive_stop=True, group_id="connect",
@@ -16,18 +17,18 @@ SMALL: Mapping[str, Any] = dict(
 
 def tour(variant: str) -> list[Call]:
     """Calls that make every kind of event happen in an implementation that is right."""
-    end, run, work = the_end(SMALL), Call("run"), Call("work")
+    end, run, work = Call.within(SMALL, "finish"), Call("run"), Call("work")
 
     def configure(tasks: int, worker: int = 0) -> Call:
-        return Call("configure", worker, 0, value=tasks)
+        return Call("configure", worker, 0, tasks)
 
     def until(operation: str) -> Call:
-        return Call("run", operation=operation)
+        return Call("run", operation)
 
     def step(operation: str, outcome: str = "ok") -> list[Call]:
-        """Whoever it is that waits for it."""
+        """Of each thread that waits for it."""
         return [
-            Call("step", worker, connector, task, operation, outcome=outcome)
+            Call("step", Named((operation, worker, connector, task)), outcome)
             for worker in (0, 1) for connector in (0, -1) for task in (-1, 0, 1)
         ]  # fmt: skip
 
@@ -37,7 +38,7 @@ def tour(variant: str) -> list[Call]:
     ]  # fmt: skip
     zombie = [
         configure(2), run, work, Call("stall", 0), Call("expire", 0), run, configure(1, 1), run,
-        Call("advance", value=400_000), run, work, Call("resume", 0), work, run, work, end,
+        Call("advance", 400_000), run, work, Call("resume", 0), work, run, work, end,
     ]  # fmt: skip
     failing = [
         configure(2), until("fence"), *step("fence", "failed"), end, configure(1), until("write_count"),
@@ -52,7 +53,7 @@ def tour(variant: str) -> list[Call]:
 
 def go_on(run: Run) -> Iterator[None]:
     """The faults are over, and everybody writes."""
-    run.call(the_end(run.config))
+    run.call(Call.within(run.config, "finish"))
     yield
     run.call(Call("work"))
     yield
@@ -61,7 +62,7 @@ def go_on(run: Run) -> Iterator[None]:
 def go_on_with_another_set(tasks: int, run: Run) -> Iterator[None]:
     """Every connector gets another set."""
     for connector in range(run.config["connectors"]):
-        run.call(Call("configure", 0, connector, value=tasks))
+        run.call(Call("configure", 0, connector, tasks))
     yield from go_on(run)
 
 

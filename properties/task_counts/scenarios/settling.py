@@ -5,9 +5,10 @@ Used by the machines and by the programs that they write, which is why it needs 
 would go on for ever, so they commit a transaction only where it is said so.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from fencepost.properties.task_counts.driving.interface import AT_WORK, System, Thread
+from fencepost.properties.roles import FromConfig
+from fencepost.properties.task_counts.driving.interface import AT_WORK, Connector, System, Thread, Worker
 
 MOST = 1_500
 """More operations than that without coming to rest, and it counts as going on for ever."""
@@ -32,7 +33,7 @@ class Finished(NamedTuple):
 
 
 def run(
-    system: System, spared: str = "", worker: int = -1, connector: int = -1, task: int = -1, most: int = MOST
+    system: System, spared: str = "", worker: Worker = -1, connector: Connector = -1, task: int = -1, most: int = MOST
 ) -> int:
     """Let every operation happen, oldest first, and back-offs pass, until there is none left, or none but those
     ``spared``: such an operation (by this worker, of this connector, of this task) waits.  How many happened?"""
@@ -57,7 +58,7 @@ def run(
     return done
 
 
-def do(system: System, operation: str, worker: int) -> bool:
+def do(system: System, operation: str, worker: Worker) -> bool:
     """That worker's next operation of this kind happens, whatever has to come before it in the group and between
     workers; False if it does not come to that."""
     patient = True
@@ -78,7 +79,7 @@ def do(system: System, operation: str, worker: int) -> bool:
     return False
 
 
-def work(system: System, worker: int = -1, transactions: int = 1) -> int:
+def work(system: System, worker: Worker = -1, transactions: int = 1) -> int:
     """Each task that runs (of this worker) ends so many transactions, and nobody else does anything; how many
     operations?"""
     done = 0
@@ -90,10 +91,17 @@ def work(system: System, worker: int = -1, transactions: int = 1) -> int:
     return done
 
 
-def finish(system: System, workers: int, connectors: int, tasks: int, rebalance: bool = False) -> Finished:
+def finish(
+    system: System,
+    workers: Annotated[int, FromConfig("workers")],
+    connectors: Annotated[int, FromConfig("connectors")],
+    tasks: Annotated[int, FromConfig("max_tasks")],
+    rebalance: Annotated[bool, FromConfig(lambda config: config.get("mode") == "A")] = False,
+) -> Finished:
     """No faults any more: stalled workers go on, everything happens that can, and what failed is started again.  Every
     task that runs ends some transactions.  ``tasks``: that a connector has at most; ``rebalance``: there is one more,
-    which nobody asks for."""
+    for which no worker asks; in A a task that finds no count waits for it, and if the leader's round has failed there
+    is none without it (618.14)."""
     for worker in range(workers):
         system.resume(worker)
     quiet = _rest(system)

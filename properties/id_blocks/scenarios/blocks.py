@@ -1,0 +1,133 @@
+"""Scenarios on producer id blocks: fetch a block, use it up, deliver everything, race.
+
+Single calls (deliver this, lose that, restart, fail over, commit, snapshot, wait, ask) reach anything in time; the
+scenarios are aimed at the ends of blocks and the end of the ids, where the mistakes are.
+"""
+
+from typing import Annotated
+
+from fencepost.properties import machine
+from fencepost.properties.id_blocks.driving.interface import CONTROLLER, Broker, Waiting
+from fencepost.properties.id_blocks.driving.programs import Call
+from fencepost.properties.machine import scenario
+from fencepost.properties.roles import Between
+
+BURST = 24  # calls in a burst at most
+
+
+class Machine(
+    machine.Machine,
+    steps={"client_asks": "init_producer_id", "restart": "restart_broker", "wait": "advance"},
+):
+    """What every mode has: clients, restarts and time."""
+
+    call_type = Call
+
+    def ask(self, broker: int) -> bool:
+        """A client asks; was it given an id?"""
+        made = self.call("init_producer_id", broker)
+        return made is not None and made.result[0] == 0
+
+    @scenario
+    def client_asks_until_empty(self, broker: Broker) -> None:
+        """A client asks until there is nothing left."""
+        for _ in range(BURST):
+            if not self.ask(broker):
+                return
+
+
+RPC = {
+    "deliver": "deliver", "lose": "drop", "commit": "commit", "fail_over": "fail_over", "snapshot": "snapshot",
+    "permit": "set_cluster_action",
+}  # fmt: skip
+
+
+class Rpc(Machine, steps=RPC):
+    """Brokers that ask a controller: messages, commits, fail-overs, snapshots."""
+
+    @scenario(when=machine.Machine.something_waits)
+    def deliver_everything_twice(self) -> None:
+        """The network kept a copy of everything that is under way now."""
+        for message in self.waiting():
+            self.send(message, keep=True)
+        self.deliver_all(BURST)
+
+    @scenario
+    def late_copy(self, message: Waiting) -> None:
+        """A copy arrives when the first has long been dealt with."""
+        self.send(message, keep=True)
+        self.call("commit")
+        self.send(message)
+
+    @scenario
+    def fetch(self, broker: Broker) -> None:
+        """A broker asks for a block and gets it, unless it has one or waits for one already."""
+        self.ask(broker)
+        self.deliver_all(BURST)
+        self.call("commit")
+        self.deliver_all(BURST)
+
+    @scenario
+    def fetch_and_use_up(self, broker: Broker) -> None:
+        self.fetch(broker)
+        self.client_asks_until_empty(broker)
+
+
+class Direct(Machine, steps={"zookeeper_step": "zk_step"}):
+    """Brokers that take their blocks from ZooKeeper themselves, one operation at a time."""
+
+    @scenario
+    def race(self, broker: Broker, order: Annotated[list[bool], Between(3, 6)]) -> None:
+        """Two of them are at it at the same time: a broker and its neighbour."""
+        pair = (broker, self.index("brokers", broker + 1))
+        for one in pair:
+            self.ask(one)
+        for first in order:
+            self.call("zk_step", pair[0 if first else 1])
+
+    @scenario
+    def take_and_use_up(self, broker: Broker) -> None:
+        self.ask(broker)
+        for _ in range(4):
+            if not self.did("zk_step", broker):
+                break
+        self.client_asks_until_empty(broker)
+
+
+class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrate"}):
+    """A cluster that is upgraded broker by broker and moves to KRaft."""
+
+    @scenario
+    def controller_race(self, broker: Broker, controller_first: bool) -> None:
+        """The controller takes a block for an upgraded broker while its neighbour takes its own: one of the two
+        writes in vain."""
+        other = self.index("brokers", broker + 1)
+        self.call("upgrade_broker", broker)
+        self.client_asks_until_empty(broker)
+        self.client_asks_until_empty(other)
+        self.deliver_all(BURST)
+        one, two = (CONTROLLER, other) if controller_first else (other, CONTROLLER)
+        for who in (one, two, two, one, one, one):
+            self.call("zk_step", who)
+
+    @scenario
+    def controller_step(self) -> None:
+        self.call("zk_step", CONTROLLER)
+
+    @scenario
+    def fetch(self, broker: Broker) -> None:
+        self.ask(broker)
+        self.deliver_all(BURST)
+        self.call("zk_step", CONTROLLER)
+        self.call("zk_step", CONTROLLER)
+        self.call("commit")
+        self.deliver_all(BURST)
+
+    @scenario
+    def move_and_go_on(self, broker: Broker) -> None:
+        """A block from ZooKeeper, the move, and the next block from KRaft."""
+        self.take_and_use_up(broker)
+        for each in range(self.run.config["brokers"]):
+            self.call("upgrade_broker", each)
+        self.call("migrate")
+        self.fetch_and_use_up(broker)

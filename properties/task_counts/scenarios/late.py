@@ -1,0 +1,306 @@
+"""Scenarios on Connect clusters: to the brink of something, a thread or a worker is late for it, the others go on, and
+the late one acts.
+
+Single operations reach anything in time, but the mistakes of this protocol lie eighteen steps deep.
+"""
+
+from enum import Enum
+from typing import Annotated, NamedTuple
+
+from fencepost.properties.roles import Between, Fields, OneOf
+from fencepost.properties.task_counts.driving.interface import Connector, Outcome, Thread, Waiting
+from fencepost.properties.task_counts.driving.verbs import Verbs
+
+
+class Holding(Enum):
+    """How somebody comes to be late: its process pauses, and its group goes on without it, or waits for it; or its
+    process goes on, and just this operation takes long."""
+
+    GONE = "gone"
+    STALLED = "stalled"
+    SLOW = "slow"
+
+
+Tasks = Annotated[int, Between(1, 3)]
+Number = Annotated[int, Between(0, 5)]
+Fault = Annotated[str, OneOf("failed", "lost")]
+
+
+class Story(NamedTuple):
+    """Who is late, for what, and what happens meanwhile.  ``counts``: tasks of the sets that follow one another;
+    ``sets``: how many are committed meanwhile; ``acts``: operations of the late one, alone, when it is back."""
+
+    counts: tuple[Tasks, Tasks, Tasks]
+    operation: Annotated[str, OneOf("check_round", "write_count", "fence", "start_round")]
+    number: Number
+    holding: Annotated[Holding, OneOf(Holding.GONE, Holding.GONE, Holding.STALLED, Holding.SLOW)]
+    sets: Annotated[int, Between(1, 2)]
+    acts: Annotated[int, Between(1, 6)]
+    worker: Number
+
+    @property
+    def prompt(self) -> bool:
+        """Does a new set come before the group has gone on without the late one?"""
+        return self.number % 2 == 0
+
+
+Starting = Annotated[
+    Story,
+    Fields(operation=OneOf("open_producer", "check_after", "open_producer", "check_before", "ask", "poll", "commit")),
+]
+Leading = Annotated[
+    Story,
+    Fields(
+        operation=OneOf("check_round", "write_count", "fence", "start_round", "write_count", "answer", "write", "claim")
+    ),
+]
+Failing = Annotated[
+    str,
+    OneOf(
+        "fence", "fence", "fence", "write", "write", "write_count", "check_round", "start_round", "ask", "answer",
+        "open_producer", "check_after", "check_before", "claim", "commit", "assign", "sync", "read",
+    ),
+]  # fmt: skip
+Little = Annotated[
+    str,
+    OneOf(
+        "reconfigure", "run", "reconfigure and run", "work", "crash", "crash and return", "wait", "wait long",
+        "compact", "compact", "restart task",
+    ),
+]  # fmt: skip
+
+
+class Scenarios(Verbs, steps={}):
+    """The scenarios, and what they consist of."""
+
+    def late_start(self, connector: Connector, story: Starting) -> None:
+        """A task's start is late for the next operation of its own, while sets follow one another."""
+        self.all_up()
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink(story.operation, connector, story.number)
+        if late is None:
+            return
+        self.hold(late, story.holding)
+        self.reconfigure_meanwhile(connector, story, late)
+        self.act_late(late, story)
+
+    def late_leader(self, connector: Connector, story: Leading, reclaims: bool) -> None:
+        """A leader is late with a round, or a write, while another one leads and sets follow one another; ``reclaims``:
+        it leads again before it is done."""
+        self.all_up()
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink(story.operation, connector if story.operation != "claim" else -1, story.number)
+        if late is None:
+            return
+        self.hold(late, story.holding)
+        self.reconfigure_meanwhile(connector, story, late)
+        if reclaims:
+            self.call("expire", self.worker(story.number, late[2]))
+            self.back(late[2])
+            self.go_but(late)
+        self.act_late(late, story)
+
+    def late_round_and_a_zombie(self, connector: Connector, story: Story, another: Story) -> None:
+        """A leader is late with a round, and then a worker stands still with tasks that run."""
+        self.late_leader(connector, story, reclaims=False)
+        self.run_on(connector, another)
+
+    def led_again_and_a_zombie(self, connector: Connector, story: Story, another: Story) -> None:
+        """A leader is out of the group for a while, and then a worker stands still with tasks that run."""
+        self.lead_again(connector, story)
+        self.run_on(connector, another)
+
+    def zombie(self, connector: Connector, tasks: Tasks, story: Story) -> None:
+        """A new set, and a worker stands still with tasks that run."""
+        self.configure(connector, tasks)
+        self.run_on(connector, story)
+
+    def failure(
+        self,
+        connector: Connector,
+        outcome: Fault,
+        operation: Failing,
+        number: Number,
+        before: Annotated[int, Between(0, 2)],
+        story: Story,
+    ) -> None:
+        """An operation fails, perhaps not the first of its kind, perhaps while a worker stands still, and a user starts
+        again what failed of it."""
+        self.all_up()
+        still = -1
+        if story.holding is Holding.GONE:
+            self.configure(connector, story.counts[1])
+            self.go()
+            still = self.worker(story.worker)
+            self.leave(still)
+        self.configure(connector, story.counts[0], other_than=still)
+        for _ in range(before):
+            late = self.brink(operation, -1, number)
+            if late is None:
+                break
+            self.step(late)
+        late = self.brink(operation, -1, number)
+        if late is not None:
+            self.step(late, outcome)
+        self.go()
+        for task in range(story.counts[0]):
+            self.call("restart_task", self.worker(0, still), connector, task)
+        self.go()
+        self.work()
+        if still >= 0:
+            self.back(still)
+            self.work(still)
+
+    def half_a_set(
+        self, connector: Connector, count: Tasks, before: Annotated[int, Between(1, 4)], outcome: Fault
+    ) -> None:
+        """A leader fails in the middle of a set, and somebody else leads."""
+        self.all_up()
+        self.configure(connector, count)
+        for _ in range(before):
+            late = self.brink("write", -1, 0)
+            if late is None:
+                return
+            self.step(late)
+        late = self.brink("write", -1, 0)
+        if late is None:
+            return
+        self.step(late, outcome)
+        self.fall(late[2])
+        self.go()
+        self.call("restart_worker", late[2])
+        self.go()
+        self.work()
+
+    def recreated(self, connector: Connector, count: Tasks, story: Story, late: bool) -> None:
+        """A connector is deleted, perhaps while one of its workers stands still, and created again."""
+        self.all_up()
+        self.go()
+        at_work = self.at_work(connector)
+        worker = at_work[story.number % len(at_work)] if at_work else -1
+        if late and worker >= 0:
+            self.leave(worker)
+            self.wait_for_the_group()
+        self.call("delete", self.worker(0, worker), connector)
+        self.go()
+        self.configure(connector, count, other_than=worker)
+        self.go()
+        self.work()
+        if late and worker >= 0:
+            self.back(worker)
+            self.work(worker)
+            self.go()
+
+    def little(self, connector: Connector, what: Little, number: Number, count: Tasks) -> None:
+        """What is soon done."""
+        connector, worker = self.connector(number), self.worker(number)
+        match what:
+            case "reconfigure" | "reconfigure and run":
+                self.configure(connector, count, number)
+            case "crash" | "crash and return":
+                self.fall(worker)
+                if what == "crash and return":
+                    self.call("restart_worker", worker)
+            case "wait" | "wait long":
+                self.call("advance", 6_000 if what == "wait" else 4_000_000)
+            case "compact":
+                self.call("compact")
+                self.call("restart_worker", worker)
+                self.go()
+                self.configure(connector, count)
+            case "restart task":
+                self.call("restart_task", worker, connector, count - 1)
+        if what not in ("reconfigure", "wait", "restart task"):
+            self.go()
+        if what not in ("reconfigure", "run"):
+            self.work()
+
+    def one_operation(
+        self, connector: Connector, thread: Waiting, outcome: Outcome, more: Annotated[int, Between(0, 4)]
+    ) -> None:
+        """A thread does its operation, or fails, and then goes on alone."""
+        self.step(thread, outcome)
+        self.let(thread[0], more)
+
+    def lead_again(self, connector: int, story: Story) -> None:
+        """A leader looks whether there is a newer set, and is out of the group before it writes its count, with another
+        connector's set to write as well; then there is a newer set, by another leader, and then it leads again."""
+        self.all_up()
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink("check_round", connector, story.number)
+        if late is None:
+            return
+        worker, others = late[2], [w for w in range(self.run.config["workers"]) if w != late[2]]
+        self.call("configure", worker, self.connector(connector + 1), 1)
+        self.call("expire", worker)
+        self.let(late[0], 1)
+        self.call("stall", worker)
+        self.go()
+        self.configure(connector, story.counts[1], story.worker, other_than=worker)
+        self.go()
+        for other in others:
+            self.fall(other)
+        self.back(worker)
+        self.go()
+        self.all_up()
+        self.go()
+        self.work()
+
+    def run_on(self, connector: int, story: Story) -> None:
+        """A worker stands still with tasks that run, and goes on when newer ones do."""
+        self.all_up()
+        self.go()
+        at_work = self.at_work(connector)
+        if not at_work:
+            return
+        worker = at_work[story.number % len(at_work)]
+        self.call("stall", worker)
+        for first, count in zip((True, False), story.counts[: story.sets], strict=False):
+            self.reconfigure_without(worker, connector, count, story, first)
+        self.work()
+        self.back(worker)
+        self.work(worker)
+        self.go()
+
+    def reconfigure_without(self, worker: int, connector: int, count: int, story: Story, first: bool) -> None:
+        """Another set, while that worker stands still.  A ``prompt`` story has it at once, before others are given the
+        tasks of that worker, whose producers would shut those out."""
+        gone = story.holding is not Holding.STALLED
+        if first and gone and not story.prompt:
+            self.call("expire", worker)
+            self.wait_for_the_group()
+        self.configure(connector, count, story.worker, other_than=worker)
+        if first and gone and story.prompt:
+            self.go()
+            self.call("expire", worker)
+        self.go()
+
+    def hold(self, late: Thread, holding: Holding) -> None:
+        if holding is not Holding.SLOW:
+            self.call("stall", late[2])
+
+    def reconfigure_meanwhile(self, connector: int, story: Story, late: Thread) -> None:
+        for first, count in zip((True, False), story.counts[1 : 1 + story.sets], strict=False):
+            if story.holding is Holding.SLOW:
+                self.go_but(late)
+                if self.run.config["connectors"] > 1 and story.prompt:
+                    self.configure(self.connector(connector + 1), count, story.worker)
+                    self.go_but(late)
+                self.configure(connector, count, story.worker)
+                self.go_but(late)
+            else:
+                self.reconfigure_without(late[2], connector, count, story, first)
+        self.work()
+
+    def go_but(self, late: Thread) -> None:
+        """Everything happens, but for this."""
+        _, operation, worker, connector, task = late
+        self.go(operation, worker=worker, connector=connector, task=task)
+
+    def act_late(self, late: Thread, story: Story) -> None:
+        """It is back, and does something before anybody else does."""
+        if story.holding is not Holding.SLOW:
+            self.back(late[2])
+        self.let(late[0], story.acts)
+        self.go()
+        self.work()
