@@ -22,7 +22,7 @@ def watching(events: Any, *, result: Any = None, expecting: frozenset[str] = fro
     monitor = TASK_COUNTS.monitoring({"workers": 3, "connectors": 1, "mode": "shipped", **config}, expecting)
     for event in events:
         monitor.watch(Made(Call("run"), "", None, (event,), None), ())
-    monitor.watch(Made(Call("finish"), "", result, (), None), ())
+    monitor.watch(Made(Call("finish", 2, 1, 2), "", result, (), None), ())
     return monitor
 
 
