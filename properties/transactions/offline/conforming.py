@@ -1,21 +1,20 @@
-"""Histories of transactions, held against the full model: one lane for each transactional id (`lanes.py`).
+"""Histories of transactions, held against the full model: one lane for each transactional id.
 
 The model's numbers of producer ids lie as close to one another as the epochs in a lane allow, and lanes of about one
 size are held against it together.  A lane that cannot be followed to its end (`unfollowed.py`) is followed until then.
 """
 
 from collections.abc import Mapping
-from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
+from fencepost.properties.cutting import Cut
 from fencepost.properties.history import HistoryError, Manifest
-from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.transactions.history.events import TRANSACTIONS
+from fencepost.properties.transactions.observations.belonging import LANES
 from fencepost.properties.transactions.observations.histories import BY_VARIANT, COLUMNS
-from fencepost.properties.transactions.offline.lanes import Cut, Events
-from fencepost.properties.transactions.offline.laying_out import NAMES, Layout
+from fencepost.properties.transactions.offline.laying_out import Layout
 from fencepost.properties.transactions.offline.names import NOWHERE, SPARE
 from fencepost.properties.transactions.online.followed import MODELS
 
@@ -45,51 +44,48 @@ def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
 
 def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
     """The rows of a piece (whole histories, sorted), lane by lane."""
-    events: Events = {name: columns[name].tolist() for name in READ}
-    starts = starts_of(columns["history"]).tolist()
+    if not len(columns["kind"]):
+        return LaidOut((), {})
+    cut = Cut({name: columns[name].astype(np.int64, copy=False) for name in READ}, LANES)
     real = dict(settings)["last"]
+    last = _lasts(real, np.maximum.reduceat(cut.e["epoch"][cut.row], np.searchsorted(cut.lane, range(len(cut.keys)))))
+    layout = Layout(cut, last, real, bumps=variant == "v2")
     undecided: dict[int, str] = {}
-    by_class: dict[tuple[int, int], list[Layout]] = {}
-    for begin, end in pairwise([*starts, len(events["kind"])]):
-        cut = Cut(events, begin, end)
-        for lane in cut.lanes:
-            last = _last(real, max((events["epoch"][row] for row in lane.rows), default=0))
-            layout = Layout(events, cut, lane, last=last, cut_short=last < real, bumps=variant == "v2")
-            layout.lay_out()
-            if layout.reason:
-                undecided.setdefault(events["history"][begin], layout.reason)
-            if layout.rows:
-                most = max(len(layout.names.txns), len(layout.names.clients))
-                by_class.setdefault((last, next(c for c in CLASSES if most <= c)), []).append(layout)
-    return LaidOut(tuple(_part(last, layouts) for (last, _), layouts in sorted(by_class.items())), undecided)
+    history = columns["history"][np.searchsorted(cut.history, np.arange(cut.histories))]
+    for lane, reason in layout.stops.reasons().items():
+        undecided.setdefault(int(history[cut.of_history[lane]]), reason)
+    most = np.ones(len(last), np.int64)
+    for name in ("client", "txn"):
+        np.maximum.at(most, cut.lane[layout.kept], layout.values[name][layout.kept] + 1)
+    group = last * len(CLASSES) + np.searchsorted(CLASSES, most)
+    there = np.unique(group[np.unique(cut.lane[layout.kept])])
+    return LaidOut(tuple(_part(layout, group == one) for one in there.tolist()), undecided)
 
 
-def _last(real: int, top: int) -> int:
-    """The model's last epoch for a lane with epochs up to this one."""
-    return min(real, next((last for last in LASTS if top + SPARE <= last), LASTS[-1]))
+def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
+    """The model's last epochs for lanes with epochs up to these."""
+    fitting = np.searchsorted(np.array(LASTS) - SPARE, tops)
+    found: np.ndarray = np.minimum(real, np.append(LASTS, LASTS[-1])[fitting])
+    return found
 
 
-def _part(last: int, layouts: list[Layout]) -> Laid:
-    largest = 3 + max(layout.names.largest for layout in layouts)  # nobody has this number, nor the ones before it
-    lane = np.repeat(np.arange(len(layouts)), [len(layout.rows) for layout in layouts])
-    flat = chain.from_iterable(chain.from_iterable(layout.values for layout in layouts))
-    table = np.fromiter(flat, np.int64, len(lane) * len(NAMES)).reshape(-1, len(NAMES))
-    values = {name: table[:, place] for place, name in enumerate(NAMES)}
+def _part(layout: Layout, chosen: np.ndarray) -> Laid:
+    """The events of these lanes that are kept."""
+    at = np.flatnonzero(layout.kept & chosen[layout.lane])
+    lanes, lane = np.unique(layout.lane[at], return_inverse=True)
+    values = {name: column[at] for name, column in layout.values.items()}
+    largest = 3 + max(0, int(layout.pairs.all[chosen[layout.lane[layout.pairs.at]]].max(initial=0)))
+    # No pair has this number, nor the ones before it.
     values["number"] = np.where(values["number"] == NOWHERE, largest, values["number"])
     sizes = {
-        "clients": max(1, *(len(layout.names.clients) for layout in layouts)),
-        "transactions": max(1, *(len(layout.names.txns) for layout in layouts)),
+        "clients": int(values["client"].max(initial=0)) + 1,
+        "transactions": int(values["txn"].max(initial=0)) + 1,
         "partitions": int(values["partition"].max(initial=0)) + 1,
         "epochs": largest,
-        "fail_overs": max(layout.names.last_term for layout in layouts),
+        "fail_overs": int(layout.last_terms[layout.cut.of_history[lanes]].max()),
     }
-    rows = np.fromiter(chain.from_iterable(layout.rows for layout in layouts), np.int64, len(lane))
-    kinds = np.fromiter(chain.from_iterable(layout.kinds for layout in layouts), np.int64, len(lane))
-    return Laid(rows, lane, kinds, values, sizes, {"last": last}, lambda lane: _told(layouts[lane]))
-
-
-def _told(layout: Layout) -> str:
-    return f"in the model of transactional id {layout.lane.txn_id}: {layout.names.told()}"
+    constants = {"last": int(layout.last[lanes[0]])}
+    return Laid(layout.row[at], lane, layout.kinds[at], values, sizes, constants, lambda lane: layout.told(lanes[lane]))
 
 
 CONFORMING = Conforming(TRANSACTIONS, MODELS, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out)

@@ -1,268 +1,399 @@
-"""One lane of a history, laid out: each event of it as a row of the columns that the observations read."""
+"""The lanes of a piece, laid out: the columns that the observations read, all events at once.
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+What an event says is found in three places: in the request that it is about, in itself, and, of a record of the
+transaction log, in the request that is behind it.  The later one counts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 from fencepost.properties.conforming import STRANGE
+from fencepost.properties.cutting import Cut
+from fencepost.properties.layouts import Lanes, Names, Said, Stops, before, dense, one_of
 from fencepost.properties.transactions.history.events import COMMIT, Kind, State
 from fencepost.properties.transactions.observations import codes
-from fencepost.properties.transactions.observations.histories import COLUMNS
-from fencepost.properties.transactions.offline.causes import answers_taken, candidates, causes_of
-from fencepost.properties.transactions.offline.lanes import Cut, Events, Lane, Request
-from fencepost.properties.transactions.offline.names import Names
-from fencepost.properties.transactions.offline.unfollowed import (
-    CUT_OFF,
+from fencepost.properties.transactions.observations.belonging import SENT, TAKEN
+from fencepost.properties.transactions.observations.beyond import (
     ERASED,
     FORGOTTEN,
+    MOST,
+    TOO_LARGE,
+    TOO_MANY,
     UNTOLD,
-    Partitions,
-    Undecidable,
 )
+from fencepost.properties.transactions.observations.histories import COLUMNS
+from fencepost.properties.transactions.offline.causes import HANDLED, Causes, Sought
+from fencepost.properties.transactions.offline.names import SPARE, Numbers, terms
+from fencepost.properties.transactions.offline.unfollowed import unfollowed
 
-NAMES = tuple(COLUMNS)
-_NOTHING: Mapping[str, Any] = dict.fromkeys(NAMES, 0) | {"client": -1, "txn": -1, "partition": -1, "logged": -1}
-_STATES = frozenset(State)
-_READS = frozenset({Kind.record_read, Kind.record_seen, Kind.offset_fetched})
-_KEEPS_PAIR = frozenset({
+_COMPLETE = (State.CompleteCommit, State.CompleteAbort)
+_READS = (Kind.record_read, Kind.record_seen, Kind.offset_fetched)
+_KEEPS_PAIR = (
     Kind.add_handled, Kind.partition_checked, Kind.add_taken, Kind.record_acked, Kind.record_read, Kind.record_seen,
-})  # fmt: skip
+)  # fmt: skip
 """What has the pair of its request."""
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True)
+class Asked:
+    """What is in the requests that some events are about.  ``at``: the events; ``sent``: the rows of the requests."""
+
+    at: np.ndarray
+    sent: np.ndarray
 
 
 class Layout:
-    """Lays out one lane.  ``rows``, ``kinds`` and ``values`` (in the order of NAMES) grow event by event; ``reason``:
-    why the rest is left out, if it is.  ``cut_short``: ``last`` is not Kafka's last epoch, but a smaller one."""
+    """Lays out all lanes of a piece.  ``last``: the model's last epoch, by lane; ``real``: Kafka's.
 
-    def __init__(self, events: Events, cut: Cut, lane: Lane, *, last: int, cut_short: bool, bumps: bool) -> None:
-        self.e, self.cut, self.lane, self.bumps = events, cut, lane, bumps
-        self.names = Names(last, cut_short=cut_short, loaded=cut.loaded)
-        self.causes, self.given = causes_of(events, lane), answers_taken(events, cut, lane)
-        self.current: dict[int, int] = {}  # by client: the InitProducerId to which it takes the answer
-        self.leaders: defaultdict[int, int] = defaultdict(int)  # changes, by partition
-        self.questions: dict[tuple[int, int], int] = {}  # by transaction and partition: which leader asked
-        self.parts: set[int] = set()
-        self.failed = False  # an append came to nothing, and nobody was told yet
-        self.faults = False
-        self.unknown = False  # the id is forgotten
-        self.before = 0  # what InitProducerId named when it was
-        self.logged = 0  # the pair that was logged last
-        self.erased = False  # the same pair was logged as Empty
-        self.partitions = Partitions(bumps=bumps)
-        self.rows: list[int] = []
-        self.kinds: list[int] = []
-        self.values: list[tuple[int, ...]] = []
-        self.reason = ""
+    ``values`` are whole columns, of which only the events that are ``kept`` count: the others say nothing, or come
+    after what stops their lane (``stops``)."""
 
-    def lay_out(self) -> None:
-        """All of it, or as much as can be decided; but no last record whose answer the end of the history cuts off."""
-        kinds = self.e["kind"]
-        for row in self.lane.rows:
-            kind = kinds[row]
-            if kind == Kind.leader_changed:
-                self.leaders[self.e["partition"][row]] += 1
+    def __init__(self, cut: Cut, last: np.ndarray, real: int, *, bumps: bool) -> None:
+        self.cut, self.last, self.bumps, self.short = cut, last, bumps, last < real
+        self.lanes = Lanes(cut.lane)
+        self.lane, self.row = cut.lane, cut.row
+        self.kind = cut.e["kind"][cut.row]
+        self.causes = Causes(cut, self.lanes)
+        self.stops = Stops(cut.lane)
+        self.sent, self.recorded = cut.last("request", *SENT)[cut.row], cut.last("record", Kind.record_sent)[cut.row]
+        request = self.sent
+        about = np.flatnonzero((request >= 0) & (self.kind != Kind.leader_changed))
+        self.asked = (Asked(about, request[about]), self._behind())
+        self.values = {name: np.zeros(self.lanes.count, np.int64) for name in COLUMNS}
+        self._names()
+        self._say()
+        self._stop()
+
+    def e(self, name: str, at: Any = slice(None)) -> np.ndarray:
+        """A column of the events, or of some of them."""
+        found: np.ndarray = self.cut.e[name][self.row[at]]
+        return found
+
+    def at(self, *kinds: Kind) -> np.ndarray:
+        """The events of these kinds."""
+        found: np.ndarray = np.flatnonzero(one_of(self.kind, kinds))
+        return found
+
+    # Whose request is behind a record of the transaction log
+
+    @cached_property
+    def records(self) -> np.ndarray:
+        """Records of the transaction log of which a request may be the cause, and appends that failed."""
+        found = self.at(Kind.txn_logged, Kind.append_failed)
+        completed = np.isin(self.e("state", found), _COMPLETE) & (self.kind[found] == Kind.txn_logged)
+        open_ones: np.ndarray = found[~completed]
+        return open_ones
+
+    def _behind(self) -> Asked:
+        told = self.causes.answers[self.records]
+        sent = np.where(told >= 0, self.sent[told], -1)
+        untold = np.flatnonzero((told < 0) & (self.kind[self.records] == Kind.txn_logged))
+        for place, found in self._untold(untold, sent):
+            sent[place] = found
+        there = sent >= 0
+        return Asked(self.records[there], sent[there])
+
+    def _untold(self, untold: np.ndarray, sent: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Of records of which nobody was told: their place among ``records``, and the row of the request, if it is
+        found.  ``sent`` is filled in meanwhile."""
+        sought, e = Sought(self.cut, bumps=self.bumps), self.cut.e
+        for place in untold.tolist():
+            at = int(self.records[place])
+            row = int(self.row[at])
+            if at == self.lanes.end[at] - 1:
+                self.stops.add(at, 2, "")
                 continue
-            try:
-                values = self._values(row, kind)
-            except Undecidable as error:
-                self.reason = "" if str(error) == CUT_OFF else str(error)
-                return
-            self.rows.append(row)
-            strange = kind == Kind.txn_logged and values["logged"] not in _STATES
-            self.kinds.append(STRANGE if strange else kind)
-            self.values.append(tuple(values.values()))
+            found = sought.before(row)
+            if e["state"][row] != State.Ongoing:
+                if found:
+                    yield place, found[-1]
+                continue
+            parts = self._parts(place, sent)
+            places = {(int(e["txn"][r]), int(e["partition"][r])): r for r in found if e["partition"][r] not in parts}
+            if self.bumps:  # a leader has asked
+                questions = self._questions(at)
+                places = {where: r for where, r in places.items() if where in questions}
+            if len(places) > 1:
+                self.stops.add(at, 2, UNTOLD)
+            elif places:
+                yield place, next(iter(places.values()))
 
-    def _values(self, row: int, kind: int) -> Row:
-        e, values = self.e, dict(_NOTHING)
-        values["error"], values["logged"] = e["error"][row], e["state"][row]
-        values["term"] = self.names.term(e["coordinator_epoch"][row])
-        request = self.cut.requests.get(e["request"][row])
-        if request is not None:
-            self._ask(values, request)
-        if (record := e["record"][row]) >= 0:
-            self._record(values, record)
-        if (client := e["client"][row]) >= 0 and kind not in _READS:
-            values["client"] = self.names.client(client)
-        if (txn := e["txn"][row]) >= 0:
-            values["txn"] = self.names.txn(txn)
-        if (partition := e["partition"][row]) >= 0:
-            values["partition"] = partition
-        if (outcome := e["outcome"][row]) >= 0:
-            values["commit"] = outcome == COMMIT
-        if kind != Kind.append_failed:
-            self._pair(values, row, kind)
-        prepare = _PREPARING.get(kind)
-        if prepare is not None:
-            prepare(self, row, values)
-        self.names.require_room(values["partition"])
-        return values
+    def _parts(self, place: int, sent: np.ndarray) -> set[int]:
+        """Partitions that were added to the transaction by now."""
+        parts = set[int]()
+        lane, complete = self.lane[self.records[place]], self._completed(int(self.records[place]))
+        for earlier in range(place - 1, -1, -1):
+            at = int(self.records[earlier])
+            if self.lane[at] != lane or at < complete:
+                break
+            if self.kind[at] == Kind.txn_logged and self.e("state", at) == State.Ongoing:
+                row = sent[earlier] if sent[earlier] >= 0 else self.row[at]
+                parts.add(int(self.cut.e["partition"][row]))
+        return parts
 
-    # What the event itself says, and the request that it is about
+    def _completed(self, at: int) -> int:
+        """The last event before that completes a transaction."""
+        begin = int(self.lanes.start[at])
+        done = (self.kind[begin:at] == Kind.txn_logged) & np.isin(self.e("state", slice(begin, at)), _COMPLETE)
+        return begin + int(np.flatnonzero(done)[-1]) if done.any() else begin
 
-    def _pair(self, values: Row, row: int, kind: int) -> None:
-        producer_id = self.e["producer_id"][row]
-        if producer_id >= 0:
-            number = self.names.number(producer_id, self.e["epoch"][row])
-            values["number"], values["next_base"] = number, self.names.numbering.next_base(producer_id)
-            values["to"] = self.names.numbering.after_prepare(number, self.bumps)
-        elif kind not in _KEEPS_PAIR:
-            values["number"] = 0
+    def _questions(self, at: int) -> set[tuple[int, int]]:
+        """Transactions and partitions of which a leader has asked by now."""
+        begin, e = int(self.lanes.start[at]), self.cut.e
+        rows = self.sent[begin:at][self.kind[begin:at] == Kind.check_asked]
+        return {(int(e["txn"][r]), int(e["partition"][r])) for r in rows[rows >= 0]}
 
-    def _ask(self, values: Row, request: Request) -> None:
+    # Names
+
+    def _names(self) -> None:
+        e, (about, behind) = self.cut.e, self.asked
+        says = np.flatnonzero(self.kind != Kind.leader_changed)
+        own_client = np.where(one_of(self.kind[says], _READS), -1, self.e("client", says))
+
+        def said(name: str, own: np.ndarray) -> tuple[Said, Said, Said]:
+            return (
+                Said(about.at, 0, e[name][about.sent]),
+                Said(says, 1, own),
+                Said(behind.at, 2, e[name][behind.sent]),
+            )
+
+        record = self.recorded
+        record_txn = np.where(record >= 0, e["txn"][record], -1)
+        self.clients = Names(self.lane, said("client", own_client))
+        self.txns = Names(self.lane, said("txn", self.e("txn", says)), Said(np.arange(self.lanes.count), 0, record_txn))
+        paired = np.where(self.kind[says] == Kind.append_failed, -1, self.e("producer_id", says))
+        epochs = (e["epoch"][about.sent], self.e("epoch", says), e["epoch"][behind.sent])
+        self.pairs = Numbers(self.lane, said("producer_id", paired), epochs, self.last)
+        self.says = says
+        limits = self.short[self.lane] * (self.last[self.lane] - SPARE)
+        for place, (at, epoch) in enumerate(zip((about.at, says[paired >= 0], behind.at), (
+            epochs[0], epochs[1][paired >= 0], epochs[2]), strict=True)):  # fmt: skip
+            for event in at[self.short[self.lane[at]] & (epoch > limits[at])].tolist():
+                self.stops.add(event, (0, 1, 3)[place], TOO_LARGE.format(int(limits[event])))
+
+    # What the events say
+
+    def _say(self) -> None:
+        v, says, (about, behind) = self.values, self.says, self.asked
+        v["error"], v["logged"] = self.e("error"), self.e("state")
+        of_row, self.last_terms = terms(self.cut)
+        v["term"] = of_row[self.row]
+        for name in ("client", "txn", "partition"):
+            v[name][:] = -1
+        self._say_asked(about, 0)
+        self._say_record()
+        for name, values in (
+            ("client", self.clients[1]), ("txn", self.txns[1]), ("partition", self.e("partition", says)),
+        ):  # fmt: skip
+            v[name][says[values >= 0]] = values[values >= 0]
+        outcome = self.e("outcome", says)
+        v["commit"][says[outcome >= 0]] = outcome[outcome >= 0] == COMMIT
+        self._say_pairs()
+        self._say_handled()
+        own = {name: v[name][behind.at] for name in ("number", "next_base")}
+        self._say_asked(behind, 2)
+        logged = self.kind[behind.at] == Kind.txn_logged
+        for name, values in own.items():
+            v[name][behind.at[logged]] = values[logged]
+        kinds = self.cut.e["kind"][behind.sent]
+        v["by_owner"][behind.at] = kinds == Kind.end_sent
+        v["of_init"][behind.at] = kinds == Kind.init_sent
+        told = self.causes.answers[behind.at]
+        v["late"][behind.at] = np.where(told >= 0, self._is_late(told, behind.at), False)
+        fetched = self.at(Kind.offset_fetched)
+        v["others"][fetched] = _others(self.cut, fetched)
+
+    def _say_asked(self, asked: Asked, place: int) -> None:
         """What is in a request."""
-        client, txn, partition = request.client, request.txn, request.partition
-        if client >= 0:
-            values["client"] = self.names.client(client)
-        if txn >= 0:
-            values["txn"] = self.names.txn(txn)
-        values["partition"], values["commit"] = partition, request.commits
-        number = values["number"] = self.names.number(request.producer_id, request.epoch)
-        values["next_base"] = self.names.numbering.next_base(request.producer_id)
-        if request.kind == Kind.init_sent:
-            values["named"] = number
-            values["counts"] = self.cut.requests.get(self.current.get(client, -1)) is request
-        elif request.kind == Kind.record_sent:
-            values["fresh"] = self.questions.get((txn, partition)) != self.leaders[partition]
+        v, e, at, sent = self.values, self.cut.e, asked.at, asked.sent
+        for name, values in (("client", self.clients[place]), ("txn", self.txns[place])):
+            v[name][at[values >= 0]] = values[values >= 0]
+        v["partition"][at], v["commit"][at] = e["partition"][sent], e["outcome"][sent] == COMMIT
+        numbers = self.pairs.numbers[place]
+        v["number"][at], v["next_base"][at] = numbers, self.pairs.next_bases[place]
+        init = e["kind"][sent] == Kind.init_sent
+        v["named"][at[init]] = numbers[init]
+        client, number = e["client"][sent[init]], e["request"][sent[init]]
+        v["counts"][at[init]] = self._waits(client, number, at[init])
+        record = np.flatnonzero(e["kind"][sent] == Kind.record_sent)
+        v["fresh"][at[record]] = self._fresh(e["txn"][sent[record]], e["partition"][sent[record]], at[record])
 
-    def _record(self, values: Row, record: int) -> None:
-        txn, partition = self.cut.records.get(record, (-1, -1))
-        if txn in self.names.txns:
-            values["txn"], values["partition"], values["reads"] = self.names.txns[txn], partition, True
-        elif txn < 0:
-            values["reads"] = True  # nobody's
+    def _waits(self, client: np.ndarray, number: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Does the client still take the answer to the InitProducerId of this number?"""
+        events = self.at(Kind.init_sent, *TAKEN)
+        code, _ = dense(np.append(self.lane[events], self.lane[at]), np.append(self.e("client", events), client))
+        found = before(code[: len(events)], events, code[len(events) :], at)
+        latest = events[found] if len(events) else found
+        asks = (found >= 0) & (self.kind[latest] == Kind.init_sent)
+        waits: np.ndarray = asks & (self.e("request", latest) == number)
+        return waits
 
-    # What kinds of event need besides
+    def _leaders(self, partition: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """How often the leader of the partition has changed by then."""
+        changes = self.at(Kind.leader_changed)
+        code, _ = dense(
+            np.append(self.lane[changes], self.lane[at]), np.append(self.e("partition", changes), partition)
+        )
+        found = before(code[: len(changes)], changes, code[len(changes) :], at)
+        order = np.argsort(code[: len(changes)], kind="stable")
+        count = np.empty(len(changes), np.int64)
+        count[order] = Lanes(code[: len(changes)][order]).places - Lanes(code[: len(changes)][order]).start
+        return np.where(found >= 0, count[found] + 1 if len(changes) else 0, 0)
 
-    def init_sent(self, row: int, values: Row) -> None:
-        self.current[self.e["client"][row]] = self.e["request"][row]
+    def _fresh(self, txn: np.ndarray, partition: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Has the leader of the partition not asked about this transaction yet, or forgotten?"""
+        asked = self.at(Kind.check_asked)
+        sent = self.sent[asked]
+        asked, sent = asked[sent >= 0], sent[sent >= 0]
+        e = self.cut.e
+        code, _ = dense(
+            np.append(self.lane[asked], self.lane[at]),
+            np.append(e["txn"][sent], txn),
+            np.append(e["partition"][sent], partition),
+        )
+        found = before(code[: len(asked)], asked, code[len(asked) :], at)
+        then = self._leaders(e["partition"][sent], asked)
+        return (found < 0) | ((then[found] if len(asked) else 0) != self._leaders(partition, at))
 
-    def init_taken(self, row: int, values: Row) -> None:
-        self.current.pop(self.e["client"][row], None)
+    def _say_record(self) -> None:
+        """Of which transaction and partition a record is, where an event names one."""
+        v, record = self.values, self.recorded
+        names = (self.e("record") >= 0) & (self.kind != Kind.leader_changed)
+        known = np.flatnonzero(names & (self.txns.known >= 0))
+        v["txn"][known] = self.txns.known[known]
+        v["partition"][known] = self.cut.e["partition"][record[known]]
+        nobody = (record < 0) | (self.cut.e["txn"][record] < 0)
+        v["reads"][:] = names & ((self.txns.known >= 0) | nobody)
 
-    def init_handled(self, row: int, values: Row) -> None:
-        if values["error"] == codes.FENCED and values["named"] == self.before != 0:
-            raise Undecidable(FORGOTTEN)
-        self.handled(row, values)
+    def _say_pairs(self) -> None:
+        v, at = self.values, self.says
+        paired = self.kind[at] != Kind.append_failed
+        has = paired & (self.e("producer_id", at) >= 0)
+        numbers = self.pairs.numbers[1][has]
+        v["number"][at[has]], v["next_base"][at[has]] = numbers, self.pairs.next_bases[1][has]
+        ended = (numbers - 1) % (self.last[self.lane[at[has]]] + 2) == self.last[self.lane[at[has]]] + 1
+        v["to"][at[has]] = numbers + (ended if self.bumps else 0)
+        v["number"][at[paired & ~has & ~one_of(self.kind[at], _KEEPS_PAIR)]] = 0
 
-    def end_handled(self, row: int, values: Row) -> None:
-        if self.erased and values["error"] in (codes.INVALID_STATE, codes.FENCED):
-            raise Undecidable(ERASED)
-        self.handled(row, values)
+    # What may be under way
 
-    def handled(self, row: int, values: Row) -> None:
-        end = self.causes.ends[row]
-        values["busy"], values["late"] = self._under_way(row, end), self._is_late(row)
-        if values["error"] == codes.NOT_AVAILABLE:
-            values["away"], self.failed = self.failed, False
-        else:
-            values["away"] = end < 0 or self.e["kind"][end] == Kind.coordinator_loaded
-
-    def batch_refused(self, row: int, values: Row) -> None:
-        values["away"] = self.faults or self._under_way(row, self.causes.ends[row])
-
-    def check_asked(self, row: int, values: Row) -> None:
-        request = self.cut.requests.get(self.e["request"][row])
-        if request is not None:
-            self.questions[request.txn, request.partition] = self.leaders[request.partition]
-            self.partitions.ask(values)
-
-    def txn_logged(self, row: int, values: Row) -> None:
-        state, pair = self.e["state"][row], values["number"]
-        self.erased, self.logged = state == State.Empty and pair == self.logged, pair
-        if state in (State.CompleteCommit, State.CompleteAbort):
-            self.parts.clear()
-            return
-        self._caused(row, values, self._untold(row) if row not in self.causes.answers else None)
-        if state == State.Empty:
-            self.before, self.unknown = values["named"] if self.unknown else 0, False
-        if state == State.Ongoing:
-            self.parts.add(values["partition"])
-            self.partitions.add(values)
-
-    def id_expired(self, row: int, values: Row) -> None:
-        self.unknown = True
-
-    def append_failed(self, row: int, values: Row) -> None:
-        self.failed = self.faults = True
-        self._caused(row, values, None)
-
-    def coordinator_loaded(self, row: int, values: Row) -> None:
-        self.faults = True
-        self.names.require_fail_over()
-
-    def batch_appended(self, row: int, values: Row) -> None:
-        self.partitions.append(values, self.e["record"][row] if self.e["sequence"][row] >= 0 else -1)
-
-    def marker_appended(self, row: int, values: Row) -> None:
-        self.partitions.mark(values)
-
-    def offset_fetched(self, row: int, values: Row) -> None:
-        values["others"] = row in self.lane.others
-
-    # Whose request is behind a record of the log, and what may be under way
-
-    def _caused(self, row: int, values: Row, request: Request | None) -> None:
-        told = self.causes.answers.get(row, -1)
-        if told >= 0:
-            request = self.cut.requests.get(self.e["request"][told])
-        if request is None:
-            return
-        own = {name: values[name] for name in ("number", "next_base", "to")}
-        self._ask(values, request)
-        if self.e["kind"][row] == Kind.txn_logged:
-            values |= own
-        values["by_owner"], values["of_init"] = request.kind == Kind.end_sent, request.kind == Kind.init_sent
-        values["late"] = told >= 0 and self._is_late(told)
-
-    def _untold(self, row: int) -> Request | None:
-        """Whose request is behind a record that nobody was told of.  Raises `Undecidable`."""
-        if row == self.lane.rows[-1]:
-            raise Undecidable(CUT_OFF)
-        found = candidates(self.cut, self.e, row, self.bumps)
-        if self.e["state"][row] != State.Ongoing:
-            return found[-1] if found else None
-        places = {(r.txn, r.partition): r for r in found if r.partition not in self.parts}
-        if self.bumps:  # a leader has asked
-            places = {place: r for place, r in places.items() if place in self.questions}
-        if len(places) > 1:
-            raise Undecidable(UNTOLD)
-        return next(iter(places.values()), None)
-
-    def _under_way(self, row: int, end: int) -> bool:
+    def _under_way(self, at: np.ndarray) -> np.ndarray:
         """May a record be on its way to the log?  One that ends later, and was asked for before."""
-        if end < 0 or self.e["kind"][end] not in (Kind.txn_logged, Kind.append_failed):
-            return True
-        told = self.causes.answers.get(end, -1)
-        request = self.cut.requests.get(self.e["request"][told]) if told >= 0 else None
-        return request is None or request.row < row
+        end = self.causes.ends[at]
+        ends_in_log = (end >= 0) & one_of(self.kind[end], (Kind.txn_logged, Kind.append_failed))
+        told = np.where(ends_in_log, self.causes.answers[end], -1)
+        request = np.where(told >= 0, self.sent[told], -1)
+        found: np.ndarray = ~ends_in_log | (request < self.row[at])
+        return found
 
-    def _is_late(self, row: int) -> bool:
+    def _is_late(self, answer: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Nobody takes this answer to an InitProducerId: its client has asked again, or another copy of the request is
         answered too, and that answer is taken."""
-        number = self.e["request"][row]
-        request, given = self.cut.requests.get(number), self.given.get(number)
-        if request is not None and request.kind == Kind.init_sent and self.current.get(request.client) != number:
-            return True
-        return given is not None and given != row
+        e, number, given = self.cut.e, self.e("request", answer), self.causes.given[answer]
+        sent = self.sent[answer]
+        init = (sent >= 0) & (e["kind"][sent] == Kind.init_sent)
+        late: np.ndarray = (given >= 0) & (given != answer)
+        late[init] |= ~self._waits(e["client"][sent[init]], number[init], at[init])
+        return late
+
+    def _say_handled(self) -> None:
+        v, error = self.values, self.values["error"]
+        handled = self.at(*HANDLED)
+        v["busy"][handled], v["late"][handled] = self._under_way(handled), self._is_late(handled, handled)
+        end = self.causes.ends[handled]
+        away = (end < 0) | (self.kind[end] == Kind.coordinator_loaded)
+        failures = self.kind == Kind.append_failed
+        tells = np.zeros(self.lanes.count, bool)
+        tells[handled] = error[handled] == codes.NOT_AVAILABLE
+        latest = self.lanes.last(failures | tells)[handled]
+        failed = (latest >= 0) & failures[latest]
+        v["away"][handled] = np.where(error[handled] == codes.NOT_AVAILABLE, failed, away)
+        refused = self.at(Kind.batch_refused)
+        faults = self.lanes.last(failures | (self.kind == Kind.coordinator_loaded))[refused] >= 0
+        v["away"][refused] = faults | self._under_way(refused)
+
+    # What stops a lane
+
+    def _stop(self) -> None:
+        self._stop_forgotten()
+        unfollowed(self)
+        loaded = self.at(Kind.coordinator_loaded)
+        if len(loaded):
+            place = np.arange(len(loaded)) - np.searchsorted(loaded, self.lanes.start[loaded])
+            for at in loaded[place >= MOST["fail_overs"]].tolist():
+                self.stops.add(at, 2, TOO_MANY.format("fail-overs", MOST["fail_overs"]))
+        most = {
+            "clients": self.clients.first_beyond(MOST["clients"]),
+            "transactions": self.txns.first_beyond(MOST["transactions"]),
+            "partitions": np.flatnonzero(self.values["partition"] >= MOST["partitions"]),
+            "pairs": self.pairs.at[self.pairs.all > MOST["pairs"]],
+        }
+        for order, (name, events) in enumerate(most.items()):
+            for at in events.tolist():
+                self.stops.add(at, 5 + order, TOO_MANY.format(name, MOST[name]))
+        self.kept = (self.kind != Kind.leader_changed) & (self.lanes.places < self.stops.by_event())
+        strange = (self.kind == Kind.txn_logged) & ~np.isin(self.values["logged"], list(State))
+        self.kinds = np.where(strange, STRANGE, self.kind)
+
+    def _stop_forgotten(self) -> None:
+        """Retries that name what the model remembers, and the coordinator does not."""
+        v = self.values
+        logged = self.at(Kind.txn_logged)
+        of_record = Lanes(self.lane[logged])
+        empty = self.e("state", logged) == State.Empty
+        number = v["number"][logged]
+        previous = np.where(of_record.places > of_record.start, np.roll(number, 1), 0)
+        erased = np.zeros(self.lanes.count, bool)
+        erased[logged] = empty & (number == previous)
+        ended = self.at(Kind.end_handled)
+        record = self.lanes.last(self.kind == Kind.txn_logged)[ended]
+        wrong = np.isin(v["error"][ended], (codes.INVALID_STATE, codes.FENCED)) & (record >= 0) & erased[record]
+        for at in ended[wrong].tolist():
+            self.stops.add(at, 2, ERASED)
+        emptied = np.zeros(self.lanes.count, bool)
+        emptied[logged[empty]] = True
+        last_empty = self.lanes.last(emptied)
+        expired = self.lanes.last(self.kind == Kind.id_expired)
+        named = np.where(emptied & (expired > last_empty), v["named"], 0)
+        inits = self.at(Kind.init_handled)
+        was = last_empty[inits]
+        remembered = np.where(was >= 0, named[was], 0)
+        wrong = (v["error"][inits] == codes.FENCED) & (v["named"][inits] == remembered) & (remembered != 0)
+        for at in inits[wrong].tolist():
+            self.stops.add(at, 2, FORGOTTEN)
+
+    # In words
+
+    def told(self, lane: int) -> str:
+        """Which number in a lane is whose."""
+        upto = int(np.searchsorted(self.lane, lane, side="right"))
+        kept = np.flatnonzero(self.kept[:upto] & (self.lane[:upto] == lane))
+        upto, last, found = int(kept[-1]) + 1, int(self.last[lane]), []
+        for what, names in (("client", self.clients), ("transaction", self.txns)):
+            found += [f"{what} {number} is {name}" for number, name in names.of_lane(lane, upto).items()]
+        for rank, producer_id in self.pairs.of_lane(lane, upto).items():
+            base = 1 + rank * (last + 2)
+            found.append(f"numbers {base} to {base + last + 1} are epochs of producer id {producer_id}")
+        return f"in the model of transactional id {self.cut.keys[lane]}: {'; '.join(found)}"
 
 
-_PREPARING: Mapping[int, Callable[[Layout, int, Row], None]] = {
-    Kind.init_sent: Layout.init_sent,
-    Kind.init_taken: Layout.init_taken,
-    Kind.fence_told: Layout.init_taken,
-    Kind.init_handled: Layout.init_handled,
-    Kind.add_handled: Layout.handled,
-    Kind.end_handled: Layout.end_handled,
-    Kind.partition_checked: Layout.handled,
-    Kind.batch_refused: Layout.batch_refused,
-    Kind.check_asked: Layout.check_asked,
-    Kind.txn_logged: Layout.txn_logged,
-    Kind.append_failed: Layout.append_failed,
-    Kind.id_expired: Layout.id_expired,
-    Kind.coordinator_loaded: Layout.coordinator_loaded,
-    Kind.batch_appended: Layout.batch_appended,
-    Kind.marker_appended: Layout.marker_appended,
-    Kind.offset_fetched: Layout.offset_fetched,
-}
+def _others(cut: Cut, at: np.ndarray) -> np.ndarray:
+    """Of these events, each of which reads a group's offset: has a producer of another id one pending there?"""
+    e, asked = cut.e, cut.row[at]
+    rows = np.flatnonzero(one_of(e["kind"], (Kind.batch_appended, Kind.marker_appended)))
+    history, partition = (np.append(x[rows], x[asked]) for x in (cut.history, e["partition"]))
+    place, _ = dense(history, partition)
+    mine, _ = dense(place, np.append(cut.owner[rows], cut.keys[cut.lane[at]]))
+    opens = np.append(e["kind"][rows] == Kind.batch_appended, False)  # the last: where nothing came before
+    change = opens[:-1].astype(np.int64) - opens[before(mine[: len(rows)], rows, mine[: len(rows)], rows)]
+    order = np.argsort(place[: len(rows)], kind="stable")
+    sums, by_place = np.cumsum(change[order]), Lanes(place[: len(rows)][order])
+    pending = np.zeros(len(rows) + 1, np.int64)
+    pending[order] = sums - (sums - change[order])[by_place.start]
+    last = before(place[: len(rows)], rows, place[len(rows) :], asked)
+    own = before(mine[: len(rows)], rows, mine[len(rows) :], asked)
+    found: np.ndarray = pending[last] - opens[own] > 0
+    return found

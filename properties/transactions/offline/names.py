@@ -1,77 +1,62 @@
-"""The model's small numbers for what is in one lane of a history, and how many of each there is room for."""
+"""The model's numbers for pairs of producer id and epoch in the lanes of a piece, and for coordinators.
+
+Producer ids get numbers in the order in which they appear in their lane, coordinators in that in which they loaded the
+log: one that went away before has done nothing.
+"""
 
 from collections.abc import Sequence
 
-from fencepost.properties.transactions.offline.unfollowed import MOST, TOO_MANY, Undecidable
-from fencepost.properties.transactions.online.numbering import Numbering
+import numpy as np
+from fencepost.properties.cutting import Cut
+from fencepost.properties.layouts import PLACES, Said, dense, first_seen
+from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.observations.beyond import MOST
 
 NOWHERE = -2  # the number of a pair that there is not
 SPARE = 4  # epochs that a producer id has left, where the model's last one is not Kafka's
 
 
-class Names:
-    """Clients, transactions and producer ids get numbers in the order in which they appear, coordinators in that in
-    which they loaded the log: one that went away before has done nothing.
+class Numbers:
+    """Numbers for pairs of producer id and epoch (`online/numbering.py` says which), named in ``said``; ``last`` and
+    ``epochs`` are by lane and by pair."""
 
-    ``last``: the model's last epoch; ``cut_short``: it is smaller than Kafka's; ``loaded``: coordinator epochs.
-    ``largest`` number of a pair so far; ``last_term``: one more than any coordinator's.
-    """
+    def __init__(self, lane: np.ndarray, said: Sequence[Said], epochs: Sequence[np.ndarray], last: np.ndarray) -> None:
+        at = np.concatenate([one.at for one in said])
+        ids, epoch = np.concatenate([one.values for one in said]), np.concatenate(list(epochs))
+        named = np.concatenate([one.at * PLACES + one.place for one in said])
+        lanes = lane[at]
+        step = last[lanes] + 2
+        pair = (ids >= 0) & (epoch >= 0)
+        self.too_large = pair & (epoch > last[lanes] + 1)
+        born = pair & ~self.too_large
+        rank, first = np.full(len(ids), -1), np.full(len(ids), -1)
+        there = np.flatnonzero(ids >= 0)
+        rank[there], first[there] = first_seen(lanes[there], ids[there], np.where(born, named, -1)[there])
+        starts = np.sort(np.unique(first[born & (first == named)]))
+        per_lane = np.searchsorted(starts, np.searchsorted(lane, np.arange(len(last))) * PLACES)
+        by_then = np.searchsorted(starts, named, side="right") - per_lane[lanes]
+        known = (rank >= 0) & (first <= named)
+        number = np.where(self.too_large, NOWHERE, np.where(born, 1 + rank * step + epoch, 0))
+        next_base = 1 + (np.where(known, rank, by_then) + 1) * step
+        cuts = np.cumsum([len(one.values) for one in said])[:-1]
+        self.numbers, self.next_bases = np.split(number, cuts), np.split(next_base, cuts)
+        self.all, self.at, self._ids, self._rank, self._lanes, self._named = number, at, ids, rank, lanes, named
+        self._born = born
 
-    def __init__(self, last: int, *, cut_short: bool, loaded: Sequence[int]) -> None:
-        self.numbering, self.cut_short, self.largest = Numbering(last), cut_short, 0
-        self.clients: dict[int, int] = {}
-        self.txns: dict[int, int] = {}
-        self._terms = {epoch: 1 + place for place, epoch in enumerate(loaded)}
-        self.last_term = min(len(loaded), MOST["fail_overs"]) + 1
-        self._fail_overs = 0
-        self._always = min(MOST.values())  # of everything there is room for so many
-
-    def told(self) -> str:
-        """Which number is whose."""
-        last, found = self.numbering.last, []
-        for what, names in (("client", self.clients), ("transaction", self.txns)):
-            found += [f"{what} {number} is {name}" for name, number in names.items()]
-        for producer_id, rank in self.numbering.ranks.items():
-            base = self.numbering.base(rank)
-            found.append(f"numbers {base} to {base + last + 1} are epochs of producer id {producer_id}")
-        return "; ".join(found)
-
-    def client(self, client: int) -> int:
-        return self.clients.setdefault(client, len(self.clients))
-
-    def txn(self, txn: int) -> int:
-        return self.txns.setdefault(txn, len(self.txns))
-
-    def term(self, epoch: int) -> int:
-        """The place among those that loaded the log; a stranger's is one too many."""
-        return 0 if epoch <= 0 else min(self._terms.get(epoch, self.last_term), self.last_term)
-
-    def number(self, producer_id: int, epoch: int) -> int:
-        """Of a pair.  Raises `Undecidable`."""
-        last = self.numbering.last
-        if self.cut_short and epoch + SPARE > last:
-            raise Undecidable(f"an epoch is larger than {last - SPARE}")
-        if epoch > last + 1:
-            return NOWHERE
-        number = self.numbering.number(producer_id, epoch)
-        self.largest = max(self.largest, number)
-        return number
-
-    def require_room(self, partition: int) -> None:
-        """Raises `Undecidable`."""
-        always, clients, txns = self._always, len(self.clients), len(self.txns)
-        if self.largest <= always and txns <= always and clients <= always and partition < always:
-            return
-        used = {"clients": clients, "transactions": txns, "partitions": partition + 1, "pairs": self.largest}
-        for name, of_it in used.items():
-            _require(name, of_it)
-
-    def require_fail_over(self) -> None:
-        """Room for one more.  Raises `Undecidable`."""
-        self._fail_overs += 1
-        _require("fail_overs", self._fail_overs)
+    def of_lane(self, lane: int, upto: int) -> dict[int, int]:
+        """Producer id by rank, of those in a lane that are named before event ``upto``."""
+        chosen = (self._lanes == lane) & self._born & (self._named < upto * PLACES)
+        return dict(sorted(zip(self._rank[chosen].tolist(), self._ids[chosen].tolist(), strict=True)))
 
 
-def _require(name: str, of_it: int) -> None:
-    if of_it > MOST[name]:
-        raise Undecidable(TOO_MANY.format(name.replace("_", "-"), MOST[name]))
+def terms(cut: Cut) -> tuple[np.ndarray, np.ndarray]:
+    """Of each row of the piece the place of its coordinator among those that loaded the log, a stranger's is one too
+    many; and of each history one more than any coordinator's."""
+    epoch = cut.e["coordinator_epoch"]
+    loaded = np.flatnonzero(cut.e["kind"] == Kind.coordinator_loaded)
+    first = np.searchsorted(loaded, np.searchsorted(cut.history, np.arange(cut.histories + 1)))
+    last_term = np.minimum(np.diff(first), MOST["fail_overs"]) + 1
+    code, count = dense(cut.history, epoch)
+    table = np.full(count, np.iinfo(np.int64).max)
+    table[code[loaded]] = 1 + np.arange(len(loaded)) - first[cut.history[loaded]]
+    return np.where(epoch <= 0, 0, np.minimum(table[code], last_term[cut.history])), last_term

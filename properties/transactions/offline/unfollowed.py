@@ -1,32 +1,65 @@
-"""What the model of transactions cannot follow in a history, though it may be right: why, and how it is noticed.
+"""Which records and questions the model of transactions cannot follow in the partitions of a lane."""
 
-The model has one record for all of a transaction's in a partition, one memory for all producer ids there, and no
-question of a leader that outlives a marker.  Of these only the last can come about in v2.  And it remembers two things
-that Kafka's coordinator does not: the pair that InitProducerId named where the id had been forgotten, and how the last
-transaction ended once a retry of InitProducerId was written to the log (as Empty).
-"""
+from typing import TYPE_CHECKING
 
-from collections.abc import Mapping
-from typing import Any
+import numpy as np
+from fencepost.properties.layouts import before, dense
+from fencepost.properties.transactions.history.events import Kind, State
+from fencepost.properties.transactions.observations.beyond import LATE_QUESTION, LATE_RECORD, OLD_ID
 
-LATE_RECORD = "v1: a record comes after the end of its transaction, of which another record was there in time"
-OLD_ID = "v1: a record of an earlier producer id comes late"
-LATE_QUESTION = "v2: a leader's question reaches the coordinator after a marker has ended it there"
-UNTOLD = "a coordinator resigned, and nobody was told which of several partitions it had added"
-FORGOTTEN = "a retry names an epoch of before its transactional id was forgotten, which the model remembers"
-ERASED = "a retry of InitProducerId erased how the last transaction ended, which the model remembers"
-CUT_OFF = "the history ends before the answer"
-TOO_MANY = "one transactional id has more {} than {}"
-MOST = {"clients": 256, "transactions": 256, "partitions": 64, "pairs": 1024, "fail_overs": 64}
-"""Of one transactional id in one history: how far it is followed."""
+if TYPE_CHECKING:
+    from fencepost.properties.transactions.offline.laying_out import Layout
 
 
-class Undecidable(Exception):
-    """The model has no answer from here on; the message says why."""
+def unfollowed(layout: "Layout") -> None:
+    """Notes where partitions come to what the model cannot follow."""
+    kinds = (Kind.batch_appended, Kind.marker_appended, Kind.check_asked, Kind.txn_logged)
+    events = layout.at(*kinds)
+    added = (layout.kind[events] == Kind.txn_logged) & (layout.e("state", events) == State.Ongoing)
+    events = events[added | (layout.kind[events] != Kind.txn_logged)]
+    if layout.bumps:
+        events = _in_doubt(layout, events)
+    v = {name: layout.values[name][events].tolist() for name in ("txn", "partition", "number", "next_base")}
+    records = np.where(layout.e("sequence", events) >= 0, layout.e("record", events), -1).tolist()
+    kind, lanes = layout.kind[events].tolist(), layout.lane[events].tolist()
+    asks = (layout.sent[events] >= 0).tolist()
+    partitions, lane = Partitions(bumps=layout.bumps), -1
+    for i, at in enumerate(events.tolist()):
+        if lanes[i] != lane:
+            partitions, lane = Partitions(bumps=layout.bumps), lanes[i]
+        place = v["txn"][i], v["partition"][i]
+        pair = v["number"][i], v["next_base"][i]
+        reason = ""
+        if kind[i] == Kind.batch_appended:
+            reason = partitions.append(*place, *pair, records[i])
+        elif kind[i] == Kind.marker_appended:
+            partitions.mark(place[1], *pair)
+        elif kind[i] == Kind.txn_logged:
+            reason = partitions.add(*place)
+        elif asks[i]:
+            partitions.ask(*place)
+        if reason:
+            layout.stops.add(at, 4, reason)
+
+
+def _in_doubt(layout: "Layout", events: np.ndarray) -> np.ndarray:
+    """Those of the events that are of a lane in which a partition is added after a marker has ended its question."""
+    kind = layout.kind[events]
+    asks = (kind == Kind.check_asked) & (layout.sent[events] >= 0)
+    asked, added = events[asks], events[kind == Kind.txn_logged]
+    marked = events[kind == Kind.marker_appended]
+    v, lane = layout.values, layout.lane
+    partition, _ = dense(lane, v["partition"])
+    question, _ = dense(partition, v["txn"])
+    mark = before(partition[marked], marked, partition[added], added)
+    ask = before(question[asked], asked, question[added], added)
+    late = (mark >= 0) & (ask >= 0)
+    late[late] = marked[mark[late]] > asked[ask[late]]
+    return events[np.isin(lane[events], lane[added[late]])]
 
 
 class Partitions:
-    """What of partitions decides whether the next record or question can be followed."""
+    """What of the partitions of a lane decides whether the next record or question can be followed."""
 
     def __init__(self, *, bumps: bool) -> None:
         self.bumps = bumps
@@ -36,35 +69,33 @@ class Partitions:
         self.records: set[int] = set()
         self.asked: dict[tuple[int, int], bool] = {}  # by transaction and partition: has no marker come since?
 
-    def ask(self, event: Mapping[str, Any]) -> None:
+    def ask(self, txn: int, partition: int) -> None:
         """A leader asks."""
-        self.asked[event["txn"], event["partition"]] = True
+        self.asked[txn, partition] = True
 
-    def add(self, event: Mapping[str, Any]) -> None:
-        """The coordinator adds a partition.  Raises `Undecidable`."""
-        if self.bumps and not self.asked.get((event["txn"], event["partition"]), True):
-            raise Undecidable(LATE_QUESTION)
+    def add(self, txn: int, partition: int) -> str:
+        """The coordinator adds a partition.  Why it cannot be followed, or nothing."""
+        return LATE_QUESTION if self.bumps and not self.asked.get((txn, partition), True) else ""
 
-    def append(self, event: Mapping[str, Any], record: int) -> None:
-        """``record``: -1 if it may be written twice.  Raises `Undecidable`."""
-        txn, partition, number, next_base = (event[name] for name in ("txn", "partition", "number", "next_base"))
+    def append(self, txn: int, partition: int, number: int, next_base: int, record: int) -> str:
+        """``record``: -1 if it may be written twice.  Why it cannot be followed, or nothing."""
         known, again = self.known.get(partition, 0), record in self.records
         if record >= 0:
             self.records.add(record)
         if self.bumps or again or number < known < next_base:
-            return  # it can be followed, if only to be found wrong
+            return ""  # it can be followed, if only to be found wrong
         if (txn, partition) in self.over:
-            raise Undecidable(LATE_RECORD)
+            return LATE_RECORD
         if next_base <= known:
-            raise Undecidable(OLD_ID)
+            return OLD_ID
         self.known[partition] = number
         self.open.setdefault(partition, set()).add(txn)
+        return ""
 
-    def mark(self, event: Mapping[str, Any]) -> None:
+    def mark(self, partition: int, number: int, next_base: int) -> None:
         """A marker is written."""
-        partition = event["partition"]
-        if event["next_base"] <= self.known.get(partition, 0):
+        if next_base <= self.known.get(partition, 0):
             return  # of an earlier producer id
-        self.known[partition] = event["number"]
+        self.known[partition] = number
         self.asked.update((key, False) for key in self.asked if key[1] == partition)
         self.over |= {(txn, partition) for txn in self.open.pop(partition, ())}

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+from fencepost.properties.cutting import Cut, Events
+from fencepost.properties.layouts import Lanes
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind, State
-from fencepost.properties.transactions.offline.causes import answers_taken, candidates, causes_of
-from fencepost.properties.transactions.offline.lanes import Cut, Events
-from fencepost.properties.transactions.offline.laying_out import NAMES, Layout
-from fencepost.properties.transactions.offline.unfollowed import ERASED, FORGOTTEN, LATE_RECORD, UNTOLD
+from fencepost.properties.transactions.observations.belonging import LANES
+from fencepost.properties.transactions.observations.beyond import ERASED, FORGOTTEN, LATE_RECORD, UNTOLD
+from fencepost.properties.transactions.offline.causes import Causes, Sought
+from fencepost.properties.transactions.offline.laying_out import Layout
 
 ABSENT = {column.name: column.absent for column in TRANSACTIONS.columns}
 PAIR = {"producer_id": 3, "epoch": 0}
@@ -15,7 +18,7 @@ PAIR = {"producer_id": 3, "epoch": 0}
 def events(*rows: tuple[Kind, dict[str, int]]) -> Events:
     """The columns of these events."""
     full = [{**ABSENT, "kind": kind, **values} for kind, values in rows]
-    return {name: [row[name] for row in full] for name in full[0]}
+    return {name: np.array([row[name] for row in full]) for name in full[0]} | {"history": np.zeros(len(full), int)}
 
 
 def init(client: int, request: int, txn_id: int = 0, **pair: int) -> tuple[Kind, dict[str, int]]:
@@ -47,12 +50,12 @@ def appended(record: int, request: int) -> tuple[Kind, dict[str, int]]:
 MARKER = (Kind.marker_appended, {"partition": 0, "outcome": 1, "coordinator_epoch": 0, **PAIR})
 
 
-def laid_out(rows: Events, *, bumps: bool = False) -> tuple[Layout, list[dict[str, Any]]]:
-    """The first lane, with its events as columns by name."""
-    cut = Cut(rows, 0, len(rows["kind"]))
-    layout = Layout(rows, cut, cut.lanes[0], last=14, cut_short=True, bumps=bumps)
-    layout.lay_out()
-    return layout, [dict(zip(NAMES, values, strict=True)) for values in layout.values]
+def laid_out(rows: Events, *, bumps: bool = False) -> tuple[str, list[dict[str, Any]]]:
+    """Why the first lane is not followed to its end, if so, and its events as columns by name."""
+    cut = Cut(rows, LANES)
+    layout = Layout(cut, np.full(len(cut.keys), 14), 32766, bumps=bumps)
+    kept = np.flatnonzero(layout.kept & (layout.lane == 0))
+    return layout.stops.reasons().get(0, ""), [{n: int(v[at]) for n, v in layout.values.items()} for at in kept]
 
 
 def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
@@ -65,10 +68,13 @@ def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
         (Kind.offset_fetched, {"client": 1000, "partition": 5, "error": 88}), (Kind.record_seen, {"record": 9}),
         (Kind.marker_appended, {**PAIR, "partition": 5}), (Kind.offset_fetched, {"client": 1000, "partition": 5}),
     )  # fmt: skip
-    cut = Cut(rows, 0, 11)
-    assert [(lane.txn_id, lane.rows) for lane in cut.lanes] == [(2, [1, 2, 5, 6, 7, 8, 9, 10]), (4, [0, 2, 3, 7, 10])]
-    assert [lane.others for lane in cut.lanes] == [set(), {7}]
-    assert cut.loaded == [1] and cut.records == {9: (0, 5)}
+    cut = Cut(rows, LANES)
+    assert cut.keys.tolist() == [2, 4]
+    assert [cut.row[cut.lane == lane].tolist() for lane in (0, 1)] == [[1, 2, 5, 6, 7, 8, 9, 10], [0, 2, 3, 7, 10]]
+    layout = Layout(cut, np.full(2, 14), 32766, bumps=True)
+    others = layout.row[layout.values["others"] > 0], layout.lane[layout.values["others"] > 0]
+    assert [x.tolist() for x in others] == [[7], [1]]
+    assert layout.recorded[layout.row == 6].tolist() == [5]
 
 
 def test_a_record_of_the_log_is_whose_answer_follows() -> None:
@@ -79,11 +85,11 @@ def test_a_record_of_the_log_is_whose_answer_follows() -> None:
         logged(State.Empty, epoch=1), (Kind.coordinator_loaded, {"coordinator_epoch": 1}),
         handled(1, producer_id=3, epoch=1),
     )  # fmt: skip
-    lane = Cut(rows, 0, 11).lanes[0]
-    found = causes_of(rows, lane)
-    assert found.answers == {2: 3, 4: 5, 6: 7}
-    assert found.ends == {3: 4, 5: 6, 7: 8, 10: -1}
-    assert [request.client for request in candidates(Cut(rows, 0, 11), rows, 8, bumps=True)] == [0, 1]
+    cut = Cut(rows, LANES)
+    found = Causes(cut, Lanes(cut.lane))
+    assert {at: int(answer) for at, answer in enumerate(found.answers) if answer >= 0} == {2: 3, 4: 5, 6: 7}
+    assert [int(found.ends[at]) for at in (3, 5, 7, 10)] == [4, 6, 8, -1]
+    assert rows["client"][Sought(cut, bumps=True).before(8)].tolist() == [0, 1]
 
 
 def test_which_of_two_answers_was_taken() -> None:
@@ -93,8 +99,8 @@ def test_which_of_two_answers_was_taken() -> None:
         (Kind.init_taken, {"client": 0, "request": 1, "producer_id": 3, "epoch": 0}),
         handled(1, producer_id=3, epoch=2),
     )  # fmt: skip
-    cut = Cut(rows, 0, 5)
-    assert answers_taken(rows, cut, cut.lanes[0]) == {1: 1}
+    cut = Cut(rows, LANES)
+    assert Causes(cut, Lanes(cut.lane)).given[[1, 2, 4]].tolist() == [1, 1, 1]
     _, values = laid_out(rows)
     assert [row["late"] for row in values] == [0, False, True, 0, True]
 
@@ -126,10 +132,10 @@ def test_an_answer_to_try_again_is_explained_by_what_is_under_way() -> None:
 def test_a_late_record_in_v1_ends_what_can_be_followed() -> None:
     """Another record of its transaction was there in time; in v2 the leader asks first, and it is judged."""
     rows = events(sent(0, 0, 1), sent(0, 1, 2), appended(0, 1), MARKER, appended(1, 2))
-    layout, values = laid_out(rows)
-    assert (layout.reason, len(values)) == (LATE_RECORD, 4)
-    layout, values = laid_out(rows, bumps=True)
-    assert (layout.reason, len(values)) == ("", 5)
+    reason, values = laid_out(rows)
+    assert (reason, len(values)) == (LATE_RECORD, 4)
+    reason, values = laid_out(rows, bumps=True)
+    assert (reason, len(values)) == ("", 5)
 
 
 def test_who_resigns_tells_nobody() -> None:
@@ -137,12 +143,12 @@ def test_who_resigns_tells_nobody() -> None:
     answer is not shown, is left out."""
     untold = logged(State.Ongoing)
     more = (Kind.coordinator_loaded, {"coordinator_epoch": 1}), handled(9, error=14)
-    layout, values = laid_out(events(add(0, 1, 1), untold, *more))
-    assert (layout.reason, values[1]["txn"], values[1]["partition"]) == ("", 0, 1)
-    layout, values = laid_out(events(add(0, 1, 1), add(0, 2, 2), untold, *more))
-    assert (layout.reason, len(values)) == (UNTOLD, 2)
-    layout, values = laid_out(events(add(0, 1, 1), add(0, 2, 2), untold))
-    assert (layout.reason, len(values)) == ("", 2)
+    reason, values = laid_out(events(add(0, 1, 1), untold, *more))
+    assert (reason, values[1]["txn"], values[1]["partition"]) == ("", 0, 1)
+    reason, values = laid_out(events(add(0, 1, 1), add(0, 2, 2), untold, *more))
+    assert (reason, len(values)) == (UNTOLD, 2)
+    reason, values = laid_out(events(add(0, 1, 1), add(0, 2, 2), untold))
+    assert (reason, len(values)) == ("", 2)
 
 
 def test_pairs_get_the_numbers_of_the_model() -> None:
@@ -150,18 +156,18 @@ def test_pairs_get_the_numbers_of_the_model() -> None:
     rows = events(init(0, 1), handled(1, **PAIR), init(1, 2), handled(2, producer_id=9, epoch=2))
     _, values = laid_out(rows)
     assert [(row["number"], row["next_base"]) for row in values[1::2]] == [(1, 17), (19, 33)]
-    layout, _ = laid_out(events(init(0, 1), handled(1, producer_id=3, epoch=12)))
-    assert layout.reason == "an epoch is larger than 10"
+    reason, _ = laid_out(events(init(0, 1), handled(1, producer_id=3, epoch=12)))
+    assert reason == "an epoch is larger than 10"
 
 
 def test_what_a_forgotten_id_leaves_behind() -> None:
     """Kafka does not remember the pair that made it forget; the model does, so that a retry of that is not judged."""
     again = init(0, 5, **PAIR), (Kind.id_expired, {"txn_id": 0}), logged(State.Empty, producer_id=4)
     answered = handled(5, producer_id=4, epoch=0)
-    layout, values = laid_out(events(*again, answered, handled(5, error=90)))
-    assert (layout.reason, len(values)) == (FORGOTTEN, 4)
-    layout, values = laid_out(events(again[0], *again[2:], answered, handled(5, error=90)))
-    assert (layout.reason, len(values)) == ("", 4)
+    reason, values = laid_out(events(*again, answered, handled(5, error=90)))
+    assert (reason, len(values)) == (FORGOTTEN, 4)
+    reason, values = laid_out(events(again[0], *again[2:], answered, handled(5, error=90)))
+    assert (reason, len(values)) == ("", 4)
 
 
 def test_what_a_retry_erases() -> None:
@@ -169,8 +175,8 @@ def test_what_a_retry_erases() -> None:
     end = (Kind.end_sent, {"client": 0, "txn_id": 0, "txn": 0, "outcome": 1, "request": 8, **PAIR})
     refused = (Kind.end_handled, {"txn_id": 0, "request": 8, "outcome": 1, "error": 48})
     rows = end, logged(State.CompleteCommit), init(0, 5, **PAIR)
-    layout, values = laid_out(events(*rows, logged(State.Empty), handled(5, **PAIR), refused))
-    assert (layout.reason, len(values)) == (ERASED, 5)
+    reason, values = laid_out(events(*rows, logged(State.Empty), handled(5, **PAIR), refused))
+    assert (reason, len(values)) == (ERASED, 5)
     later = {"producer_id": 3, "epoch": 1}
-    layout, values = laid_out(events(*rows, logged(State.Empty, epoch=1), handled(5, **later), refused))
-    assert (layout.reason, len(values)) == ("", 6)
+    reason, values = laid_out(events(*rows, logged(State.Empty, epoch=1), handled(5, **later), refused))
+    assert (reason, len(values)) == ("", 6)
