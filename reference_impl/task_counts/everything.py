@@ -44,4 +44,5 @@ def rows() -> list[Row]:
     for connector in (1, 0):
         script.configure(connector, tasks=2)
         script.work()
-    return system.env.log.rows
+    made: list[Row] = system.env.log.rows
+    return made

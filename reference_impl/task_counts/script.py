@@ -8,10 +8,13 @@ script.configure(0, tasks=1)             # the others go on
 script.go()                              # and now it
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fencepost.reference_impl.task_counts.events import Event
+from fencepost.reference_impl.simulation import scenarios
+from fencepost.reference_impl.simulation.scenarios import Known
+from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.system import System, build
 
@@ -30,16 +33,19 @@ class Thread(NamedTuple):
     task: int
 
 
-class Script:
-    """A driven cluster (one of these parts, or the one given), and which of its threads are held up.  Exactly-once
-    support is on unless the script says otherwise: off, which is the default, there is nothing to show."""
+class Script(scenarios.Script):
+    """A cluster of these parts, or the one given, or of another implementation.  Exactly-once support is on unless the
+    script says otherwise: off, which is the default, there is nothing to show."""
 
-    def __init__(self, parts: Parts, system: System | None = None, **config: Any) -> None:
-        self.system: System = system or build({"seed": 0, "support": "enabled", **config}, parts)
-        self.workers: int = self.system.env.config.workers
-        self.held: set[int] = set()
-        self.events: list[Event] = []
+    SMALL = MappingProxyType({"seed": 0, "support": "enabled", "workers": 2})
+
+    def __init__(self, parts: Parts | None = None, **config: Any) -> None:
+        super().__init__(parts, **config)
+        self.workers: int = self.config["workers"]
         self.settle()
+
+    def build(self, config: Mapping[str, Any], parts: Parts | None) -> System:
+        return build(config, parts or Parts())
 
     def threads(self, operation: str = "", worker: int = -1, connector: int = -1, task: int = -1) -> list[Thread]:
         """The threads that wait at an operation, held up or not; "" and -1 mean any."""
@@ -158,11 +164,5 @@ class Script:
         claims = [event.node for event in self.told() if event.kind == "topic_claimed"]
         return claims[-1] if claims else -1
 
-    def told(self) -> list[Event]:
-        """All events so far."""
-        self.events += self.system.drain_events()
-        return self.events
 
-    def kinds(self, *kinds: str) -> list[Event]:
-        """The events so far of some kinds."""
-        return [event for event in self.told() if event.kind in kinds]
+KNOWN = Known(Script, REGISTRY, {"mode": "B", "workers": 3})

@@ -47,7 +47,6 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("exports", "plumbing", "reference_impl/{p}/__init__.py"),
     ("scripts", "plumbing", "reference_impl/{p}/script.py"),
     ("scripts", "plumbing", "reference_impl/{p}/scenarios/script.py"),
-    ("scripts", "plumbing", "reference_impl/{p}/scenarios/playing.py"),
     ("scenarios", "content", "reference_impl/{p}/scenarios*"),
     ("scenarios", "content", "reference_impl/{p}/everything.py"),
     ("defects", "content", "reference_impl/{p}/defects/*"),

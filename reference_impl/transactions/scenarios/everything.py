@@ -50,4 +50,5 @@ def rows() -> list[Row]:
         script.commit(0)
     read_all()
     system.read(1, 0, committed=False)
-    return system.env.log.rows
+    made: list[Row] = system.env.log.rows
+    return made

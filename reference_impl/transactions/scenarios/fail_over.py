@@ -1,27 +1,28 @@
 """Known bugs of a coordinator that takes over, or does not know that it was replaced: see `scenarios.py`."""
 
-from collections.abc import Callable
-
 from fencepost.reference_impl.transactions.defects.outages import LoadsPastTheHighWatermark
-from fencepost.reference_impl.transactions.events import Event
 from fencepost.reference_impl.transactions.outages import depose, fail_over_uncovered, misdirect
-from fencepost.reference_impl.transactions.scenarios.playing import (
+from fencepost.reference_impl.transactions.scenarios.script import (
     CLIENT_TIMEOUT_MS,
+    KNOWN,
     TXN_TIMEOUT_MS,
-    at_the_last_epoch,
-    played,
+    Script,
 )
-from fencepost.reference_impl.transactions.scenarios.script import Script
 from fencepost.reference_impl.transactions.system import Parts
 
 
-def retry_at_the_next_coordinator(broken: bool) -> list[Event]:
+@KNOWN.shown(
+    "KAFKA-20357",
+    {"mode": "v1-verified", "release": "4.3"},
+    {"mode": "v1-verified", "release": "trunk"},
+    reference=True,
+)
+def retry_at_the_next_coordinator(script: Script) -> None:
     """KAFKA-20357: the epoch before the last bump was not in the transaction log.
 
     A producer whose bump was recorded, and its answer lost, asks again, and meets a coordinator that has taken over:
     its epoch looks like that of a stranger, and it is fenced. Recorded (trunk), it is known, and answered as before.
     """
-    script = Script(Parts(), mode="v1-verified", release="4.3" if broken else "trunk")
     script.start(0)
     script.begin(0, 1)
     script.system.send(0, 0)
@@ -38,17 +39,16 @@ def retry_at_the_next_coordinator(broken: bool) -> list[Event]:
     script.begin(0, 0)
     script.commit(0)
     script.read()
-    return script.told()
 
 
-def fail_over_while_the_id_changes(broken: bool) -> list[Event]:
+@KNOWN.defect("KAFKA-20310", "reload_forgets_rotation")
+def fail_over_while_the_id_changes(script: Script) -> None:
     """KAFKA-20310: the next producer id was not in the transaction log either.
 
     The epochs are used up, and a coordinator takes over between Prepare and Complete: it goes on in the epoch that is
     reserved, and the producer, which was told the next id, is a stranger.
     """
-    script = played("reload_forgets_rotation", broken)
-    at_the_last_epoch(script)
+    script.at_the_last_epoch()
     script.system.commit(0)
     script.hold_next("marker")
     script.lose("marker")
@@ -57,16 +57,15 @@ def fail_over_while_the_id_changes(broken: bool) -> list[Event]:
     script.begin(0, 0)
     script.commit(0)
     script.read()
-    return script.told()
 
 
-def deposed_answers_a_leader(broken: bool) -> list[Event]:
+@KNOWN.shown("deposed-coordinator", {"mode": "v1-verified"}, {"mode": "v2"}, reference=True)
+def deposed_answers_a_leader(script: Script) -> None:
     """A coordinator that was replaced, and does not know it, still says yes to a leader that asks about a late record.
 
     The record of the aborted transaction is written behind its marker, and the next commit shows it. In v2 the marker
     has raised the epoch: what the leader is told does not help.
     """
-    script = Script(Parts(), mode="v1-verified" if broken else "v2")
     script.start(0)
     script.begin(0, 0)
     script.system.send(0, 0)
@@ -79,16 +78,15 @@ def deposed_answers_a_leader(broken: bool) -> list[Event]:
     script.begin(0, 0)
     script.commit(0)
     script.read()
-    return script.told()
 
 
-def deposed_answers_an_owner(broken: bool) -> list[Event]:
+@KNOWN.shown("deposed-coordinator-prompt", {"mode": "v1"}, {"mode": "v2"}, reference=True)
+def deposed_answers_an_owner(script: Script) -> None:
     """A coordinator that was replaced still has the transaction before: it answers a commit as one it has done.
 
     In v1 both have one epoch. The owner is told that its transaction is committed, and the new coordinator aborts it
     when its time is up. In v2 the request is one that the old coordinator cannot place, and the owner fails.
     """
-    script = Script(Parts(), mode="v1" if broken else "v2")
     script.start(0)
     script.begin(0, 0)
     script.commit(0)
@@ -100,15 +98,14 @@ def deposed_answers_an_owner(broken: bool) -> list[Event]:
     script.release(end)
     script.settle(TXN_TIMEOUT_MS)
     script.read()
-    return script.told()
 
 
-def prepare_that_one_replica_has(broken: bool) -> list[Event]:
+@KNOWN.shown("uncovered-Prepare", {"parts": Parts(coordinator=LoadsPastTheHighWatermark)}, {}, reference=True)
+def prepare_that_one_replica_has(script: Script) -> None:
     """A coordinator that takes over acts on a Prepare record that only it has, and is lost with that record.
 
     One of two partitions has got its marker; for the next coordinator the transaction is open, and its time is up.
     """
-    script = Script(Parts(coordinator=LoadsPastTheHighWatermark) if broken else Parts())
     script.start(0)
     script.begin(0, 0, 1)
     script.system.commit(0)
@@ -120,13 +117,3 @@ def prepare_that_one_replica_has(broken: bool) -> list[Event]:
     script.system.fail_over(durable=False)
     script.settle(TXN_TIMEOUT_MS)
     script.read()
-    return script.told()
-
-
-FAIL_OVER: dict[str, Callable[[bool], list[Event]]] = {
-    "KAFKA-20357": retry_at_the_next_coordinator,
-    "KAFKA-20310": fail_over_while_the_id_changes,
-    "deposed-coordinator": deposed_answers_a_leader,
-    "deposed-coordinator-prompt": deposed_answers_an_owner,
-    "uncovered-Prepare": prepare_that_one_replica_has,
-}

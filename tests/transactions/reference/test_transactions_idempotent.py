@@ -3,8 +3,7 @@
 import pytest
 from fencepost.reference_impl.transactions.clients.idempotent import IdempotentProducer
 from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.scenarios.playing import CLIENT_TIMEOUT_MS
-from fencepost.reference_impl.transactions.scenarios.script import Script
+from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS, Script
 from fencepost.reference_impl.transactions.scenarios.sending import lose_answers
 from fencepost.reference_impl.transactions.system import Parts
 

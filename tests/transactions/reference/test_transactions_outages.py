@@ -14,8 +14,7 @@ from fencepost.reference_impl.transactions.outages import (
     misdirect,
     raise_version,
 )
-from fencepost.reference_impl.transactions.scenarios.playing import CLIENT_TIMEOUT_MS
-from fencepost.reference_impl.transactions.scenarios.script import Script
+from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS, Script
 from fencepost.reference_impl.transactions.system import Parts
 
 MODES = ("v1", "v1-verified", "v2")

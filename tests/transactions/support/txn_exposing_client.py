@@ -1,7 +1,7 @@
 """What exposes broken clients: producers, readers, admins."""
 
 import txn_symptoms as symptom
-from fencepost.reference_impl.transactions.scenarios.playing import CLIENT_TIMEOUT_MS
+from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS
 from txn_exposing import exposes
 from txn_exposing_partition import oldest_of_five_is_sent_again
 

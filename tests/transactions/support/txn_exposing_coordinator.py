@@ -1,10 +1,9 @@
 """What exposes broken coordinators: take-overs, late requests, lost markers, fail-overs."""
 
 import txn_symptoms as symptom
-from fencepost.reference_impl.transactions.scenarios.playing import (
+from fencepost.reference_impl.transactions.scenarios.script import (
     CLIENT_TIMEOUT_MS,
     TXN_TIMEOUT_MS,
-    at_the_last_epoch,
 )
 from txn_exposing import exposes
 
@@ -52,7 +51,7 @@ def bump_whose_answer_is_lost(script):
 
 @exposes(symptom.epoch_out_of_range, "exhausted_one_late")
 def to_the_last_epoch_and_on(script):
-    at_the_last_epoch(script)
+    script.at_the_last_epoch()
     script.commit(0)
 
 

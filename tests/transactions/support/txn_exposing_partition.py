@@ -1,7 +1,7 @@
 """What exposes broken partitions: zombies, late batches and answers, copies, reads in between."""
 
 import txn_symptoms as symptom
-from fencepost.reference_impl.transactions.scenarios.playing import CLIENT_TIMEOUT_MS
+from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS
 from txn_exposing import exposes
 
 
