@@ -290,7 +290,9 @@ def _derived(protocol: str) -> Agreeing:
 
 
 DRIVEN: Found[Agreeing] = Found(
-    "driving.agreement", write="class System(typing.Protocol): …", derived=("interface", "System", cache(_derived))
+    "driving.agreement",
+    write="class System(typing.Protocol) in interface.py",
+    derived=("interface", "System", cache(_derived)),
 )
 """By protocol: those of which implementations can be driven."""
 

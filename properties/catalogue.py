@@ -42,7 +42,7 @@ __all__ = [
 
 SIMULATE = "fencepost.properties.derived:simulate"
 ENTRIES: Found[tuple[ProtocolEntry, ...]] = Found(
-    "variants.catalogue", "ENTRIES", own="claims", write="ENTRIES = (ProtocolEntry(…),)"
+    "variants.catalogue", "ENTRIES", own="claims", write="ENTRIES = (ProtocolEntry({protocol!r}, …),) in claims.py"
 )
 """The entry of each protocol in the registry, and of the parts that it has been cut into."""
 
@@ -56,7 +56,7 @@ def _entries(protocol: str) -> tuple[ProtocolEntry, ...]:
     require(protocol)
     with deferred():
         entries = ENTRIES[protocol]
-    own = isinstance(entries, tuple) and entries and isinstance(entries[0], ProtocolEntry)
+    own = isinstance(entries, tuple | list) and entries and isinstance(entries[0], ProtocolEntry)
     if not own or entries[0].name != protocol:
         name = f"begins with {entries[0].name!r}" if own else "is no tuple of ProtocolEntry"
         where = ENTRIES.module_name(protocol)

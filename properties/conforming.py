@@ -80,6 +80,6 @@ def _derived(protocol: str) -> Conforming:
 
 
 CONFORMING: Found[Conforming] = Found(
-    "offline.conforming", "CONFORMING", write="SHOWN = Shown(…)", derived=("events", "SHOWN", _derived)
+    "offline.conforming", "CONFORMING", write="SHOWN = Shown(…) in events.py", derived=("events", "SHOWN", _derived)
 )
 """By protocol: those whose histories can be held against a model.  Importing one traces its models."""

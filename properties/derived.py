@@ -13,6 +13,7 @@ with one thing wrong each: what a history property finds in their histories show
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from inspect import signature
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,22 +21,31 @@ from fencepost.properties import calls, free_run
 from fencepost.properties.agreement import Agreeing
 from fencepost.properties.catalogue import find
 from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.history.properties_of import HISTORIES
 from fencepost.properties.history.vocabulary import VOCABULARIES, HistoryError
 from fencepost.properties.machine import Machine, strategy, variants
 from fencepost.properties.registry import PROTOCOLS, has, imported, refused
 from fencepost.properties.roles import Amount, Between, Index, OneOf, Simplest
 from hypothesis import strategies as st
 
-HISTORIES = 20
-"""Of each defect."""
+OF_EACH_DEFECT = 20
+"""Histories."""
 SMALL = 2
 """Of everything that is counted, so many are enough to find out what an implementation shows."""
 
 
 def call_type_of(protocol: str) -> type[calls.Call]:
-    """Calls on the systems of its interface."""
+    """Calls on the systems of its interface.  Raises `InputError` where that does not say what can be called."""
     interface = imported(f"{PROTOCOLS[protocol]}.interface")
-    columns = VOCABULARIES[protocol].names if protocol in VOCABULARIES else ()
+    if protocol not in VOCABULARIES:
+        raise refused(f"what implementations of {protocol} show is not said: {VOCABULARIES.lacking(protocol)}")
+    for name, method in vars(interface.System).items():
+        hints = getattr(method, "__annotations__", {})
+        for parameter in list(signature(method).parameters)[1:] if not name.startswith("_") else ():
+            if parameter not in hints:
+                what = f'{parameter}: Annotated[int, Index("…")], or another of fencepost.properties.roles'
+                raise refused(f"{interface.__name__}: System.{name}({parameter}) has no annotation; write {what}")
+    columns = VOCABULARIES[protocol].names
     return type("Call", (calls.Call,), {"interface": (interface.System,), "columns": columns})
 
 
@@ -62,11 +72,16 @@ def agreeing(protocol: str) -> Agreeing:
     keys = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in sizes.items()}
     call_type: type[calls.Call] = type("Call", (call_type_of(protocol),), {"keys": keys, "moving": tuple(sizes)})
     shown = getattr(imported(f"{package}.events"), "SHOWN", None)
+    if protocol not in HISTORIES:
+        raise refused(f"there is nothing to hold implementations of {protocol} against: {HISTORIES.lacking(protocol)}")
     names = [v.name for v in entry.variants if v.main and (shown is None or v.name in shown.models)]
     drawn = st.fixed_dictionaries(
         {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
     )
-    machine = type("Driven", (Machine,), {"call_type": call_type, "sizes": drawn})
+    try:
+        machine = type("Driven", (Machine,), {"call_type": call_type, "sizes": drawn})
+    except TypeError as error:  # an annotation of which no value can be drawn
+        raise refused(f"{package}.interface: {error}") from error
     black_box = VOCABULARIES[protocol].black_box
 
     def missing(system: Any, variant: str) -> list[str]:
@@ -106,7 +121,7 @@ def histories_of_defects(protocol: str) -> Iterator[tuple[str, dict[str, np.ndar
     module = imported(f"{PROTOCOLS[protocol]}.reference") if has(protocol, "reference") else None
     for defect in getattr(module, "DEFECTS", ()):
         config = {"protocol": protocol, "broken": defect.__name__}
-        made = [(number, simulate(number, config)) for number in range(HISTORIES)]
+        made = [(number, simulate(number, config)) for number in range(OF_EACH_DEFECT)]
         yield defect.__name__, columns_of(VOCABULARIES[protocol], made)
 
 

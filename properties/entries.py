@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from fencepost.model.language.checks.errors import InputError
+from fencepost.model.language.checks.errors import InputError, ModelError
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Spec
@@ -78,7 +78,12 @@ class Variant:
     def spec(self) -> Spec:
         """The settled protocol of this variant."""
         raw = self.properties.protocol.spec
-        return settle(raw) if self.reading is None else mutation(raw, *self.reading).apply()
+        if self.reading is None:
+            return settle(raw)
+        try:
+            return mutation(raw, *self.reading).apply()
+        except ModelError as error:
+            raise CatalogueError(f"variant {self.name}: {str(error).split(': ', maxsplit=1)[1]}") from error
 
     @cached_property
     def asked(self) -> dict[str, Property]:
@@ -172,7 +177,7 @@ class CatalogueError(InputError):
 
 def bounds_of(variant: Variant, profile: Profile, changes: Mapping[str, int] | None = None) -> dict[str, int]:
     """The bounds of a variant in a profile, with some of them changed; CatalogueError for one it does not have."""
-    return changed(variant, variant.bounds.get(profile) or variant.bounds["smoke"], changes or {})
+    return changed(variant, variant.bounds.get(profile) or variant.bounds.get("smoke", {}), changes or {})
 
 
 def features_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:

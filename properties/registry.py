@@ -89,20 +89,20 @@ def require(protocol: str) -> None:
     if not hasattr(imported(package), "__path__"):
         raise refused(f"{package} is a file; a protocol is a folder, with claims.py in it")
     if not any(_there(f"{package}.{module}") for module in ("claims", "variants.catalogue")):
-        raise refused(f"{package} has no claims.py; write one with ENTRIES = (ProtocolEntry(…),)")
+        raise refused(f"{package} has no claims.py; write one with ENTRIES = (ProtocolEntry({protocol!r}, …),)")
 
 
 class Found(Mapping[str, T], Generic[T]):
     """What protocols bring in a module of their package, by protocol: those that have the module.
 
     ``name`` of the object in it; the folder's name in capitals where none is given.  ``own``: the module in a package
-    without folders.  ``write``: the line that a package lacks which has the module and not the object.
+    without folders.  ``write``: what a package lacks that does not have it, and where.
     ``derived``: of a protocol without the module that has another, with an object of that name in it, by a function of
     the protocol.
     """
 
     def __init__(
-        self, where: str, name: str | None = None, *, own: str = "", write: str = "",
+        self, where: str, name: str | None = None, *, own: str = "", write: str = "{name}",
         derived: tuple[str, str, Callable[[str], T]] | None = None,
     ) -> None:  # fmt: skip
         self.where, self.name = where, name
@@ -135,20 +135,16 @@ class Found(Mapping[str, T], Generic[T]):
             return self.derived[2](protocol)
         name = self.name or folder(protocol).upper()
         if not hasattr(module, name):
-            raise refused(f"{where} has no {name}{self._writing(protocol)}")
+            raise refused(f"{where} has no {name}; write {self._writing(protocol)}")
         found: Any = getattr(module, name)
         return found  # type: ignore[no-any-return]
 
     def _writing(self, protocol: str) -> str:
-        write = self.write.format(name=self.name or folder(protocol).upper(), protocol=protocol)
-        return f"; write {write}" if write else ""
+        return self.write.format(name=self.name or folder(protocol).upper(), protocol=protocol)
 
     def lacking(self, protocol: str) -> str:
-        """What a protocol does not have, and what to write."""
-        there = _there(f"{PROTOCOLS[protocol]}.{self.derived[0] if self.derived else self.own}")
-        what = (self.derived[1] if there else f"{self.derived[0]}.py") if self.derived else f"{self.own}.py"
-        where = self._basis(protocol) if there else PROTOCOLS[protocol]
-        return f"{where} has no {what}{self._writing(protocol)}"
+        """What to write where a protocol does not have it."""
+        return f"{PROTOCOLS[protocol]} lacks a part; write {self._writing(protocol)}"
 
     def __contains__(self, protocol: object) -> bool:
         try:

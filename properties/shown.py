@@ -25,7 +25,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.checks.errors import ModelError, caller, mistake
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.observations import Observation
 from fencepost.model.language.specs import Spec, without_limits
@@ -89,18 +89,29 @@ class Shown:
     def __post_init__(self) -> None:
         for name in (*self.stored, *self.names, *self.chosen):
             if name not in self.columns:
-                raise mistake(f"{name} is no column of the table", f"it has {', '.join(self.columns)}")
+                raise self._mistake(f"{name} is no column of the table", f"it has {', '.join(self.columns)}")
+        for observation in (each for table in self.observations.values() for each in table):
+            if observation.kind not in self.vocabulary.codes:
+                there = ", ".join(self.vocabulary.codes)
+                raise self._mistake(
+                    f"{observation.kind!r} is no kind of event of {self.vocabulary.protocol}", f"it has {there}"
+                )
         for name in self.names:
             if not isinstance(self.types[name], AtomsType):
-                raise mistake(f"{name} has names and is a {self.types[name]}", "names stand for members of a sort")
+                raise self._mistake(
+                    f"{name} has names and is a {self.types[name]}", "names stand for members of a sort"
+                )
         for name in self.chosen:
             if not isinstance(self.types[name], AtomsType | BoolType | EnumType):
                 advice = "what is tried is every member of a sort, of an Enumeration, or both of Bool"
-                raise mistake(f"{name} is chosen and is a {self.types[name]}", advice)
+                raise self._mistake(f"{name} is chosen and is a {self.types[name]}", advice)
         for name in set(self.columns).difference(self.chosen):
             if self.column(name) not in self.vocabulary.names:
                 has = f"they have {', '.join(self.vocabulary.names)}"
-                raise mistake(f"events have no column {self.column(name)!r}", f"{has}; or let {name} be chosen")
+                raise self._mistake(f"events have no column {self.column(name)!r}", f"{has}; or let {name} be chosen")
+
+    def _mistake(self, what: str, instead: str) -> ModelError:
+        return mistake(what, instead, caller(__file__))
 
     @property
     def types(self) -> dict[str, ScalarType]:

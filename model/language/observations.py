@@ -17,7 +17,7 @@ from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.sources import line_of
 from fencepost.model.language.tracing.symbols import Symbol
 from fencepost.model.language.tree.terms import TRUE, Term, local
-from fencepost.model.language.tree.types import ScalarType, scalar
+from fencepost.model.language.tree.types import NumberType, ScalarType, scalar
 
 Condition = Callable[[Any, Any], Any]
 
@@ -103,8 +103,20 @@ def trace_observations(
             names = [n for n, _ in spec.actions[do.action].parameters]
             if set(names) != set(do.parameters):
                 raise mistake(f"{do.action} takes {', '.join(names)}", f"{o.kind} gives {', '.join(do.parameters)}")
+            for name, kind in spec.actions[do.action].parameters:
+                _check_column(f"{o.kind}: {do.action}", name, kind, do.parameters[name], columns)
             steps.append(TracedStep(do.action, tuple(do.parameters[n] for n in names), traced(do.when, o.kind)))
         found[o.kind] = TracedObservation(
             o.kind, tuple(steps), traced(o.before, o.kind), traced(o.after, o.kind), o.rule
         )
     return found
+
+
+def _check_column(action: str, parameter: str, kind: ScalarType, column: str, columns: Mapping[str, Any]) -> None:
+    """A column is of the sort of the parameter that is taken from it; numbers are numbers, whatever their limits."""
+    taken = f"{action} takes {parameter}: {kind} from {column}"
+    if column not in columns:
+        raise mistake(f"{taken}, which is no column", f"there are {', '.join(columns)}")
+    given = scalar(columns[column])
+    if type(given) is not type(kind) or (not isinstance(kind, NumberType) and given != kind):
+        raise mistake(f"{taken}, which is {given}", "name a column of its own sort")

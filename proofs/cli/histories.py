@@ -10,7 +10,7 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find, protocols
 from fencepost.properties.nearest import instead, underscored
-from fencepost.properties.registry import PROTOCOLS
+from fencepost.properties.registry import PROTOCOLS, has, own
 from rich.markup import escape
 
 if TYPE_CHECKING:
@@ -99,11 +99,14 @@ def generate(
     from fencepost.proofs.scale.generate import generate as run
 
     entry, variant = find(name)
+    if variant is None and len(entry.simulators) == 1:
+        variant = entry.variant(entry.simulators[0][0])
     if variant is None:
         raise CatalogueError(f"{name} has several variants; name one that has a simulator: {_simulated(entry)}")
     known = {v: (function, config) for v, function, config in entry.simulators}
     if variant.name not in known and simulator is None:
-        raise CatalogueError(f"{name} has no simulator; name yours with --simulator, or one of {_simulated(entry)}")
+        there = _unsimulated(entry) if entry.name in own() and not known else f"one of {_simulated(entry)}"
+        raise CatalogueError(f"{name} has no simulator; name yours with --simulator, or {there}")
     import_from_here()
     function, usual = known.get(variant.name, ("", {}))
     config = {**usual, **parse_config(pairs)}
@@ -128,6 +131,12 @@ def generate(
 
 def _simulated(entry: ProtocolEntry) -> str:
     return ", ".join(f"{entry.name}/{variant}" for variant, _, _ in entry.simulators) or "none"
+
+
+def _unsimulated(entry: ProtocolEntry) -> str:
+    """What a protocol of one's own lacks to be simulated."""
+    lacking = [f"{part}.py" for part in ("events", "interface", "reference") if not has(entry.name, part)]
+    return f"write {', '.join(lacking)} of {PROTOCOLS[entry.name]}"
 
 
 @click.command()

@@ -56,6 +56,10 @@ def keep(names: tuple[str, ...], profile: Profile, json_file: Path | None, anew:
             runs = [run.as_dict() for run in found.runs]
             documents.append({"protocol": entry.name, "variant": variant.name, "runs": runs, "without": without})
     console.print(f"{len(chosen)} variants in {time.perf_counter() - start:.0f} s; {left} promises that nothing breaks")
+    if left:
+        console.print(
+            "only what cites a rule is got wrong: give rule=… to the guards and updates that a promise rests on"
+        )
     if json_file is not None:
         write_json(json_file, documents)
     return 1 if left else 0

@@ -51,17 +51,22 @@ SEED = click.option("--seed", type=int, default=1, show_default=True, help="The 
 def public_name(name: str) -> str:
     """``leases.fenced/core``, which names a package, as ``fenced/core``, under which it is known from here on.
 
-    A name is a package's if it has a point, or is that of a folder here with claims.py in it.  Nothing else is imported
-    from the working directory.
+    A name is a package's if it has a point, or if it is of no protocol, but of a folder here with Python in it.
+    Nothing else is imported from the working directory.
     """
     package, slash, variant = name.partition("/")
-    if "." not in package and not (package.isidentifier() and os.path.isfile(os.path.join(package, "claims.py"))):
+    if "." not in package and not _is_a_folder_here(package):
         if slash and os.path.isdir(name):
             as_package = os.path.normpath(name).replace(os.sep, ".")
             raise CatalogueError(f"{name} is a folder; name it as a package: {as_package}")
         return name
     import_from_here()
     return add(package) + slash + variant
+
+
+def _is_a_folder_here(package: str) -> bool:
+    here = package.isidentifier() and any(Path(package).glob("*.py"))
+    return here and package.replace("_", "-") not in protocols()
 
 
 def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

@@ -1,7 +1,7 @@
 """``prove``: induction on one protocol or variant, a line a promise."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from fencepost.proofs.report import write_json
 from fencepost.properties.catalogue import Variant, bounds_of
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
+    from fencepost.proofs.engines.attempts import Reached
     from fencepost.proofs.engines.induction import Obligation, Proof
     from fencepost.proofs.results import Result
 
@@ -48,11 +49,12 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
         with spinner(f"proving {entry.name}/{variant.name}"):
             proof = induction(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told)
             results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
-        for line in summary(results):
+            reached = _reached(variant, proof)
+        for line in summary(results, frozenset(_broken(proof, reached))):
             console.print(line)
         for line in scope_lines(results):
             console.print(f"    {line}", markup=False)
-        for line in _attempts(variant, proof):
+        for line in _attempts(variant, proof, reached):
             console.print(line, markup=False)
         every += results
     wrong = [r for r in every if not r.as_expected]
@@ -62,18 +64,21 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     return 1 if wrong else 0
 
 
-def summary(results: Sequence["Result"]) -> Iterator[str]:
-    """A line a promise and step property, one for all lemmas, and one for the question whether actions can happen."""
+def summary(results: Sequence["Result"], broken: frozenset[str]) -> Iterator[str]:
+    """A line a promise and step property, one for all lemmas, and one for the question whether actions can happen.
+    ``broken``: properties that some run breaks; of any other the proof fails, which says no more than that."""
+
+    def verdict(r: "Result") -> str:
+        return "not proved" if r.verdict == "violated" and r.property not in broken else r.verdict
+
     lemmas = [r for r in results if r.evidence.get("role") == "lemma"]
     for r in results:
         if r not in lemmas and r.kind != "sometimes":
-            yield f"    {name_in_words(r.property):<34} {verdict_sign(r.kind, r.verdict)}{leaning(r)}{_resting(r)}"
+            yield f"    {name_in_words(r.property):<34} {verdict_sign(r.kind, verdict(r))}{leaning(r)}{_resting(r)}"
     if lemmas:
-        counts = Counter(r.verdict for r in lemmas)
+        counts = Counter(map(verdict, lemmas))
         failing = ", ".join(name_in_words(r.property) for r in lemmas if r.verdict in ("violated", "unknown"))
-        words = (
-            [f"{n} {SIGNS[verdict]}" for verdict, n in counts.items()] if set(counts) != {"holds"} else [SIGNS["holds"]]
-        )
+        words = [f"{n} {SIGNS[v]}" for v, n in counts.items()] if set(counts) != {"holds"} else [SIGNS["holds"]]
         having = sum("inherited" in r.evidence for r in lemmas)
         number = f"{len(lemmas)} lemmas" + (f", {having} inherited" if having else "")
         yield f"    {number:<34} {', '.join(words)}" + (f": {failing}" if failing else "")
@@ -91,22 +96,45 @@ def _resting(result: "Result") -> str:
     return f", resting on {', '.join(names)}" if names else ", of itself"
 
 
-def _attempts(variant: Variant, proof: "Proof") -> Iterator[str]:
-    """Each obligation that was not met, as a run of one step, and whether exploration comes to it."""
-    from fencepost.proofs.engines.attempts import reach, tell
+def _reached(variant: Variant, proof: "Proof") -> "list[tuple[Obligation, Reached | None]]":
+    """Each step that breaks the attempt, with what exploration makes of it; none where the variant has not all bounds
+    that exploration needs, which a proof can do without."""
+    from fencepost.proofs.engines.attempts import reach
+    from fencepost.proofs.readings.ground import BoundsError
 
-    if not proof.failures:
-        return
-    found = reach(variant.spec, variant.kept, bounds_of(variant, "smoke"), proof.failures)
-    reached = {id(failed): words for failed, words in found}
+    try:
+        return list(reach(variant.spec, variant.kept, bounds_of(variant, "smoke"), proof.failures))
+    except (KeyError, BoundsError):
+        return []
+
+
+def _broken(proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]") -> Iterator[str]:
+    """The properties that an initial state breaks, or a run that was explored."""
+    for failed in proof.failures:
+        if failed.counterexample is not None and failed.counterexample.before is None:
+            yield failed.property
+    for failed, words in reached:
+        if words is not None and words.steps is not None:
+            yield failed.property
+
+
+def _attempts(
+    variant: Variant, proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]"
+) -> Iterator[str]:
+    """Each obligation that was not met, as a run of one step, and whether exploration comes to it."""
+    from fencepost.proofs.engines.attempts import tell
+
+    asked = {id(failed): words for failed, words in reached}
     for failed in proof.failures:
         yield ""
         yield from tell(variant.spec, variant.kept, failed)
-        words = reached.get(id(failed))
+        words = asked.get(id(failed))
         if words is not None:
             yield from words.words(failed)
-        elif id(failed) in reached:
+        elif id(failed) in asked:
             yield "  whether a run comes to it is open: it lies outside of the bounds of the smoke profile"
+        elif failed.counterexample is not None and failed.counterexample.before is not None:
+            yield "  whether a run comes to it is open: the variant has no bounds within which to look for one"
 
 
 def in_words(o: "Obligation") -> str:

@@ -165,6 +165,9 @@ def necessity(
         again = " (kept from an earlier run on the same models)" if found.kept else ""
         row = f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}{again}"
         console.print(row, markup=False)
+        if found.verdict == "survives-bounded" and not found.reason and not found.kept:
+            for why in found.evidence:
+                console.print(f"        {why}", style="dim", markup=False)
 
     entries = whole_of(entry)
     read = read_from(variant for each in entries for variant in each.variants)

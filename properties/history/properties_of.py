@@ -19,7 +19,7 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.signs import Sign
-from fencepost.properties.history.vocabulary import COMMON_COLUMNS, Vocabulary
+from fencepost.properties.history.vocabulary import COMMON_COLUMNS, VOCABULARIES, Vocabulary
 from fencepost.properties.registry import Found
 
 NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
@@ -100,10 +100,16 @@ class HistoryProperties:
         return {name: self.properties[name].on(view, columns) for name in chosen}, self.figures(view)
 
 
+def _none(protocol: str) -> HistoryProperties:
+    return HistoryProperties(VOCABULARIES[protocol], {})
+
+
 HISTORIES: Found[HistoryProperties] = Found(
-    "history.properties", "HISTORY", own="histories", write="HISTORY = HistoryProperties(…, in_a_table(…))"
-)
-"""By protocol: those whose histories must have properties."""
+    "history.properties", "HISTORY", own="histories",
+    write="HISTORY = HistoryProperties(…) in histories.py, or SHOWN = Shown(…) in events.py",
+    derived=("events", "SHOWN", _none),
+)  # fmt: skip
+"""By protocol: what must hold of its histories; where nothing is declared, they are held against the model alone."""
 SIGNS: Found[tuple[Sign, ...]] = Found("history.signs", "SIGNS")
 """By which events one sees that a danger was there."""
 

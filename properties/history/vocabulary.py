@@ -83,6 +83,12 @@ class Vocabulary:
     columns: tuple[Column, ...]
     public: tuple[str, ...] = ("",)
 
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if unknown := [name for name in kind.columns if name not in self.names]:
+                there = ", ".join(self.names)
+                raise HistoryError(f"{self.protocol}: {kind.name} fills {unknown[0]!r}; the columns are {there}")
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The protocol's own columns by name, in their order."""
@@ -115,6 +121,6 @@ class Vocabulary:
 
 
 VOCABULARIES: Found[Vocabulary] = Found(
-    "history.events", own="events", write='{name} = Vocabulary("{protocol}", Kind, COLUMNS)'
+    "history.events", own="events", write='{name} = Vocabulary("{protocol}", Kind, (Column(…), …)) in events.py'
 )
 """By protocol: those whose histories can be read."""

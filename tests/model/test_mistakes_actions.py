@@ -31,7 +31,8 @@ with rule("nothing"):  # <-
         "an unknown rule of a choice",
         rule('require(either("731.8", s.on, other=s.off))  # <-'),
         "'731.8' is no rule in the ledger",
-        "the nearest are 730.8, 730.18, 730.9",
+        "the nearest are 730.8, 730.18, 730.9; "
+        "rules of your own are given with add_rules('731', …) of fencepost.model.rules",
     ),
     (
         "an unknown rule of an action",

@@ -248,3 +248,66 @@ def test_what_is_no_package_with_a_protocol(named: str, expected: str, monkeypat
     ran = fencepost("prove", named)
     assert (ran.code, ran.out) == (2, "")
     assert expected in ran.err
+
+
+def copied(place: Path, number: int, part: str, old: str, new: str) -> str:
+    """A copy of the lock there, as a package of its own with one change; its name."""
+    name = f"lock{number}"
+    (place / name).mkdir()
+    for file in LOCK.glob("*.py"):
+        text = file.read_text(encoding="utf-8").replace(NAME, name).replace("LOCK", name.upper())
+        text = text.replace('    "lock",', f'    "{name}",')
+        assert part != file.name or old in text
+        (place / name / file.name).write_text(text.replace(old, new) if part == file.name else text)
+    if not new:
+        (place / name / part).unlink()
+    return name
+
+
+MISTAKES = [
+    ("agree", "interface.py", "", "", "no implementation of {name} can be driven; {name} lacks a part; write class"),
+    ("agree", "events.py", "", "", "what implementations of {name} show is not said: {name} lacks a part; write"),
+    ("agree", "reference.py", "", "", "there is no implementation '{name}.reference:reference': No module named '"),
+    ("agree", "reference.py", "reference = ", "service = ", "module '{name}.reference' has no attribute 'reference'"),
+    ("agree", "reference.py", "def write", "def put", "reference:reference: its Locks lacks write; {name}.interface"),
+    ("agree", "interface.py", "(self, client: Client)", "(self, client)", "interface: System.acquire(client) has no"),
+    ("agree", "interface.py", "client: Client", "client: int", "interface: acquire(client): a machine cannot draw a"),
+    ("agree", "events.py", '"client token"', '"client tokn"', "{name}: granted fills 'tokn'; the columns are client"),
+    ("agree", "events.py", '"written", (Do', '"wrote", (Do', "events.py:{line}: 'wrote' is no kind of event of"),
+    ("agree", "events.py", '"c": "client", "t"', '"c": "token", "t"', "granted: acquire takes c: Client from token,"),
+    ("agree", "events.py", '"t": "token"', '"t": "tokn"', "acquire takes t: Token from tokn, which is no column; th"),
+    ("generate", "interface.py", "", "", "{name}/fenced has no simulator; name yours with --simulator, or write int"),
+    ("generate", "reference.py", '"refused"', '"denied"', "write shows an event 'denied'; {name} has granted, expir"),
+    ("generate", "reference.py", "self.stored <= token", "self.store <= token", "AttributeError: 'Locks' object has"),
+    ("show", "claims.py", "write: guard 1 dropped", "write: guard 2", "variant unfenced: Lock has no mutation 'writ"),
+    ("explore", "claims.py", "leases=3", "lease=3", "the bound 'leases', and the bounds given are: clients=2, lease"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("number", "mistake"), [*enumerate(MISTAKES)], ids=[f"{m[0]}: {m[1]} {m[2]}" for m in MISTAKES]
+)
+def test_mistakes_of_a_newcomer(
+    number: int, mistake: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package in which something lacks, or has another name, is refused in one line that says where and what."""
+    command, part, old, new, expected = mistake
+    name = copied(tmp_path, number, part, old, new)
+    line = (LOCK / "events.py").read_text(encoding="utf-8").splitlines().index("SHOWN = Shown(") + 1
+    monkeypatch.chdir(tmp_path)
+    further = {"generate": [tmp_path / "made"], "show": ["newest stays"]}.get(command, [])
+    ran = fencepost(command, f"{name}/unfenced" if command == "show" else f"{name}/fenced", *further)
+    assert (ran.code, ran.err.count("\n")) == (2, 1), ran.out + ran.err
+    assert expected.format(name=name, NAME=name.upper(), line=line) in ran.err
+
+
+def test_a_proof_that_fails_and_one_without_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no run breaks is not proved, rather than violated; and a proof needs no bounds."""
+    weak = copied(tmp_path, 90, "claims.py", "s.held[c] <= s.issued", "s.held[c] <= s.held[c]")
+    bare = copied(tmp_path, 91, "claims.py", "bounds=BOUNDS, ", " ")
+    monkeypatch.chdir(tmp_path)
+    said = words(fencepost("prove", f"{weak}/fenced"), code=1)
+    assert "tokens unique not proved" in said
+    assert "so that a lemma is missing which excludes it" in said
+    assert "newest stays holds" in words(fencepost("prove", f"{bare}/fenced"))
+    assert "the bounds given are: none; add it" in fencepost("explore", f"{bare}/fenced").err

@@ -5,17 +5,16 @@ import difflib
 
 from fencepost.model.dangers import DANGERS
 from fencepost.model.language.checks.errors import mistake
-from fencepost.model.rules import RULES
+from fencepost.model.rules import AREAS, RULES
 
 
 def check_rule(number: str, where: tuple[str, int] | None = None) -> None:
     if number not in RULES:
         near = difflib.get_close_matches(number, RULES, n=3, cutoff=0.5)
-        raise mistake(
-            f"{number!r} is no rule in the ledger",
-            f"the nearest are {', '.join(near)}" if near else "see model/rules.py",
-            where,
-        )
+        known = f"the nearest are {', '.join(near)}" if near else "see model/rules.py"
+        area, point, _ = number.partition(".")
+        own = f"; rules of your own are given with add_rules({area!r}, …) of fencepost.model.rules"
+        raise mistake(f"{number!r} is no rule in the ledger", known + own * bool(point and area not in AREAS), where)
 
 
 def check_dangers(names: str | tuple[str, ...]) -> tuple[str, ...]:
