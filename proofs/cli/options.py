@@ -55,11 +55,12 @@ def public_name(name: str) -> str:
     Nothing else is imported from the working directory.
     """
     package, slash, variant = name.partition("/")
-    if "." not in package and not _is_a_folder_here(package):
+    if "." not in package:
         if slash and os.path.isdir(name):
             as_package = os.path.normpath(name).replace(os.sep, ".")
             raise CatalogueError(f"{name} is a folder; name it as a package: {as_package}")
-        return name
+        if not _is_a_folder_here(package):
+            return name
     import_from_here()
     return add(package) + slash + variant
 

@@ -234,7 +234,7 @@ def test_what_is_wrong_in_a_package(
         ("lock/fenced", "there is no protocol 'lock'; "),
         ("tests/lock", "tests/lock is a folder; name it as a package: tests.lock"),
         ("tests.conftest", "tests.conftest is a file; a protocol is a folder, with claims.py in it"),
-        ("tests.support", "tests.support has no claims.py; write one with ENTRIES = (ProtocolEntry(…),)"),
+        ("tests.support", "tests.support has no claims.py; write one with ENTRIES = (ProtocolEntry('support', …),)"),
         ("tests.transactions", "tests.transactions and fencepost.properties.transactions are both transactions; give "),
         (
             "tests.lock/fence",
