@@ -6,15 +6,15 @@ from fencepost.properties.history.words import Words
 
 from tests.lock.events import LOCK, Kind
 
-BEFORE = last(Kind.written, by=(), blank=True)
+BEFORE = last(Kind.written, by=())
 
 HISTORY = HistoryProperties(
     LOCK,
     in_a_table(
         declared(
             "writes_in_order", "lock.P1", "no write is taken under a token older than that of the write before",
-            each(Kind.written), BEFORE.token > IT.token, Words(LOCK).saying("an older token than that of"),
-            explained=BEFORE,
+            each(Kind.written), BEFORE.token > IT.token,
+            Words(LOCK).saying("an older token than that of"), explained=BEFORE,
         ),
     ),
 )  # fmt: skip

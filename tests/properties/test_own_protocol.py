@@ -47,7 +47,16 @@ def test_it_is_a_small_package_that_nothing_names() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if LOCK not in path.parents and (NAME in (text := path.read_text(encoding="utf-8")) or "tests/lock" in text)
     ]
-    assert naming == ["tests/properties/test_own_protocol.py"]
+    assert sorted(naming) == ["tests/properties/test_own_protocol.py", "tests/test_readme.py"]
+
+
+def test_readme_shows_lines_of_it() -> None:
+    """As they stand in its files."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = readme[readme.index("## A protocol of your own") :].split("```python\n")[1].split("```")[0]
+    for line in block.splitlines():
+        code, _, comment = line.partition("  # ")
+        assert code.strip() in (LOCK / comment.partition(":")[0]).read_text(encoding="utf-8")
 
 
 def test_list() -> None:
