@@ -53,10 +53,23 @@ class VerdictRow(TypedDict):
     ]
 
 
+class ProvedStep(TypedDict):
+    """One obligation of a proof by induction."""
+
+    says: Annotated[str, Meta(description="As a sentence.")]
+    kind: Annotated[str, Meta(description="initial, preserved, step, antecedent, enabled, dead or inherited.")]
+    action: Annotated[str, Meta(description="`init` for initial states; empty where none is meant.")]
+    verdict: Verdict
+    how: Annotated[str, Meta(description="solver, unchanged or inherited.")]
+    seconds: Seconds
+    uses: Annotated[list[str], Meta(description="The properties that the proof needed before the step.")]
+
+
 class ProvedRow(VerdictRow):
-    """A verdict of induction."""
+    """A verdict of induction.  Obligations that are about actions alone are with `every_action_can_happen`."""
 
     sources: Sources
+    obligations: Annotated[list[ProvedStep], Meta(description="All that had to be proved for it.")]
 
 
 class Verify(TypedDict):

@@ -67,6 +67,11 @@ def number_of_jobs(entry: ProtocolEntry) -> int:
     return len(entry.variants) + len(entry.implementations)
 
 
+def number_of_replays(entry: ProtocolEntry) -> int:
+    """How many directories of histories are replayed: simulated ones, and recordings."""
+    return len(entry.simulators) + len(recordings(entry.name))
+
+
 def plan(jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int) -> Plan:
     """Hands in what can be done meanwhile; histories take several processes of their own."""
     main, others = ([v for v in entry.variants if v.main == is_main] for is_main in (True, False))

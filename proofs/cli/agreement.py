@@ -121,10 +121,10 @@ def agree(
     where = f" at {bootstrap}" if bootstrap else ""
     variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
     read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
-    with spinner(f"agreement of {target}{where}"):
+    with spinner(f"agreement of {target}{where}", examples) as bar:
         report = run(
             target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps, config=config,
-            expecting=excused, promises_only=promises_only, promises=only,
+            expecting=excused, promises_only=promises_only, promises=only, progress=bar.advance,
         )  # fmt: skip
     against = "" if report.model != "none" else " (its promises only; model: none)"
     if promises and only is not None:

@@ -135,21 +135,23 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "list[li
         return []
     from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.scope.matrix import matrix_of
-    from fencepost.proofs.verify import number_of_jobs, plan
+    from fencepost.proofs.verify import number_of_jobs, number_of_replays, plan
     from fencepost.proofs.verify import verify as run
 
     start = time.perf_counter()
     entries = [narrowed(entry, variants) for entry, variants in wanted]
-    headings = sum(number_of_jobs(e) + len(e.simulators) for e in entries)
+    number = sum(map(number_of_jobs, entries))
     seen: set[str] = set()
     found = []
-    with spinner("dangers") as bar, Jobs(sum(map(number_of_jobs, entries))) as jobs:
+    with (
+        spinner("dangers", number + sum(map(number_of_replays, entries))) as bar,
+        Jobs(number, done=bar.advance) as jobs,
+    ):
 
-        def told(heading: str, _: "Result") -> None:
-            seen.add(heading)
-            spent, done = time.perf_counter() - start, min(len(seen), headings)
-            left = spent / done * (headings - done)
-            bar.update(bar.tasks[0].id, description=f"dangers: {done} of {headings}, about {left:.0f} s left")
+        def told(heading: str, result: "Result") -> None:
+            if result.engine == "replay" and heading not in seen:
+                seen.add(heading)
+                bar.advance()
 
         planned = [plan(jobs, entry, profile, seed) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):

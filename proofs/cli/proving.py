@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.options import JSON, PROTOCOL, chosen, complete_variant
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
 @click.command()
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option("--rlimit", type=int, help="Z3's resource limit per obligation; more decides more, and takes longer.")
-@click.option("--verbose", is_flag=True, help="Also read every obligation aloud, a line each.")
+@click.option("--verbose", is_flag=True, help="Also read the proof aloud, a few lines an action.")
 @JSON
 def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) -> int:
     """Prove the promises by induction, without any bound.
@@ -29,25 +30,34 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     A line a promise, with the lemmas that its proof rests on, as few as each step of it needs.  What leans on a lemma
     that fails is not proved.  A step that breaks the attempt is told, and looked for among the states that the smoke
     profile explores.  Example: fencepost prove id-blocks/kraft
+
+    With --verbose the obligations are read aloud, those of one action that went alike in one line; in --json each
+    stands by itself.
     """
-    from fencepost.proofs.engines.induction import Obligation
+    from fencepost.proofs.engines.induction import Obligation, number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
     from fencepost.proofs.engines.judged import run_induction
     from fencepost.proofs.readings.solver.solving import RLIMIT
     from fencepost.proofs.scope.scopes import scope_lines
 
-    every = []
+    every: list[dict[str, Any]] = []
+    wrong = 0
     asked = chosen(name)
     read = read_from(variant for _, variant in asked)
     for entry, variant in asked:
         console.print(f"{entry.name}/{variant.name}")
 
-        def told(o: Obligation) -> None:
-            if verbose:
-                console.print(f"    {in_words(o)} … {_word(o)}")
+        aloud = Aloud()
+        with spinner(f"proving {entry.name}/{variant.name}", number_of_obligations(variant.spec, variant.kept)) as bar:
 
-        with spinner(f"proving {entry.name}/{variant.name}"):
+            def told(o: Obligation, aloud=aloud, bar=bar) -> None:  # type: ignore[no-untyped-def]
+                bar.advance()
+                for line in aloud.takes(o) if verbose else ():
+                    console.print(line)
+
             proof = induction(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told)
+            for line in aloud.rest() if verbose else ():
+                console.print(line)
             results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
             reached = _reached(variant, proof)
         for line in summary(results, frozenset(_broken(proof, reached))):
@@ -56,11 +66,11 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
             console.print(f"    {line}", markup=False)
         for line in _attempts(variant, proof, reached):
             console.print(line, markup=False)
-        every += results
-    wrong = [r for r in every if not r.as_expected]
-    console.print(f"{len(every)} properties, {len(wrong)} not proved")
+        every += [r.as_dict() | {"sources": read, "obligations": _spelled(proof, r)} for r in results]
+        wrong += sum(not r.as_expected for r in results)
+    console.print(f"{len(every)} properties, {wrong} not proved")
     if json_file is not None:
-        write_json(json_file, [r.as_dict() | {"sources": read} for r in every])
+        write_json(json_file, every)
     return 1 if wrong else 0
 
 
@@ -144,14 +154,79 @@ def in_words(o: "Obligation") -> str:
         "initial": f"init satisfies {name_in_words(o.property)}",
         "preserved": f"{subject} preserves {name_in_words(o.property)}",
         "step": f"{subject} obeys {name_in_words(o.property)}",
-        "antecedent": f"{name_in_words(o.property)} says something",
+        "antecedent": f"{name_in_words(o.property)} is not vacuous",
         "enabled": f"{subject} can happen",
         "dead": f"{subject} never happens",
         "inherited": f"{subject} has {name_in_words(o.property)}",
     }[o.kind]
 
 
-def _word(o: "Obligation") -> str:
-    if o.verdict == "holds":
-        return f"ok {duration(o.seconds)}" if o.how == "solver" else f"ok {o.how}"
-    return SIGNS[o.verdict]
+def _spelled(proof: "Proof", result: "Result") -> list[dict[str, Any]]:
+    """The obligations of a property, for JSON; those that are about actions alone are with the question whether every
+    action can happen."""
+    name = "" if result.kind == "sometimes" else result.property
+    return [
+        {
+            "says": in_words(o), "kind": o.kind, "action": o.action, "verdict": o.verdict, "how": o.how,
+            "seconds": round(o.seconds, 4), "uses": list(o.uses),
+        }
+        for o in proof.obligations
+        if o.property == name
+    ]  # fmt: skip
+
+
+class Aloud:
+    """Reads a proof aloud while it is made: under each action, and under ``init``, what went alike in one line with the
+    properties that it is about; what was not met has a line of its own."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Obligation] = []
+
+    def takes(self, o: "Obligation") -> Iterator[str]:
+        """The next obligation; the lines of the action before, where another begins."""
+        if self.waiting and _heading(o) != _heading(self.waiting[0]):
+            yield from self.rest()
+        self.waiting.append(o)
+
+    def rest(self) -> Iterator[str]:
+        """The lines of what was taken last."""
+        alike: dict[tuple[str, str], list[Obligation]] = {}
+        wrong = [o for o in self.waiting if o.verdict != "holds"]
+        for o in self.waiting:
+            if o.verdict == "holds":
+                alike.setdefault((o.kind, o.how), []).append(o)
+        if self.waiting:
+            yield f"    {_heading(self.waiting[0])}"
+        for (kind, how), those in alike.items():
+            yield from _together(kind, how, those)
+        for o in wrong:
+            yield f"        {in_words(o)} … {SIGNS[o.verdict]}"
+        self.waiting = []
+
+
+def _heading(o: "Obligation") -> str:
+    """The line that obligations stand under: the action; without one, the invariant alone is asked about."""
+    return name_in_words(o.action) or "invariant"
+
+
+def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[str]:
+    """The obligations of one kind that were met in one way."""
+    names = list(dict.fromkeys(name_in_words(o.property) for o in those if o.property))
+    said = f"ok {duration(sum(o.seconds for o in those))}" if how == "solver" else f"ok {how}"
+    if not names:
+        yield f"        {'never happens' if kind == 'dead' else 'can happen'} … {said}"
+    elif how == "unchanged":
+        yield f"        writes nothing that {len(names)} other properties read"
+    elif len(names) == 1:
+        yield f"        {_BEGINS[kind]} {names[0]} … {said}"
+    else:
+        yield f"        {_BEGINS[kind]} {len(names)} properties … {said}"
+        yield from wrap(", ".join(names), WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+
+
+_BEGINS = {
+    "initial": "satisfies", "preserved": "preserves", "step": "obeys", "inherited": "has",
+    "antecedent": "satisfies the premises of",
+}  # fmt: skip
+WIDTH = 110
+"""Of lines with many names."""

@@ -91,6 +91,6 @@ def _reading() -> Iterator[Callable[[Path, int], None]]:
             nonlocal done
             done += size
             label = f"{done / 1e6:,.0f} MB of logs read, last {file.parent.name}/{file.name}"
-            shown.update(shown.task_ids[0], description=label)
+            shown.show(label)
 
         yield told

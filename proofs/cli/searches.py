@@ -1,6 +1,7 @@
 """``explore`` and ``necessity``: one engine each, on one protocol or variant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,12 +59,16 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
     documents, wrong = [], 0
     read = read_from(variant for _, variant in chosen(name))
     for entry, variant, feature, bound in _explorations(name, profile, parse_bounds(changes)):
-        with spinner(f"{entry.name}/{variant.name} {feature}") as bar:
+        label = f"{entry.name}/{variant.name} {feature}".rstrip()
+        frontiers: list[int] = []
+        with spinner(label) as bar:
 
-            def told(level: Progress, bar=bar) -> None:  # type: ignore[no-untyped-def]
-                bar.update(
-                    bar.tasks[0].id,
-                    description=f"depth {level.depth}, {level.distinct:,} states, {level.frontier:,} new",
+            def told(level: Progress, bar=bar, label=label, frontiers=frontiers) -> None:  # type: ignore[no-untyped-def]
+                frontiers.append(level.frontier)
+                bar.show(
+                    f"{label}, depth {level.depth}, {level.frontier:,} new states",
+                    done=level.distinct,
+                    total=expected_states(level.distinct, frontiers),
                 )
                 if level.warning:
                     errors.print(f"depth {level.depth}: {level.warning}")
@@ -90,6 +95,16 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
     if json_file is not None:
         write_json(json_file, documents[0] if len(documents) == 1 else documents)
     return 1 if wrong else 0
+
+
+def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
+    """About how many states there are, from the numbers of new ones by depth: once these have fallen over three levels,
+    they are taken to go on falling as they did, which is rather too slow.  None before."""
+    last = frontiers[-4:]
+    if len(last) < 4 or not all(later < earlier for earlier, later in pairwise(last)) or not last[-1]:
+        return None
+    ratio: float = (last[-1] / last[0]) ** (1 / 3)
+    return distinct + round(last[-1] * ratio / (1 - ratio))
 
 
 def _explorations(
@@ -148,7 +163,7 @@ def necessity(
     may: in some), and what makes it fail.  The nightly profile searches that, and keeps it.
     """
     from fencepost.proofs.cli.rule_sets import known_sets, tell_sets
-    from fencepost.proofs.necessity.search import Necessity
+    from fencepost.proofs.necessity.search import Necessity, number_of_verdicts
     from fencepost.proofs.necessity.search import necessity as run
     from fencepost.proofs.necessity.tables import Kept, page
 
@@ -168,10 +183,12 @@ def necessity(
         if found.verdict == "survives-bounded" and not found.reason and not found.kept:
             for why in found.evidence:
                 console.print(f"        {why}", style="dim", markup=False)
+        bar.advance()
 
     entries = whole_of(entry)
     read = read_from(variant for each in entries for variant in each.variants)
-    with spinner(f"necessity of {', '.join(e.name for e in entries)}"):
+    number = sum(number_of_verdicts(e, rule) for e in entries)
+    with spinner(f"necessity of {', '.join(e.name for e in entries)}", number) as bar:
         earlier = None if kept is None else Kept.read(kept)
         every = [found for e in entries for found in run(e, profile, rule=rule, told=told, earlier=earlier)]
     if rule is not None and not every:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 from fencepost.proofs.cli.options import JSON, PROTOCOL, OutputFile, complete_protocol, whole
-from fencepost.proofs.cli.output import SIGNS, console, errors, killers_line, read_from, spinner, verdict_line
+from fencepost.proofs.cli.output import SIGNS, Bar, console, errors, killers_line, read_from, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, protocols
@@ -31,7 +31,7 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
     Exit code 0 if all verdicts are what the documents say (predicted violations included), 1 if not.
     """
     from fencepost.proofs.scale.jobs import Jobs
-    from fencepost.proofs.verify import number_of_jobs, plan
+    from fencepost.proofs.verify import number_of_jobs, number_of_replays, plan
     from fencepost.proofs.verify import verify as run
     from fencepost.properties.history.properties_of import properties_of
 
@@ -43,12 +43,16 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
     results: list[Result] = []
     problems: list[str] = []
     left_open: list[str] = []
-    with Jobs(sum(map(number_of_jobs, entries))) as jobs:
+    number = sum(map(number_of_jobs, entries))
+    with (
+        spinner("verify", number + sum(map(number_of_replays, entries))) as bar,
+        Jobs(number, done=bar.advance) as jobs,
+    ):
         planned = [plan(jobs, entry, profile, seed) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):
-            printer = _Printer()
-            with spinner(entry.name):
-                made = run(entry, profile, seed, printer, handed_in)
+            printer = _Printer(bar)
+            bar.show(f"verify {entry.name}")
+            made = run(entry, profile, seed, printer, handed_in)
             printer.flush()
             results += made.results
             problems += made.problems
@@ -65,7 +69,8 @@ class _Printer:
     """Prints a heading's verdicts when the next heading comes: a line a property, with all engines that judged it;
     lemmas as a count."""
 
-    def __init__(self) -> None:
+    def __init__(self, bar: Bar) -> None:
+        self.bar = bar
         self.heading = ""
         self.waiting: list[Result] = []
 
@@ -73,6 +78,8 @@ class _Printer:
         if heading != self.heading:
             self.flush()
             self.heading = heading
+            if result.engine == "replay":  # jobs say themselves when they are done
+                self.bar.advance()
         self.waiting.append(result)
 
     def flush(self) -> None:

@@ -115,6 +115,15 @@ def prove(
     return Proof(tuple(together), time.perf_counter() - start, leaning, from_parts)
 
 
+def number_of_obligations(spec: Spec, properties: Mapping[str, Property]) -> int:
+    """About how many obligations `prove` decides of a protocol that inherits nothing: whether a step property says
+    something is asked of one action after another, until one does."""
+    always, step = invariant(properties), steps(properties)
+    first = len(always) + sum(p.kind == "step" and p.initially is not None for p in properties.values())
+    asked = sum(len(antecedents(term)) for term in (*always.values(), *step.values()))
+    return first + asked + len(spec.actions) * (len(always) + len(step) + 1)
+
+
 def _together(
     spec: Spec, properties: Mapping[str, Property], rlimit: int, found: list[Obligation]
 ) -> tuple[list[Obligation], dict[str, tuple[str, ...]]]:

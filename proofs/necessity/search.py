@@ -99,14 +99,7 @@ def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None, earlier:
             verdict = replace(verdict, evidence=[reason, *verdict.evidence], reason=reason)
         return verdict
 
-    mechanisms = sorted(_mechanisms(entry, rule), key=lambda pair: _order(pair[1].rule))
-    asked: list[tuple[Variant, Mutation | None]] = [*mechanisms]
-    asked += [
-        (variant, None)
-        for variant in entry.variants
-        if "violated" in variant.expected.values() and variant.rule is not None and rule in (None, variant.rule)
-    ]
-    for variant, mutant in asked:
+    for variant, mutant in _asked(entry, rule):
         if earlier is None:
             yield anew(variant, mutant)
             continue
@@ -116,6 +109,19 @@ def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None, earlier:
             found = anew(variant, mutant)
             earlier.add(key, found)
         yield found
+
+
+def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None) -> int:
+    """How many verdicts `necessity` comes to."""
+    return len(_asked(entry, rule))
+
+
+def _asked(entry: ProtocolEntry, rule: str | None) -> list[tuple[Variant, Mutation | None]]:
+    """What is judged: mutations of mechanisms by the order of their rules, then the rejected alternatives, which are
+    variants without a mutation."""
+    mechanisms = sorted(_mechanisms(entry, rule), key=lambda pair: _order(pair[1].rule))
+    alternatives = [v for v in entry.variants if "violated" in v.expected.values() and v.rule is not None]
+    return [*mechanisms, *((v, None) for v in alternatives if rule in (None, v.rule))]
 
 
 def _judge_in_full(full: Variant, mutant: Mutation, profile: Profile) -> Necessity | None:

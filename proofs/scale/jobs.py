@@ -28,10 +28,12 @@ def cores_here() -> int:
 class Jobs(AbstractContextManager["Jobs"]):
     """``number``: how many there will be, ``cores``: how many processes at most (all cores by default).
 
-    For fewer than two of either no process is begun, and a job is done here when its result is asked for.
+    For fewer than two of either no process is begun, and a job is done here when its result is asked for.  ``done`` is
+    called after each, in a thread of this process.
     """
 
-    def __init__(self, number: int, cores: int | None = None) -> None:
+    def __init__(self, number: int, cores: int | None = None, done: Callable[[], object] = lambda: None) -> None:
+        self._done = done
         workers = min(cores or cores_here(), number)
         self._pool: ProcessPoolExecutor | None = None
         self._others = set(multiprocessing.active_children())
@@ -52,9 +54,26 @@ class Jobs(AbstractContextManager["Jobs"]):
         ChildProcessError if the process that does it, or another of this pool, is killed.
         """
         if self._pool is None or not travels or not _is_picklable(arguments):
-            return functools.cache(functools.partial(function, *arguments))
+            return functools.cache(functools.partial(self._here, function, *arguments))
         with _interrupts_held():
-            return functools.partial(_result, self._pool.submit(function, *arguments))
+            future = self._submitted(self._pool, function, *arguments)
+        future.add_done_callback(lambda _: self._done())
+        return functools.partial(_result, future)
+
+    @staticmethod
+    def _submitted(pool: ProcessPoolExecutor, function: Callable[..., T], *arguments: Any) -> "Future[T]":
+        """Also of a pool that a killed process has broken already: its result is that error."""
+        try:
+            return pool.submit(function, *arguments)
+        except BrokenProcessPool as error:
+            lost: Future[T] = Future()
+            lost.set_exception(error)
+            return lost
+
+    def _here(self, function: Callable[..., T], *arguments: Any) -> T:
+        result = function(*arguments)
+        self._done()
+        return result
 
 
 def _result(future: "Future[T]") -> T:

@@ -103,6 +103,7 @@ def agree(
     promises_only: bool = False,
     promises: Collection[str] | None = None,
     verdict_only: bool = False,
+    progress: Callable[[], object] = lambda: None,
 ) -> AgreementReport:
     """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
     model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name (where none is
@@ -114,10 +115,10 @@ def agree(
     ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
     violation is no failure where it comes about as the documents predict (default: those of the variant);
     ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
-    and for nothing else; ``verdict_only``: nobody will ask which guards were covered, or how short a program breaks a
-    promise as predicted, and neither is found out.  The same arguments give the same report, but for ``seconds`` and
-    what is in ``database``, and but for what is chance in real brokers.  Raises ImplementationError, and WireError
-    where brokers are out of reach.
+    and for nothing else; ``verdict_only``: which guards were covered, and how short a program breaks a promise as
+    predicted, is not found out; ``progress`` is called at the start of each example.  The same arguments give the same
+    report, but for ``seconds`` and what is in ``database``, and but for what is chance in real brokers.  Raises
+    ImplementationError, and WireError where brokers are out of reach.
     """
     began = time.monotonic()
     protocol = protocol or default()
@@ -138,6 +139,7 @@ def agree(
     _require_plug(agreeing, factory, name or repr(implementation), variant, config or {})
     excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
     search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
+    search.progress = progress
     if verdict_only:
         search.coverage = Coverage.of_steps()
     try:

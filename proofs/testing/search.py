@@ -2,7 +2,7 @@
 are used up."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -134,6 +134,7 @@ class Search:
         self.under_way: Run | None = None
         self.examples = 0
         self.examples_to_failure = 0
+        self.progress: Callable[[], object] = lambda: None
         self.failures: list[Failure] = []
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
         self.at_once = False
@@ -215,6 +216,7 @@ class Search:
         if self._is_enough():
             raise Enough
         self.examples += 1
+        self.progress()
         try:
             run = self.under_way = Run(self.factory, config, self._watch(config, self.coverage))
         except Exception as error:

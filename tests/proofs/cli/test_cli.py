@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 from command_line import fencepost, read_json, untimed
+from fencepost.proofs.cli.proving import Aloud
+from fencepost.proofs.engines.induction import Obligation
 from fencepost.properties.catalogue import protocols
 from metadata_logs import real_logs
 
@@ -95,11 +97,34 @@ def test_prove_says_one_line_a_promise(tmp_path: Path) -> None:
     assert len(ran.out.splitlines()) < len(results)
 
 
-def test_prove_reads_the_proof_aloud() -> None:
-    """An obligation a line, if asked for."""
-    ran = fencepost("prove", "id-blocks/zookeeper", "--verbose")
+def test_prove_reads_the_proof_aloud(tmp_path: Path) -> None:
+    """A few lines an action, if asked for: what went alike together; in JSON every obligation by itself."""
+    ran = fencepost("prove", "id-blocks/zookeeper", "--verbose", "--json", tmp_path / "proof.json")
     assert ran.code == 0, ran.err
-    assert "write preserves disjoint blocks … ok " in ran.out
+    of_write = ran.out.partition("\n    write\n")[2].partition("can happen")[0]
+    assert "preserves" in of_write and "disjoint blocks" in of_write and " … ok " in of_write
+    every = [o for r in read_json(tmp_path / "proof.json") for o in r["obligations"]]
+    assert {"write preserves disjoint blocks", "init satisfies no id twice", "write can happen"} <= {
+        o["says"] for o in every
+    }
+    assert {o["verdict"] for o in every} == {"holds"}
+    assert len(ran.out.splitlines()) < len(every)
+
+
+def test_prove_reads_aloud_what_is_not_met() -> None:
+    """An obligation that fails has a line of its own, with its verdict; the others of that action stay together."""
+    aloud = Aloud()
+    met = [Obligation("preserved", "take", name, "holds", 0.5) for name in ("no_id_twice", "disjoint_blocks")]
+    for o in (*met, Obligation("preserved", "take", "held_by_one", "violated", 1.0)):
+        assert list(aloud.takes(o)) == []
+    other = Obligation("enabled", "ask", "", "unknown", 0.1)
+    assert list(aloud.takes(other)) == [
+        "    take",
+        "        preserves 2 properties … ok 1.0 s",
+        "            no id twice, disjoint blocks",
+        "        take preserves held by one … [red]violated[/]",
+    ]
+    assert list(aloud.rest()) == ["    ask", "        ask can happen … [yellow]unknown[/]"]
 
 
 def test_explore_pins_the_yardstick(tmp_path: Path) -> None:
