@@ -122,7 +122,7 @@ class _Taker:
             known = len(self.found.misfits)
             self._run(phase, rows, at)
             if len(self.found.misfits) > known:
-                at = np.arange(len(self.rows))[at][self.found.alive[rows]]
+                at = _chosen(at, np.flatnonzero(self.found.alive[rows]))
                 rows = self.rows[at]
 
     def _run(self, phase: "_Bound", rows: Rows, at: Any) -> None:
@@ -131,14 +131,21 @@ class _Taker:
             masks = phase.when(rows, *given[: phase.given])
             if masks is not None:
                 chosen = np.flatnonzero(masks[0])
-                rows, at, given = rows[chosen], np.arange(len(self.rows))[at][chosen], [c[chosen] for c in given]
+                if len(chosen) < len(rows):
+                    rows, at, given = rows[chosen], _chosen(at, chosen), [c[chosen] for c in given]
         while len(rows) and (masks := phase.run(rows, given)) is not None:
             held = np.array([np.broadcast_to(mask, len(rows)) for mask in masks])
             fits, events = held.all(axis=0), self.events[at]
             for i in np.flatnonzero(~fits):
                 self.found.note(int(events[i]), phase.checks[int(np.argmin(held[:, i]))])
-            at = np.arange(len(self.rows))[at][fits]
+            at = _chosen(at, np.flatnonzero(fits))
             rows, given = rows[fits], [column[fits] for column in given]
+
+
+def _chosen(at: slice | np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Those of some places that are chosen."""
+    found: np.ndarray = at.start + chosen if isinstance(at, slice) else at[chosen]
+    return found
 
 
 class _Bound:

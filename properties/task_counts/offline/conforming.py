@@ -15,13 +15,14 @@ from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.task_counts.history.events import TASK_COUNTS, Kind
 from fencepost.properties.task_counts.observations.events import BY_VARIANT, COLUMNS
-from fencepost.properties.task_counts.offline.lanes import FOUND_COUNTED, NAMES, Events, Lane, lanes_of
+from fencepost.properties.task_counts.offline.lanes import FOUND_COUNTED, Events, Lane, certain, lanes_of
 from fencepost.properties.task_counts.online.followed import MODELS
 
 READ = (
-    "history", "kind", "node", "connector", "task", "instance", "set", "count", "producer_id", "epoch", "request",
-    "support", "status", "error",
+    "history", "kind", "node", "connector", "task", "instance", "set", "producer_id", "epoch", "request", "support",
+    "status", "error",
 )  # fmt: skip
+PUT = ("row", "kind", "worker", "task", "set", "newest", "instance")
 ASKING = ("B", "shipped")
 CLASSES = (4, 8, 16, 64, 256)
 """Lanes are held against the model together with those of the same class: threads of tasks at one time, at most."""
@@ -52,27 +53,32 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
     """The rows of a piece (whole histories, sorted), lane by lane."""
     events: Events = {name: columns[name].tolist() for name in READ}
     starts = starts_of(columns["history"]).tolist()
+    fenced = np.zeros(len(columns["kind"]), bool)
     undecided: dict[int, str] = {}
     by_class: dict[int, list[Lane]] = {}
     for begin, end in pairwise([*starts, len(events["kind"])]):
         lanes, reason = lanes_of(events, begin, end, asks=variant in ASKING, known=_known(variant))
+        fenced[list(certain(events, begin, end))] = True
         for lane in lanes:
             size = next((c for c in CLASSES if lane.places <= c), 0)
             reason = reason or ("" if size else TOO_MANY)
-            if size and lane.rows:
+            if size and lane.events:
                 by_class.setdefault(size, []).append(lane)
         if reason:
             undecided[events["history"][begin]] = reason
-    return LaidOut(tuple(_part(size, lanes) for size, lanes in sorted(by_class.items())), undecided)
+    return LaidOut(tuple(_part(columns, fenced, size, lanes) for size, lanes in sorted(by_class.items())), undecided)
 
 
-def _part(size: int, lanes: list[Lane]) -> Laid:
-    lane = np.repeat(np.arange(len(lanes)), [len(one.rows) for one in lanes])
-    flat = chain.from_iterable(chain.from_iterable(one.values for one in lanes))
-    table = np.fromiter(flat, np.int64, len(lane) * len(NAMES)).reshape(-1, len(NAMES))
-    values = {name: table[:, place] for place, name in enumerate(NAMES)}
-    rows = np.fromiter(chain.from_iterable(one.rows for one in lanes), np.int64, len(lane))
-    kinds = np.fromiter(chain.from_iterable(one.kinds for one in lanes), np.int64, len(lane))
+def _part(columns: Mapping[str, np.ndarray], fenced: np.ndarray, size: int, lanes: list[Lane]) -> Laid:
+    """``fenced``: rows of refused transactions whose producer was fenced by somebody who is seen, if at all."""
+    lane = np.repeat(np.arange(len(lanes)), [len(one.events) for one in lanes])
+    flat = chain.from_iterable(chain.from_iterable(one.events for one in lanes))
+    table = np.fromiter(flat, np.int64, len(lane) * len(PUT)).reshape(-1, len(PUT)).T
+    values = dict(zip(PUT, table, strict=True))
+    rows, kinds = values.pop("row"), values.pop("kind")
+    own = kinds == columns["kind"][rows]  # what stands between events says nothing else
+    said = {name: np.where(own, columns[name][rows], 0) for name in ("count", "status", "error")}
+    values |= said | {"count": np.maximum(said["count"], 0), "certain": own & fenced[rows]}
     most = max(int(values["task"].max(initial=0)) + 1, int(values["count"].max(initial=0)))
     sizes = {
         "workers": int(values["worker"].max(initial=0)) + 1,

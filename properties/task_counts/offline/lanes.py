@@ -1,4 +1,4 @@
-"""One connector of one history, laid out: each event of it as a row of the columns that the observations read.
+"""One connector of one history, laid out: each event of it, with what the model calls the things that it speaks of.
 
 A lane is what the core is a model of: one connector, and of the workers who leads, who has claimed the config topic and
 who is gone.  `found_counted` stands between the events: whoever waits for a round may be answered from then on.
@@ -9,9 +9,8 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from fencepost.properties.task_counts.history.events import SUPPORT, Kind
-from fencepost.properties.task_counts.observations.events import COLUMNS, OK
+from fencepost.properties.task_counts.observations.events import OK
 
-NAMES = tuple(COLUMNS)
 FOUND_COUNTED = max(Kind) + 1
 """The code of what stands between events."""
 OF_ALL = frozenset({Kind.assigned, Kind.topic_claimed, Kind.leadership_lost, Kind.worker_stopped})
@@ -36,22 +35,23 @@ class Instance(NamedTuple):
     task: int
 
 
+Put = tuple[int, int, int, int, int, int, int]
+"""An event of a lane: row, kind, worker, task, set, newest and instance."""
+
+
 class Lane:
-    """``rows``, ``kinds`` and ``values`` (in the order of NAMES) grow event by event.
+    """``events`` grows event by event: each a `Put`.
 
     ``asks``: in this text the answer to a task's request is a step of the model; ``known``: kinds that mean something
-    to it; ``certain``: rows of refused transactions whose producer was fenced by somebody who is seen, if at all.
-    ``reason``: why nothing more is laid out, if it is not.
+    to it.  ``reason``: why nothing more is laid out, if it is not.
 
     A connector that was deleted has no set, which the core does not know.  If it comes back, and a round is begun
     before it has a set again, one of no tasks is laid out for it: that is what the round counts.
     """
 
-    def __init__(self, connector: int, *, asks: bool, known: frozenset[int], certain: frozenset[int]) -> None:
+    def __init__(self, connector: int, *, asks: bool, known: frozenset[int]) -> None:
         self.connector = connector
-        self.rows: list[int] = []
-        self.kinds: list[int] = []
-        self.values: list[tuple[int, ...]] = []
+        self.events: list[Put] = []
         self.reason = ""
         self.places = 0  # so many have been in use at one time
         self.sets: dict[int, int] = {}  # numbers by place in the topic
@@ -59,7 +59,7 @@ class Lane:
         self._deleted = False
         self._empty = False  # the newest is one of no tasks, of a connector that was deleted
         self._owner = -1  # of the topic
-        self._asks, self._known, self._certain = asks, known, certain
+        self._asks, self._known = asks, known
         self._free: list[int] = []
         self._instances: dict[int, Instance] = {}
         self._silent: set[int] = set()  # instances that have not asked yet
@@ -83,7 +83,7 @@ class Lane:
                 self._add(e, row, kind, e["instance"][row])
         if kind in (Kind.round_asked, Kind.count_written):
             for instance in sorted(self._waiting):
-                self._put(row, FOUND_COUNTED, instance=self._instances[instance].place)
+                self._put(row, FOUND_COUNTED, -1, 0, 0, self._instances[instance].place)
 
     def _note(self, e: Events, row: int, kind: int) -> None:
         """What numbers of sets depend on."""
@@ -99,7 +99,7 @@ class Lane:
                 self.reason = NO_SET
                 return
             self.newest, self._empty = self.newest + 1, True
-            self._put(row, Kind.set_written, worker=self._owner, set=self.newest)
+            self._put(row, Kind.set_written, self._owner, 0, self.newest, -1)
         elif kind == Kind.task_checked_again and self._empty and e["status"][row] == OK:
             self.reason = DELETED
 
@@ -110,26 +110,20 @@ class Lane:
 
     def _add(self, e: Events, row: int, kind: int, instance: int) -> None:
         if kind in self._known or kind not in _CODES:
-            self._put(
-                row, kind, worker=e["node"][row], task=max(0, e["task"][row]), count=max(0, e["count"][row]),
-                status=e["status"][row], error=e["error"][row], set=self._number(kind, e["set"][row]),
-                instance=self._place(e, row, instance) if instance >= 0 else -1, certain=row in self._certain,
-            )  # fmt: skip
+            place = self._place(e, row, instance) if instance >= 0 else -1
+            self._put(row, kind, e["node"][row], max(0, e["task"][row]), self._number(kind, e["set"][row]), place)
         if kind in ENDS and instance in self._instances:
             self._forget(instance)
 
-    def _put(self, row: int, kind: int, **said: int) -> None:
-        values = {**_NOTHING, **said, "newest": self.newest}
-        self.rows.append(row)
-        self.kinds.append(kind)
-        self.values.append(tuple(values[name] for name in NAMES))
+    def _put(self, row: int, kind: int, worker: int, task: int, number: int, place: int) -> None:
+        self.events.append((row, kind, worker, task, number, self.newest, place))
 
     def _stop(self, row: int, node: int) -> None:
         """A process is gone, with the threads of its tasks, and its round."""
         for instance, found in [(i, f) for i, f in self._instances.items() if f.node == node]:
-            self._put(row, Kind.task_stopped, worker=node, instance=found.place, task=found.task)
+            self._put(row, Kind.task_stopped, node, found.task, 0, found.place)
             self._forget(instance)
-        self._put(row, Kind.round_failed, worker=node)
+        self._put(row, Kind.round_failed, node, 0, 0, -1)
 
     def _ask(self, node: int, task: int, request: int) -> None:
         """A thread of the task on that worker asks: which, is not said where several have not asked yet."""
@@ -163,14 +157,10 @@ class Lane:
         self._silent.discard(instance)
 
 
-_NOTHING: Mapping[str, int] = dict.fromkeys(NAMES, 0) | {"worker": -1, "instance": -1}
-
-
 def lanes_of(e: Events, begin: int, end: int, *, asks: bool, known: frozenset[int]) -> tuple[list[Lane], str]:
     """The lanes of the history in these rows, and why it cannot be followed to its end, or nothing."""
     connectors = sorted({connector for connector in e["connector"][begin:end] if connector >= 0})
-    certain = frozenset(_certain(e, begin, end))
-    lanes = {c: Lane(c, asks=asks, known=known, certain=certain) for c in connectors or [0]}
+    lanes = {c: Lane(c, asks=asks, known=known) for c in connectors or [0]}
     for row in range(begin, end):
         kind, connector = e["kind"][row], e["connector"][row]
         if kind in WRITES and e["node"][row] < 0:
@@ -189,7 +179,7 @@ _CODES = frozenset(int(kind) for kind in Kind)
 _RAISES = (Kind.producer_opened, Kind.id_fenced)
 
 
-def _certain(e: Events, begin: int, end: int) -> Iterator[int]:
+def certain(e: Events, begin: int, end: int) -> Iterator[int]:
     """Rows at which a producer is refused that was fenced in somebody's sight, or could have been by nobody else.
 
     A fence whose answer is lost, and a transaction that took too long, raise an epoch that nobody is seen to have been

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from fencepost.model.language.tree.types import BoolType, scalar
 from fencepost.properties.conforming import STRANGE
 from fencepost.properties.cutting import Cut
 from fencepost.properties.layouts import Lanes, Names, Said, Stops, before, dense, one_of
@@ -56,13 +57,19 @@ class Layout:
         self.lanes = Lanes(cut.lane)
         self.lane, self.row = cut.lane, cut.row
         self.kind = cut.e["kind"][cut.row]
+        self._by_kind = np.argsort(self.kind.astype(np.int16), kind="stable")
+        ends = np.searchsorted(self.kind[self._by_kind], [(kind, kind + 1) for kind in Kind])
+        self._of_kind = dict(zip(Kind, ends.tolist(), strict=True))
         self.causes = Causes(cut, self.lanes)
         self.stops = Stops(cut.lane)
         self.sent, self.recorded = cut.last("request", *SENT)[cut.row], cut.last("record", Kind.record_sent)[cut.row]
         request = self.sent
         about = np.flatnonzero((request >= 0) & (self.kind != Kind.leader_changed))
         self.asked = (Asked(about, request[about]), self._behind())
-        self.values = {name: np.zeros(self.lanes.count, np.int64) for name in COLUMNS}
+        self.values = {
+            name: np.zeros(self.lanes.count, bool if isinstance(scalar(kind), BoolType) else np.int64)
+            for name, kind in COLUMNS.items()
+        }
         self._names()
         self._say()
         self._stop()
@@ -74,8 +81,7 @@ class Layout:
 
     def at(self, *kinds: Kind) -> np.ndarray:
         """The events of these kinds."""
-        found: np.ndarray = np.flatnonzero(one_of(self.kind, kinds))
-        return found
+        return np.sort(np.concatenate([self._by_kind[slice(*self._of_kind[kind])] for kind in kinds]))
 
     # Whose request is behind a record of the transaction log
 
