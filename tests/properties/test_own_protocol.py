@@ -175,6 +175,16 @@ def test_the_environment_names_it() -> None:
     assert f"{NAME}/unfenced" in process(COMP_WORDS=f"fencepost prove {NAME}/", **completing).out
 
 
+def test_an_entry_point_names_it(tmp_path: Path) -> None:
+    """Of a package that is installed."""
+    described = tmp_path / "locks-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: locks\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(f"[fencepost.protocols]\nlock = {NAME}\n")
+    path = os.pathsep.join((str(ROOT / ".package"), str(ROOT), str(tmp_path)))
+    assert "newest stays violated in 5 steps" in words(process("explore", "lock/unfenced", PYTHONPATH=path))
+
+
 SMALL = '''
 from fencepost.model.language import Nat, Properties, Protocol, action, promise, witness
 from fencepost.model.rules import add_rules

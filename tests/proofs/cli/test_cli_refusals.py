@@ -53,7 +53,7 @@ REFUSALS = [
     (["explore", KRAFT, "--bound", "brokers=²"], "--bound 'brokers=²' is not NAME=N"),
     (["explore", KRAFT, "--bound", "brokers=0"], "which has no elements under these bounds"),
     (["explore", KRAFT, "--bound", "size=0"], "the axiom le(1, size) does not hold for size = 0"),
-    (["explore", KRAFT, "--bound", "brokers=90", "--bound", "requests=40"], "more than the 128 that are packed"),
+    (["explore", KRAFT, "--bound", "brokers=90", "--bound", "requests=40"], "more than the 1024 that are packed"),
     (["necessity", "id-blocks", "--rule", "none"], "there is no rule 'none'; of those of id-blocks that necessity"),
     (["necessity", "id-blocks", "--rule", "rule730.10"], "did you mean 730.10"),
     (["necessity", "id-blocks", "--rule", "730.5"], "rule 730.5 of kind interface is not judged for id-blocks"),
