@@ -113,7 +113,7 @@ def trace_observations(
 
 
 def _check_column(action: str, parameter: str, kind: ScalarType, column: str, columns: Mapping[str, Any]) -> None:
-    """A column is of the sort of the parameter that is taken from it; numbers are numbers, whatever their limits."""
+    """A column is of the sort of the parameter that is taken from it; numbers are numbers; their limits may differ."""
     taken = f"{action} takes {parameter}: {kind} from {column}"
     if column not in columns:
         raise mistake(f"{taken}, which is no column", f"there are {', '.join(columns)}")

@@ -72,7 +72,7 @@ class Property:
 
     @property
     def initially(self) -> Term | None:
-        """What a property of steps says of the initial state, if anything."""
+        """The condition that a property of steps states of the initial state, if it states one."""
         return self.terms[1] if self.role == "refinement" else None
 
     def of_whole(self, whole: Spec, source: Source) -> "Property":
@@ -107,7 +107,7 @@ class PropertyMethod:
         return self.body(*arguments)
 
     def traced(self, owner: Spec, name: str) -> Property:
-        """What it becomes as a member of a protocol's properties; ``owner`` has their helpers too."""
+        """The traced property, as a member of a protocol's properties; ``owner`` has their helpers too."""
         return _property(owner, name, self)
 
 

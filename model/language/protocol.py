@@ -32,7 +32,7 @@ FAIRNESS = ("weak", "strong", "")
 
 @dataclass(frozen=True)
 class ActionMethod:
-    """What ``@action`` makes of a method; calling it runs the original body, so that a variant can build on it."""
+    """A method under ``@action``; calling it runs the original body, so that a variant can build on it."""
 
     body: Callable[..., Any]
     fair: str
@@ -52,7 +52,7 @@ class AxiomMethod:
 
 @dataclass(frozen=True)
 class DangerMethod:
-    """What ``@danger`` makes of a method: a condition in which that danger is present."""
+    """A method under ``@danger``: the condition in which that danger is present."""
 
     body: Callable[..., Any]
     danger: str
@@ -220,8 +220,9 @@ def _presence(spec: Spec, name: str, method: DangerMethod) -> Presence:
 
 
 def _outside(cls: type[Protocol], tagged: Sequence[str]) -> dict[str, Outside]:
-    """What the lineage says of dangers that it leaves out, the nearest class first.  A tag outweighs what a base said;
-    a class that tags a danger and leaves it out contradicts itself, unless it has it under a condition."""
+    """The reasons that a class and its bases give for dangers that they leave out, the nearest class first.  A tag
+    outweighs what a base said; a class that tags a danger and leaves it out contradicts itself, unless it has it under
+    a condition."""
     found: dict[str, Outside] = {}
     for base in reversed(cls.__mro__):
         for item in vars(base).get("outside", ()):

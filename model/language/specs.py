@@ -1,4 +1,4 @@
-"""What tracing makes of a protocol: the frozen description that every engine reads."""
+"""The result of tracing a protocol: the frozen description that every engine reads."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -53,7 +53,7 @@ Standing = Literal["excused", "not of this protocol", "excluded by Kafka", "open
 
 @dataclass(frozen=True)
 class Outside:
-    """What a model says of a danger that it does not have, or has only under a condition (``excused``).  ``source``:
+    """The reason why a model does not have a danger, or has it only under a condition (``excused``).  ``source``:
     where Kafka excludes it, for that kind."""
 
     danger: str
@@ -110,5 +110,5 @@ class Spec:
 
 
 def without_limits(spec: Spec) -> Spec:
-    """The same, where steps go on beyond what exploration looks at."""
+    """This protocol without the limits of exploration: steps go on beyond them."""
     return replace(spec, actions={name: replace(a, limits=()) for name, a in spec.actions.items()})

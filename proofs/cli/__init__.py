@@ -1,6 +1,6 @@
 """The command line.  ``fencepost verify`` is the main job; each other command is one engine by itself.
 
-Exit code 0: as expected; 1: not; 2: bad input or environment, told in one line; 130: interrupted.
+Exit code 0: as expected; 1: not; 2: bad input or environment, with a message of one line; 130: interrupted.
 """
 
 import logging
@@ -67,7 +67,7 @@ def fencepost() -> None:
     Start with `fencepost verify`, then `fencepost list id-blocks`.
 
     Exit code 0: everything is as expected, predicted violations included; 1: something is not; 2: bad input or
-    environment, told in one line; 130: interrupted.
+    environment, with a message of one line; 130: interrupted.
     """
 
 

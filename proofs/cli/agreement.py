@@ -31,7 +31,7 @@ UNREACHED = {
     "guards never false": "guards that always were, so that nothing tried what they forbid",
     "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
 }
-"""What the runs left untried, by the name that it has in the report."""
+"""Words for what the runs left untried, by the name of its list in the report."""
 BESIDE = "beside:beside_reference"
 """Module and factory, in the protocol's folder under `reference_impl/live`."""
 
@@ -185,7 +185,8 @@ def _rules(option: str, names: tuple[str, ...], kept: Mapping[str, str]) -> froz
 def _over_the_wire(
     agreeing: Agreeing, bootstrap: str, beside_reference: bool, timeouts: bool
 ) -> tuple[Agreeing, dict[str, Any]]:
-    """What is driven, and with which configuration; CatalogueError where that cannot be."""
+    """The protocol as it is driven on real brokers, and the keys that its client needs; CatalogueError where it cannot
+    be, or the options do not go together."""
     from fencepost.reference_impl.live.tcp.connection import parse_servers
 
     remote = over_the_wire(agreeing.protocol)
@@ -203,7 +204,7 @@ def _over_the_wire(
 
 
 def _with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
-    """The same with many new producers; CatalogueError where there are none."""
+    """The driver with many new producers in some clusters; CatalogueError where a protocol has no producers."""
     if agreeing.protocol not in WITH_NEWCOMERS:
         raise CatalogueError(f"--newcomers: {agreeing.protocol} has no producers; leave it out")
     return WITH_NEWCOMERS[agreeing.protocol](agreeing, count)

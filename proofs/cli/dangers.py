@@ -267,7 +267,7 @@ its reason: `fencepost dangers [PROTOCOL] --json FILE`.
 
 
 def as_table(found: "Iterable[Hole]", variants: int, digest: str) -> str:
-    """What is open, as Markdown; ``digest``: of the models."""
+    """The open dangers as a page of Markdown; ``digest``: of the models."""
     rows = []
     for hole in found:
         why = "; ".join(w.removeprefix("open: ") for w in hole.whys[:MOST_REASONS])

@@ -1,4 +1,5 @@
-"""What the commands are given: protocols by name, bounds, files to write; all refused before any work begins."""
+"""Arguments and options of the commands: protocols by name, bounds, files to write; all refused before any work
+begins."""
 
 import os
 import sys
@@ -71,7 +72,7 @@ def _is_a_folder_here(package: str) -> bool:
 
 
 def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """What a shell offers where a protocol is named."""
+    """Completions of a protocol's name."""
     if "." in begun:  # a package of one's own: what it is called in the end
         with suppress(InputError):
             return [begun] if public_name(begun) in protocols() else []
@@ -80,7 +81,7 @@ def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list
 
 
 def complete_variant(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    """What a shell offers where a protocol or a variant is named: the variants once it is clear of which protocol."""
+    """Completions of a protocol or a variant: the variants once it is clear of which protocol."""
     named = begun.partition("/")[0]
     names = complete_protocol(ctx, param, named)
     if "." in named and names:

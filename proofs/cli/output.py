@@ -1,4 +1,4 @@
-"""What the commands print: lines that read aloud, on standard output; progress on a terminal, silence elsewhere."""
+"""Output of the commands: lines that read aloud, on standard output; progress on a terminal, silence elsewhere."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ SIGNS = {
 
 
 FEW = 2
-"""Killers that are told by name."""
+"""Killers that are printed by name."""
 
 
 def verdict_sign(kind: str, verdict: str) -> str:
@@ -110,8 +110,8 @@ def read_from(variants: Iterable[Variant], *further: str) -> dict[str, str]:
 
 
 class TimeLeft(ProgressColumn):
-    """What is left, where it is known how much there is to do: ``12 of 61, about 40 s left``.  The first steps, in
-    which everything is loaded, say little of the others."""
+    """The work that is left, where it is known how much there is to do: ``12 of 61, about 40 s left``.  The first
+    steps, in which everything is loaded, say little of the others."""
 
     def render(self, task: Task) -> Text:
         if task.total is None:
@@ -133,7 +133,7 @@ FIGURES = 62
 
 
 class Bar:
-    """What is under way, on a terminal: its label, how much is done, of how much if that is known, and about how long
+    """Work under way, on a terminal: its label, how much is done, of how much if that is known, and about how long
     the rest takes.  May be called from other threads."""
 
     def __init__(self, progress: Progress, label: str, total: float | None) -> None:

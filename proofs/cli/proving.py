@@ -28,7 +28,7 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     """Prove the promises by induction, without any bound.
 
     A line a promise, with the lemmas that its proof rests on, as few as each step of it needs.  What leans on a lemma
-    that fails is not proved.  A step that breaks the attempt is told, and looked for among the states that the smoke
+    that fails is not proved.  A step that breaks the attempt is printed, and looked for among the states that the smoke
     profile explores.  Example: fencepost prove id-blocks/kraft
 
     With --verbose the obligations are read aloud, those of one action that went alike in one line; in --json each

@@ -110,7 +110,7 @@ def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
 def _explorations(
     name: str, profile: Profile, changes: dict[str, int]
 ) -> Iterator[tuple[ProtocolEntry, Variant, str, dict[str, int]]]:
-    """What to explore: every feature of the variants chosen, or the bounds that were asked for."""
+    """The explorations to make: every feature of the variants chosen, or the bounds that were asked for."""
     for entry, variant in chosen(name):
         wanted = {"": bounds_of(variant, profile, changes)} if changes else features_of(variant, profile)
         for feature, bound in wanted.items():
@@ -120,7 +120,7 @@ def _explorations(
 def _document(
     entry: ProtocolEntry, variant: Variant, bound: dict[str, int], results: "list[Result]", made: "Exploration"
 ) -> dict[str, Any]:
-    """What ``explore --json`` writes of one variant."""
+    """The JSON of ``explore`` for one variant."""
     return {
         "schema": SCHEMA,
         "protocol": entry.name,

@@ -1,4 +1,4 @@
-"""Failed attempts of a proof, told as a run of one step: the state before, the step in the action's words, what it
+"""Failed attempts of a proof, printed as a run of one step: the state before, the step in the action's words, what it
 changed and what that breaks; and whether a run from the start comes to it.
 
 A counterexample to induction is a state that the lemmas allow, not one that a run has reached.  So the same property is

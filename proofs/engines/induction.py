@@ -28,10 +28,10 @@ from fencepost.proofs.readings.solver.solving import RLIMIT, SPARING, Question
 from fencepost.proofs.results import Verdict, worst
 
 FACTS = Facts()
-"""What this process has proved of parts."""
+"""Facts about parts that this process has proved."""
 Kind = Literal["initial", "preserved", "step", "antecedent", "enabled", "dead", "inherited"]
 VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
-"""What asks whether the invariant says something, and is no step of a proof."""
+"""Kinds of obligation that show that the invariant is not vacuous; they are no steps of a proof."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,9 @@ def number_of_obligations(spec: Spec, properties: Mapping[str, Property]) -> int
 def _together(
     spec: Spec, properties: Mapping[str, Property], rlimit: int, found: list[Obligation]
 ) -> tuple[list[Obligation], dict[str, tuple[str, ...]]]:
-    """What is proved of each property if nothing may be assumed that is not inductive: the obligations, proved again
-    where that takes other lemmas, and the properties that are left without a proof, with what they lean on."""
+    """The largest inductive part of the conjunction, in which nothing is assumed that is not inductive: the
+    obligations, proved again where that takes other lemmas, and the properties that are left without a proof, with what
+    they lean on."""
     always, step = invariant(properties), steps(properties)
     failing = {
         o.property
@@ -170,7 +171,8 @@ def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
 
 
 def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], term: Term, rlimit: int) -> Obligation:
-    """The same obligation from fewer assumptions, without a counterexample if it fails: the step may be harmless."""
+    """Decides an obligation again from fewer assumptions, without a counterexample if it fails: the step may be
+    harmless."""
     action = spec.actions[o.action]
     question = Question.step(spec, action, left.values(), rlimit)
     if o.kind == "dead":
@@ -284,7 +286,7 @@ class _Search:
 
 
 def antecedents(term: Term) -> tuple[Term, ...]:
-    """What a property speaks of: for every ``forall x: a implies b`` in it, ``exists x: a``."""
+    """The premises of a property: for every ``forall x: a implies b`` in it, ``exists x: a``."""
     return tuple(dict.fromkeys(_antecedents(term, (), ())))
 
 

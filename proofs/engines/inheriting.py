@@ -28,7 +28,7 @@ Prove = Callable[[Spec, Mapping[str, Property]], "Proof"]
 
 @dataclass(frozen=True)
 class Fact:
-    """What was proved of a protocol alone.  ``model``: the hash of it and of what is stated of it; ``rests_on``: by
+    """The proof of a protocol alone.  ``model``: the hash of it and of what is stated of it; ``rests_on``: by
     property, those that its proof needs."""
 
     protocol: str
@@ -108,5 +108,5 @@ def _of_no_change(spec: Spec, item: Property, assumed: list[Term], rlimit: int) 
 
 
 def stuttering(root: Term) -> Term:
-    """What a property of steps says of a step that changes nothing."""
+    """The condition that a property of steps puts on a step that changes nothing."""
     return rewrite(root, lambda node: state(node.data[0], node.type) if node.op == "state" else node)

@@ -37,7 +37,7 @@ def result(
 
 
 def _within(scope: Scope, results: list[Result]) -> list[Result]:
-    """The same verdicts with the scope in which they were found."""
+    """Verdicts with the scope in which they were found."""
     fields = scope.fields
     return [replace(r, **fields) for r in results]
 
@@ -127,7 +127,7 @@ def _together(
     explored: Mapping[str, Exploration],
 ) -> Result:  # fmt: skip
     """The result that decides: the shortest violation or witness, else the first; with all states and seconds.  Only
-    its trace is found again and told."""
+    its trace is found again."""
     name, decisive = item.name, "holds" if item.kind == "sometimes" else "violated"
     deciding = [feature for feature, made in explored.items() if made.verdicts[name] == decisive]
     chosen = min(deciding, key=lambda feature: explored[feature].traces.steps(name)) if deciding else next(iter(bounds))

@@ -12,7 +12,7 @@ from fencepost.proofs.results import Event, State, Trace
 
 
 def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trace) -> Iterator[str]:
-    """What is wrong with the last step of a trace that breaks a refinement (or with its initial state): what it does to
+    """Explains the last step of a trace that breaks a refinement (or its initial state): what it does to
     the core's variables, and the action of the core that comes nearest, with what it lacks."""
     told = _Told(item, spec, bounds)
     if not trace.events:

@@ -1,4 +1,4 @@
-"""What each rule is for: protocols with one rule wrong, and what is kept of judging them.
+"""Necessity of each rule: protocols with one rule wrong, and the verdicts on them that are kept.
 
 Read `search` (every mutation of every rule), `kept`, `killers`, `refusals`, `plants` and `keeping` (what shows that a
 verdict could have been otherwise), `loosening`, `sufficient` and `sets` (rules taken out together), `ledger`, `tables`

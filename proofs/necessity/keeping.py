@@ -34,9 +34,9 @@ Pair = tuple[str, str]
 
 @dataclass
 class Found:
-    """What a search came to: all ``runs`` to keep, the ``new`` ones among them, and what is ``missing``: a property,
+    """The result of a search: all ``runs`` to keep, the ``new`` ones among them, and what is ``missing``: a property,
     and the first of the bounds in which nothing breaks it.  ``refused``: of what is proved; ``unrefused``: promises
-    whose proof goes through whatever mutation."""
+    whose proof no mutation breaks."""
 
     runs: list[KeptRun]
     refused: Refusals = field(default_factory=Refusals)

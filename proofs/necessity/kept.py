@@ -35,8 +35,8 @@ class DoesNotFit(Exception):
 @dataclass(frozen=True)
 class KeptRun:
     """``without``: the mutations, each by rule and name; ``feature``: of which of the variant's bounds it is (see
-    `catalogue.features_of`; of progress, ``progress N`` for the Nth); ``steps``: events as they are told; ``loop``: how
-    many steps lead into what goes on for ever, for progress."""
+    `catalogue.features_of`; of progress, ``progress N`` for the Nth); ``steps``: events as they are printed; ``loop``:
+    how many steps lead into what goes on for ever, for progress."""
 
     property: str
     without: tuple[tuple[str, str], ...]

@@ -28,11 +28,11 @@ WORST = ("violated", "not proved", "holds-bounded", "proved")
 
 
 Remember = Callable[[Variant, str, Callable[[], Any]], Any]
-"""What is known of a variant under a name, from an earlier run or else by asking the function."""
+"""Looks up a variant's verdicts under a name: those of an earlier run, or else those that the function finds."""
 
 
 class Verdicts:
-    """What proof, exploration and progress say of a variant's properties, found out when it is asked for.  ``engines``:
+    """The verdicts of proof, exploration and progress on a variant's properties, computed when asked for.  ``engines``:
     by variant, those from which some verdict is."""
 
     def __init__(self, remember: Remember = lambda variant, name, ask: ask()) -> None:
@@ -192,7 +192,8 @@ def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:
 
 
 def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
-    """What the sets of rules that are kept say of one rule: whether proofs need it, and with which others it fails."""
+    """The kept sets of rules, as far as they are about one rule: whether proofs need it, and with which others it
+    fails."""
     uses: dict[str, list[str]] = {"must": [], "may": []}
     for entry in entries:
         for variant in sets.asked(entry):
@@ -223,7 +224,7 @@ def _held(number: str, tests: Path | None) -> str:
 
 
 def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
-    """What the verdicts above stand against: a row for each variant and engine that some of them are from."""
+    """The scopes of the verdicts above: a row for each variant and engine that some of them are from."""
     rows = "".join(
         f"| {entry.name}/{variant.name} | {engine} | {found.remember(variant, f'scope {engine}', scope)} |\n"
         for entry in entries

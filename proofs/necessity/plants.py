@@ -45,7 +45,8 @@ def found_plants(protocol: str) -> dict[str, Plant]:
 
 
 def _found_defects(protocol: str) -> dict[str, Plant]:
-    """The same of a protocol that plants nothing: a defect of its reference whose histories violate the property."""
+    """By history property of a protocol without a table of plants: a defect of its reference whose histories violate
+    it."""
     properties, found = properties_of(protocol), dict[str, Plant]()
     for defect, columns in histories_of_defects(protocol):
         findings, _ = properties.check(columns, properties.names, {})

@@ -1,6 +1,6 @@
 """Refusals: of each promise that is proved, a mutation of the same variant that its proof refuses.
 
-A proof that goes through whatever the rules say proves nothing about them.  So each proved promise names a mutation,
+A proof that goes through with any rules proves nothing about them.  So each proved promise names a mutation,
 and the step of the mutant that no longer preserves the promise, or a lemma on which its proof rests.  And no promise
 about ghosts alone may be inductive with every guard of every action taken out: it is true by the way they are written.
 They are kept beside the killers, with a hash of what the protocol and its properties mean; ``verify`` asks Z3 again
@@ -44,7 +44,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Refusals:
-    """What is kept of a variant.  ``model``: the hash of its meaning; ``needless``: promises about
+    """The kept refusals of a variant.  ``model``: the hash of its meaning; ``needless``: promises about
     ghosts that are inductive with every guard taken out."""
 
     model: str = ""
@@ -58,7 +58,7 @@ def file_of(variant: Variant) -> Path | None:
 
 
 def read(variant: Variant) -> Refusals:
-    """What is kept of a variant, if anything."""
+    """The kept refusals of a variant, if there are any."""
     file = file_of(variant)
     if file is None or not file.exists():
         return Refusals()
@@ -210,8 +210,8 @@ def _meaning(action: Action) -> Any:
 
 
 def inductive_by_itself(variant: Variant) -> list[str]:
-    """Promises about ghosts that hold of the initial states and of every step, whatever the guards, and whatever else
-    is known: no rule reads a ghost, so that they say how it is written and no more."""
+    """Promises about ghosts that hold of the initial states and of every step, with any guards and without any other
+    lemma: no rule reads a ghost, so that they say how it is written and no more."""
     spec = variant.spec
     bare = replace(spec, actions={n: replace(a, guards=()) for n, a in spec.actions.items()})
     asked = {n: p for n, p in variant.kept.items() if p.role in PROVED and _reads(p) <= spec.ghosts}

@@ -117,8 +117,8 @@ def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None) -> int:
 
 
 def _asked(entry: ProtocolEntry, rule: str | None) -> list[tuple[Variant, Mutation | None]]:
-    """What is judged: mutations of mechanisms by the order of their rules, then the rejected alternatives, which are
-    variants without a mutation."""
+    """The mutations to judge, with their variants: those of mechanisms by the order of their rules, then the rejected
+    alternatives, which are variants without a mutation."""
     mechanisms = sorted(_mechanisms(entry, rule), key=lambda pair: _order(pair[1].rule))
     alternatives = [v for v in entry.variants if "violated" in v.expected.values() and v.rule is not None]
     return [*mechanisms, *((v, None) for v in alternatives if rule in (None, v.rule))]
@@ -206,8 +206,8 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
 
 
 def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "promise") -> dict[str, Property]:
-    """What may show that a rule is necessary: promises that users know, else claims of the documents, of another number
-    than the rule's own.  A property that says the rule again is broken without it by definition."""
+    """The properties that may show that a rule is necessary: promises that users know, else claims of the documents, of
+    another number than the rule's own.  A property that says the rule again is broken without it by definition."""
     return {
         n: p
         for n, p in properties.items()
@@ -224,8 +224,8 @@ def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mappin
 
 
 def _lemmas(variant: Variant, rule: str) -> dict[str, Property]:
-    """What a proof may use, and has to prove: nothing that is expected to fail.  What only says the rule again it may
-    use, if it still holds."""
+    """The lemmas that a proof may use, and has to prove: none that is expected to fail.  What only says the rule again
+    it may use, if it still holds."""
     every = (variant.for_mutants or variant.properties).properties
     spared = {n for n, verdict in variant.expected.items() if verdict == "violated"} | set(variant.leaves_out)
     kept = {n: p for n, p in every.items() if n not in spared and p.role != "refinement"}
@@ -276,7 +276,7 @@ def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[
 def _broken_within(
     spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], most: int | None
 ) -> tuple[tuple[str, Trace] | None, bool]:
-    """The same among the first ``most`` states, and whether that decides it."""
+    """A promise that fails among the first ``most`` states, and whether that decides it."""
     asked = {n: p for n, p in properties.items() if p.role == "promise"}
     found = explore(spec, asked, bound, stop_when_violated=True, max_states=most)
     if not found.violated:

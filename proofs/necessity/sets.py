@@ -59,7 +59,7 @@ class KeptSets:
     promises: Mapping[str, Sets]
 
     def of_rule(self, rule: str) -> dict[str, Any]:
-        """What is known of one rule: the promises for whose proof it is *must*, or *may*, and its cut sets."""
+        """The sets that are about one rule: the promises for whose proof it is *must*, or *may*, and its cut sets."""
         standing = {name: sets.cores.standing(rule) for name, sets in self.promises.items()}
         cuts = [
             {"promise": name, "rules": list(cut), "steps": len(run.steps), "minimal": sets.is_minimal(cut)}
@@ -191,7 +191,7 @@ def _read_promise(name: str, told: Mapping[str, Any]) -> Sets:
 
 
 def faults(variant: Variant, sets: KeptSets) -> Iterator[str]:
-    """What is wrong with kept sets, a sentence each: a run that is none any more, or a set that proves nothing."""
+    """The faults of kept sets, a sentence each: a run that is none any more, or a set that proves nothing."""
     raw = variant.properties.protocol.spec
     outs = [taken_out(raw, rule) for rule in rules_of(raw)]
     every = [one for sets_of in sets.promises.values() for one in sets_of.cores.sufficient]

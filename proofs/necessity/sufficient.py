@@ -46,8 +46,8 @@ class Sufficient:
 
 @dataclass(frozen=True)
 class Cores:
-    """What the proof of one promise needs.  ``unproved``: the minimal sets of rules without which there is no proof;
-    ``complete``: are these all sets; ``tried``: how many sets it took."""
+    """The rules that the proof of one promise needs.  ``unproved``: the minimal sets of rules without which there is no
+    proof; ``complete``: are these all sets; ``tried``: how many sets it took."""
 
     promise: str
     rules: tuple[str, ...]
@@ -57,7 +57,7 @@ class Cores:
     tried: int
 
     def standing(self, rule: str) -> Standing:
-        """What a rule is to the promise."""
+        """The standing of a rule for the promise: must, may, or not needed."""
         among = [rule in one.rules for one in self.sufficient]
         return "must" if among and all(among) else "may" if any(among) else "not needed"
 
@@ -138,7 +138,7 @@ def _hitting_sets(sets: list[Rules], rules: tuple[str, ...]) -> list[Rules]:
 
 @dataclass
 class _Tried:
-    """What is known of one step of a proof: sets of rules and lemmas that are enough, and sets that are not."""
+    """Results on one step of a proof: sets of rules and lemmas that are enough, and sets that are not."""
 
     enough: list[frozenset[Term]] = field(default_factory=list)
     wanting: list[frozenset[Term]] = field(default_factory=list)
@@ -204,7 +204,7 @@ class Proofs:
         return tuple(n for n in self.always if n in needed - {promise})
 
     def _at_first(self) -> frozenset[str]:
-        """What holds of the initial state."""
+        """The properties that hold of the initial state."""
         if self._initially is None:
             question = Question.initial(self.spec, self.rlimit)
             held = []
@@ -216,7 +216,8 @@ class Proofs:
         return self._initially
 
     def _fallen(self, left: Mapping[str, Term], switches: frozenset[Term]) -> list[str]:
-        """What some action breaks, found action by action, so that what falls first is assumed no more."""
+        """The properties that some action breaks, found action by action; one that has fallen is not assumed any
+        more."""
         for action in self.spec.actions.values():
             assumed = frozenset(left.values()) | switches
             changed = written(action)

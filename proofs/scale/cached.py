@@ -47,7 +47,7 @@ def _file(what: str, about: Iterable[object]) -> Path:
 
 
 def cached(what: str, about: Iterable[object]) -> Any:
-    """What was cached; None if nothing was, or it cannot be read."""
+    """The cached value; None if there is none, or it cannot be read."""
     try:
         return json.loads(_file(what, about).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -36,7 +36,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Written:
-    """What a worker wrote, and the faults that the simulator injected."""
+    """The file that a worker wrote, and the faults that the simulator injected."""
 
     number: int
     file: HistoryFile

@@ -1,6 +1,6 @@
 """Jobs: work that processes of their own do meanwhile, as many at a time as there are cores.
 
-They are begun in the order in which they are handed in, in whatever order the results are asked for, so that no core
+They are begun in the order in which they are handed in, not in that in which results are asked for, so that no core
 waits for another protocol's last variant, and a process imports and traces everything once only.
 """
 
@@ -42,7 +42,7 @@ class Jobs(AbstractContextManager["Jobs"]):
             self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
 
     def __exit__(self, *_: object) -> None:
-        """Whatever is still being done is given up."""
+        """Ends the processes; jobs that are under way are given up."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - self._others:

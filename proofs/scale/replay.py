@@ -25,7 +25,7 @@ NOTHING_TO_JUDGE = "nothing to judge: no event of these histories is what it spe
 
 @dataclass(frozen=True)
 class Judged:
-    """What a further check found: violations, and how many histories it could not decide, by the reason."""
+    """The findings of a further check: violations, and how many histories it could not decide, by the reason."""
 
     violations: list[Violation]
     undecided: Mapping[str, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What a replay found. Equal for equal histories: how long it took is not compared.
+    """The result of a replay. Equal for equal histories: how long it took is not compared.
 
     `judged` counts the events that each property looked at (for a further check: the histories). `unknown` gives the
     reason why a property is not decided, be it that the histories hide what it needs or that there was nothing to
@@ -107,7 +107,7 @@ class ReplayReport:
 
 @dataclass(frozen=True)
 class Checked:
-    """What one piece came to."""
+    """The findings on one piece."""
 
     rows: int
     histories: int

@@ -70,7 +70,8 @@ def require_reachable(place: Location, spark: SparkSettings | None) -> None:
 
 @dataclass(frozen=True)
 class Outcome(Generic[Result]):
-    """What a unit came to: its result, or why its histories are refused (a refusal is an answer, not to be retried)."""
+    """The outcome of a unit: its result, or why its histories are refused (a refusal is an answer, not to be
+    retried)."""
 
     result: Any = None
     refused: str | None = None

@@ -29,7 +29,8 @@ class LiveRun:
 
 
 def run_of(report: AgreementReport, brokers: str, test: str) -> LiveRun:
-    """What is kept of a report.  ValueError for one that fails, or follows no model: it judges no promise by it."""
+    """The entry that is kept of a report.  ValueError for one that fails, or follows no model: it judges no promise by
+    it."""
     if report.verdict != "holds" or report.model == "none":
         raise ValueError(f"{test}: {report.verdict}, held against model {report.model}: nothing of that is kept")
     met = dict(sorted(report.dangers.items()))

@@ -29,7 +29,7 @@ NOT_ASKED = {
 """Why a promise has nothing in by an engine that does not judge it."""
 
 MODELLED: frozenset[Engine] = frozenset({"induction", "explore", "bounded", "progress"})
-"""Engines that judge a model, whatever an implementation does."""
+"""Engines that judge a model alone, without an implementation."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Matrix:
 
     @staticmethod
     def of_dict(told: Mapping[str, Any]) -> "Matrix":
-        """What `as_dict` gave."""
+        """The matrix that `as_dict` wrote."""
         asked = tuple(Asked(**(item | {"engines": tuple(item["engines"])})) for item in told["asked"])
         scopes = {e: {danger: Cell(**cell) for danger, cell in cells.items()} for e, cells in told["scopes"].items()}
         return Matrix(told["protocol"], told["variant"], asked, scopes, told["said"], tuple(told["tagged"]))
@@ -188,7 +188,7 @@ def _history_rules(protocol: str) -> Mapping[str, str]:
 
 
 def _excuses(entry: ProtocolEntry, variant: Variant, rule: str) -> dict[str, str]:
-    """What agreement predicts of a variant and does not hold against an implementation."""
+    """The violations that agreement predicts of a variant and excuses in an implementation."""
     if entry.name not in DRIVEN or rule not in driven(entry.name).expecting.get(variant.name, ()):
         return {}
     return {"late-copy": f"that a late copy breaks {rule} in {variant.name} is predicted"}
@@ -208,7 +208,7 @@ class Hole:
 
 
 def holes(matrices: Sequence[Matrix], promise: str | None = None) -> list[Hole]:
-    """What is open, danger by danger."""
+    """The open cells, danger by danger."""
     found = (_hole(danger, matrices, promise) for danger in DANGERS)
     return [hole for hole in found if hole is not None]
 

@@ -49,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Scope:
-    """What one engine met of every danger of the list, in the order of the list."""
+    """How often one engine met each danger, in the order of the list of dangers."""
 
     engine: Engine
     cells: Mapping[str, Cell]
@@ -59,7 +59,7 @@ class Scope:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What a `Result` carries of it."""
+        """The fields of a `Result` that carry a scope."""
         excused = {name: cell.why for name, cell in self.cells.items() if cell.status == "excused"}
         return {"scope": self.those("in"), "out": self.those("out"), "excused": excused, "within": self}
 

@@ -1,5 +1,5 @@
-"""What all nodes of one simulated cluster share: configuration, clock, event log, and the numbers that are given out
-once."""
+"""The environment that all nodes of one simulated cluster share: configuration, clock, event log, and the numbers that
+are given out once."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar

@@ -25,8 +25,8 @@ MESSAGE_FAULTS = ("drop", "duplicate", "delay")
 
 @dataclass(frozen=True, slots=True)
 class Run(Configuration):
-    """What a free-running history adds to the cluster's config. A protocol adds the rates of its node faults, under the
-    names of the faults, and its clients' habits. Durations are means, in virtual microseconds."""
+    """The configuration of a free-running history besides that of its cluster. A protocol adds the rates of its node
+    faults, under the names of the faults, and its clients' habits. Durations are means, in virtual microseconds."""
 
     events: int = 300
     broken: str = ""  # name of a broken implementation (defects/broken.py); empty: the correct one
@@ -88,7 +88,7 @@ class FreeRun(Generic[R, C]):
     run_type: ClassVar[type[Run]]
     config_type: ClassVar[type[Configuration]]
     cluster_defaults: ClassVar[Mapping[str, Any]] = {}
-    """What differs from a driven cluster's defaults."""
+    """Keys whose defaults differ from those of a driven cluster."""
 
     parts_type: ClassVar[type]
     defects: ClassVar[str]

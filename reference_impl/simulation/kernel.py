@@ -1,6 +1,6 @@
 """The kernel: a virtual clock in microseconds, a queue of things to come, and one seeded random generator.
 
-Nothing here knows a protocol. Whoever wants something to happen later calls `at` or `after`; time passes only in
+Nothing here knows a protocol. `at` and `after` queue something that happens later; time passes only in
 `advance` (a driver's clock step) and `run` (free-running), and jumps from one queued entry to the next.
 """
 

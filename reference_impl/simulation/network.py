@@ -28,7 +28,7 @@ class Message:
 
 
 class Receiver(Protocol):
-    """Whatever can stand at the end of an address."""
+    """An object at the end of an address: it takes messages."""
 
     def arrive(self, message: Message, /) -> None:
         """Take the message."""

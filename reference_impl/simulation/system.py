@@ -1,4 +1,4 @@
-"""What every driven cluster offers besides its protocol's own operations: its messages, and its events."""
+"""Operations that every driven cluster has besides those of its protocol: on its messages, and on its events."""
 
 from typing import Any, Generic, TypeVar
 

@@ -1,5 +1,5 @@
-"""What is refused while a protocol is made, with file, line and remedy.
+"""The mistakes that are refused while a protocol is made, with file, line and remedy.
 
-Read `errors` (how a mistake is told), `lint` (Python's own control flow in a rule), `refusals` (operations that symbols
-refuse), `citing` (rule numbers).
+Read `errors` (the message of a mistake), `lint` (Python's own control flow in a rule), `refusals` (operations that
+symbols refuse), `citing` (rule numbers).
 """

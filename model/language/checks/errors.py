@@ -9,7 +9,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class InputError(Exception):
-    """What a command was given cannot be used; the message is one line: what, where, why, and what to do.
+    """Input of a command that cannot be used; the message is one line: what, where, why, and what to do.
 
     The base of all such errors of models, properties and proofs: the command line turns each into exit code 2.
     """
@@ -41,5 +41,5 @@ def mistake(what: str, instead: str, where: tuple[str, int] | None = None) -> Mo
 
 
 def moved(error: ModelError, where: tuple[str, int]) -> ModelError:
-    """The same mistake at another place: the one where its author wrote it, if that ran before it was noticed."""
+    """This mistake at another place: the one where its author wrote it, if that ran before it was noticed."""
     return ModelError(f"{where[0]}:{where[1]}: {str(error).split(': ', maxsplit=1)[1]}")

@@ -1,8 +1,9 @@
 """Python's own control flow in a rule, found in the source before the rule is run.
 
 Most of it would also fail on a symbol, but not all: ``x is None`` and ``a or b`` between a constant and a symbol pass
-silently, a loop over a Python list runs once, whatever the state, and a comparison that stands where an assignment was
-meant is thrown away.  Functions that a rule names are checked with it, nested and module-level ones alike.
+silently, a loop over a Python list runs once and does not depend on the state, and a comparison that stands where an
+assignment was meant is thrown away.  Functions that a rule names are checked with it, nested and module-level ones
+alike.
 """
 
 import ast
@@ -83,7 +84,7 @@ def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any
 
 
 def _scope(function: Callable[..., Any]) -> dict[str, Any]:
-    """What names mean in a function, but for its own variables."""
+    """The meaning of each name that a function uses and does not bind itself."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     names: dict[str, Any] = dict(function.__globals__)
     for name, cell in cells.items():

@@ -1,4 +1,4 @@
-"""What a symbol refuses: every operation that Python would decide on its own, or that not every reading has.
+"""The operations that a symbol refuses: every one that Python would decide on its own, or that not every reading has.
 
 Each refusal is a `ModelError` with the line of the rule and what to write instead, where Python would raise a bare
 TypeError, or worse, go on with a value that has nothing to do with the state.

@@ -1,4 +1,4 @@
-"""What is computed from a traced protocol.
+"""Computed from a traced protocol.
 
 Read `mutations` (every way to get one rule wrong), `refinements` (a detailed protocol held against an abstract one),
 `inheritance` (why a step of a protocol is one of its parts'), `scope` (which dangers a protocol has, and why it leaves

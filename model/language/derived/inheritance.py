@@ -1,4 +1,4 @@
-"""What a whole has from its parts: why each of its steps is a step of a part or leaves it alone.
+"""Inheritance of a whole from its parts: why each of its steps is a step of a part or leaves it alone.
 
 `departure` compares the whole's actions with the part's, term by term, so that a spec that was changed behind the
 composition's back inherits nothing.  `part_refinement` says it as a property of steps, for the engines to confirm.

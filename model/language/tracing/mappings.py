@@ -54,7 +54,7 @@ class Mapped:
 
 
 def mapped_variable(name: str, kind: Type, given: Any, where: Place) -> Mapped:
-    """What the mapping says of one variable, checked against its type."""
+    """The value that the mapping gives to one variable, checked against its type."""
     role = f"the value of {name}"
     if isinstance(kind, SeqType):
         if not isinstance(given, Symbol) or given.term.type != kind:
@@ -87,7 +87,8 @@ def abstract_entry(given: Symbol, kind: MapType) -> tuple[Bound, Symbol]:
 
 
 def apart(mapped: Mapped) -> Mapped:
-    """The same with locals that no term of a protocol has: those are named by depth, as in ``b.2``."""
+    """The mapping with its locals renamed to names that no term of a protocol has: locals of protocols are named by
+    depth, as in ``b.2``."""
 
     def name_apart(name: str) -> str:
         return name.replace(".", ".m")

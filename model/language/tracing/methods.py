@@ -1,4 +1,4 @@
-"""What a traced method takes and returns: its parameters with their sorts, a condition, and no variable carried out."""
+"""The signature of a traced method: its parameters with their sorts, a condition, and no variable carried out."""
 
 import inspect
 from collections.abc import Callable

@@ -30,14 +30,14 @@ from fencepost.model.language.tree.types import (
 
 @dataclass(frozen=True)
 class PartOptions:
-    """What ``part(...)`` says of a part."""
+    """The arguments of ``part(...)``."""
 
     joint: tuple[str, ...] = ()
     sorts: Mapping[Type, Type] = field(default_factory=dict)
 
 
 def part(*, joint: Iterable[str] = (), sorts: Mapping[Any, Any] | None = None) -> Any:
-    """What a part's declaration may say: the actions that happen in joint steps only, and for sorts and numbers of the
+    """Declares a part: the actions that happen in joint steps only, and for sorts and numbers of the
     part, those of the whole that they are: ``part(joint=["hand_out"], sorts={Client: Instance})``."""
     if isinstance(joint, str):
         raise mistake(f"joint={joint!r} is one name", f"write joint=[{joint!r}]")
@@ -72,8 +72,8 @@ def check_parts(own: Spec, parts: Mapping[str, PartSpec], places: Mapping[str, P
 
 
 def _check_sorts(own: Spec, parts: Mapping[str, PartSpec], places: Mapping[str, Place]) -> None:
-    """Two parts that name one class share its elements.  Two classes of one name have to be told apart, or told to be
-    one."""
+    """Two parts that name one class share its elements.  Two classes of one name are refused until the whole renames
+    one or says that they are one."""
     known: dict[str, AtomsType] = {k.name: k for k in sorts_of(own) if isinstance(k, AtomsType)}
     for p in parts.values():
         alone = composed(Spec(own.name, "", {}, frozenset(), {}, (), (), {}), {p.name: p})

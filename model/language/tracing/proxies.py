@@ -53,7 +53,7 @@ class StateProxy:
         self._recorder.whole(name, value)
 
     def _near(self, name: str) -> str:
-        """What may have been meant."""
+        """The nearest names to one that does not exist, for the message."""
         owner = self._owner
         near = difflib.get_close_matches(name, [*owner.types, *owner.constants, *owner.helpers, *owner.parts], n=3)
         return (

@@ -1,4 +1,4 @@
-"""What happens when an action runs on symbols: its guards, limits and updates are written down."""
+"""Records an action that runs on symbols: its guards, limits and updates are written down."""
 
 import inspect
 from dataclasses import dataclass

@@ -50,8 +50,8 @@ def _marked(recorder: Recorder, number: str) -> Iterator[None]:
 
 
 def either(number: str, says: Any, **instead: Any) -> Symbol:
-    """What rule ``number`` says, and under names, what it might say instead: ``either("730.15", end + 1,
-    start=first)``."""
+    """The value as rule ``number`` has it, and under names, values that a misreading would give: ``either("730.15", end
+    + 1, start=first)``."""
     Recorder.check_rule(number)
     symbols = [v for v in (says, *instead.values()) if isinstance(v, Symbol)]
     if not instead or not symbols:

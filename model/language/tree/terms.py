@@ -128,7 +128,7 @@ def with_args(node: Term, args: tuple[Term, ...]) -> Term:
 
 
 def rewrite(root: Term, change: Callable[[Term], Term]) -> Term:
-    """The same tree with ``change`` applied bottom up to every node."""
+    """The tree with ``change`` applied bottom up to every node."""
     done: dict[Term, Term] = {}
 
     def visit(node: Term) -> Term:

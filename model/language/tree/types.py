@@ -116,7 +116,7 @@ def type_of(annotation: object, role: str = "", where: Place | None = None) -> T
 
 
 def scalar(annotation: object, role: str = "", where: Place | None = None) -> ScalarType:
-    """The same for a single value: no map and no sequence."""
+    """The type of a single value: no map and no sequence."""
     kind = type_of(annotation, role, where)
     if isinstance(kind, MapType | SeqType):
         raise mistake(
@@ -126,7 +126,7 @@ def scalar(annotation: object, role: str = "", where: Place | None = None) -> Sc
 
 
 def advice(value: object, kind: ScalarType) -> str:
-    """What to write where a value of that type is meant."""
+    """The remedy for a message: how a value of that type is written."""
     match kind:
         case EnumType(name, members):
             return f"name a member, such as {name}.{members[0]}"

@@ -1,7 +1,7 @@
 """Bounded model checking: is there a violation within so many steps of the initial state, and what is the shortest?
 
-At each depth Z3 looks for a path to any property not decided so far, so that whatever it finds first is shortest.
-What is true of all paths so far is told to it at the next depth: lemmas given along with promises make it faster, not
+At each depth Z3 looks for a path to any property not decided so far, so that the first one found is a shortest one.
+What is true of all paths so far is given to Z3 at the next depth: lemmas given along with promises make it faster, not
 slower.
 """
 

@@ -1,4 +1,5 @@
-"""What makes paths the same path: elements that nothing tells apart, and steps that could as well be swapped."""
+"""Symmetries, under which paths are one path: elements that no term distinguishes, and steps that could as well be
+swapped."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -72,7 +73,8 @@ def _meet(a: Touched, b: Touched) -> bool:
 
 
 def touches(action: Action, parameters: Mapping[str, Any]) -> tuple[Touched, Touched]:
-    """What an action with these plain parameters may read and write, erring on the side of more."""
+    """The variables and places that an action with these plain parameters may read and write; some may be listed that
+    it never touches."""
     conditions = [guard.condition for guard in action.guards] + list(action.limits)
     inside = [term for update in action.updates for term in (update.value, *update.keys)]
     reads = {entry for term in (*conditions, *inside) for entry in _reads(term, parameters)}

@@ -1,9 +1,9 @@
 """Compiled: the search with numba, a hash table instead of sorted runs.  It compiles for seconds, and pays above some
 10 million states.
 
-Each thread expands a part of the frontier into one buffer per owner of states (an owner is told by a hash); then each
-owner puts what is new into its own table.  The new states are sorted into a level, so that counts and traces are
-those of the NumPy engine.
+Each thread expands a part of the frontier into one buffer per owner of states (a hash of the state says which owner);
+then each owner puts what is new into its own table.  The new states are sorted into a level, so that counts and traces
+are those of the NumPy engine.
 """
 
 import hashlib
@@ -94,7 +94,8 @@ class NotInstalled(InputError):
 
 
 class CompiledSearch(Search):
-    """The same interface; ``runs`` stays empty, ``tables`` holds what has been seen, one per owner."""
+    """The compiled search, with the interface of `Search`; ``runs`` stays empty, ``tables`` holds what has been seen,
+    one per owner."""
 
     def __init__(self, kernels: Kernels, threads: int, memory_limit: int) -> None:
         if kernels.packing.words > 1:
@@ -149,7 +150,7 @@ class CompiledSearch(Search):
         return np.zeros(count, np.int64), np.zeros(count, np.int64), broken, np.zeros(1, np.int64)
 
     def _insert(self, sizes: list[NDArray[np.int64]], owner: int) -> NDArray[np.int64]:
-        """What is new of all that this owner was given."""
+        """Puts the states that this owner was given into its table, and keeps those that were not there."""
         parts = [b[owner, : int(s[owner])] for b, s in zip(self.buffers, sizes, strict=True)]
         states = np.concatenate(parts)
         while self.counts[owner] + states.size > self.tables[owner].size // 2:

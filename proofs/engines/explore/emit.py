@@ -185,5 +185,5 @@ def columns(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[N
 
 
 def conditions(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[np.bool_]]]:
-    """The same of truth values."""
+    """Truth values of conditions."""
     return columns(packing, roots)

@@ -27,7 +27,8 @@ from fencepost.proofs.results import Trace, Verdict
 
 @dataclass(frozen=True)
 class Progress:
-    """What the callback gets after each level.  ``warning``: that memory may not last, or why the search stopped."""
+    """The figures that the callback gets after each level.  ``warning``: that memory may not last, or why the search
+    stopped."""
 
     depth: int
     distinct: int
@@ -129,7 +130,7 @@ def _engine(name: str) -> type[Search]:
 
 @dataclass(frozen=True)
 class _Enough:
-    """What ends a search before nothing is new: states, steps, and how many properties are violated."""
+    """Limits that end a search early: states, steps, and how many properties are violated."""
 
     states: int | None
     depth: int | None

@@ -43,7 +43,7 @@ class Explained:
         return rows[~self.columns(STUTTERS, [self.stutters], words, rows)[0]]
 
     def unexplained(self, words: Words, rows: Rows, taken: Callable[[str, str], None]) -> Rows:
-        """Of these rows, those whose steps are none of the core's; ``taken`` is told which the others are."""
+        """Of these rows, those whose steps are none of the core's; ``taken`` gets the others."""
         left = self.moving(words, rows)
         for number, group in enumerate(self.groups):
             if not left.size:

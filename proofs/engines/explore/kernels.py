@@ -16,7 +16,7 @@ Rows = NDArray[np.int64]
 
 @dataclass
 class Tally:
-    """What the expansion of some blocks counted.  ``judge``, if given, is told of the steps that change a refinement's
+    """Counts of the expansion of some blocks.  ``judge``, if given, gets the steps that change a refinement's
     core."""
 
     taken: list[int]

@@ -12,10 +12,10 @@ PARAMETERS = "frontier, start, stop, buffers, sizes, recent, taken, cut, broken,
 
 
 def emit_scalar(ground: Ground, packing: Packing) -> str:
-    """``expand``: from row ``start`` of ``frontier`` on, puts the successors of each state into the buffer of whoever
-    owns it.
+    """``expand``: from row ``start`` of ``frontier`` on, puts the successors of each state into the buffer of its
+    owner.
 
-    What it has given away not long ago (``recent``, by a part of the hash) it does not give away again.
+    A state put there not long ago (``recent``, by a part of the hash) is not put there again.
     It returns the row at which it stopped, before ``stop`` if a buffer might overflow.
     ``broken[property]`` becomes the least (row, instance) that breaks a step property.
     """

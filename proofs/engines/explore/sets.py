@@ -22,7 +22,7 @@ _MIX_B = np.uint64(_B)
 
 
 def _mixed(low: Words) -> Column:
-    """What the lower words bring into the key: each times an odd number of its own."""
+    """The contribution of the lower words to the key: each times an odd number of its own."""
     return reduce(xor, (word * np.uint64(pow(_A, i, 2**64)) for i, word in enumerate(low, 1)))
 
 

@@ -33,7 +33,8 @@ class Expansion:
 
 
 class Traces(Mapping[str, Trace]):
-    """Shortest traces by property.  Each is found again only when it is asked for: of many searches few are told."""
+    """Shortest traces by property.  Each is found again only when it is asked for: few traces of a search are ever
+    asked for."""
 
     def __init__(self) -> None:
         self._steps: dict[str, int] = {}

@@ -53,8 +53,8 @@ def check_progress(exploration: Exploration, *, max_steps: int = 40_000_000) -> 
 
 
 class _Endless:
-    """What may go on for ever in a graph, where some actions stop in the end: ``steps`` are the numbers, in the whole
-    graph, of those that are left."""
+    """The behaviours of a graph that may go on for ever, where some actions stop in the end: ``steps`` are the numbers,
+    in the whole graph, of those that are left."""
 
     def __init__(self, whole: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -> None:
         self.graph, self.steps = without(whole, instances, ceasing)
@@ -68,7 +68,7 @@ class _Endless:
 
 
 class _Checker:
-    """What all properties of one exploration share."""
+    """The graph of one exploration, shared by the checks of all its properties."""
 
     def __init__(self, exploration: Exploration, made: Graph) -> None:
         self.exploration, self.graph = exploration, made

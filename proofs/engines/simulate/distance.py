@@ -31,12 +31,12 @@ def distance(plain: Plain, item: Property) -> Distance:
 
 
 def sought(item: Property) -> bool:
-    """What a search wants of a property: that it holds, of a witness; that it does not, of all others."""
+    """The condition that a search aims at: of a witness, that it holds; of any other property, that it does not."""
     return item.role == "witness"
 
 
 def _short(by: int) -> int:
-    """What a comparison of numbers costs that is this much from holding."""
+    """The distance of a comparison of numbers that is this much from holding."""
     return min(max(by, 0), FAR)
 
 
@@ -63,7 +63,7 @@ def _text(plain: Plain, node: Term, wanted: bool) -> str:
 
 
 def lower(lowering: Lowering, item: Property) -> Node:
-    """The same as a node over fields, for the explorer's columns."""
+    """The distance as a node over fields, for the explorer's columns."""
     return _Lower(lowering).lower(item.term, sought(item), {})
 
 

@@ -25,9 +25,9 @@ class Over(BaseException):
 
 @dataclass
 class Session:
-    """What the examples of one search share.  ``runs``: from which they set out; ``weights``, ``distances``: None and
-    empty where they are not aimed so; ``most``: steps; ``limit``: examples; ``taken``: steps made so far, those of the
-    runs at the start included."""
+    """State that the examples of one search share.  ``runs``: from which they set out; ``weights``, ``distances``: None
+    and empty where they are not aimed so; ``most``: steps; ``limit``: examples; ``taken``: steps made so far, those of
+    the runs at the start included."""
 
     walker: Walker
     most: int
@@ -88,7 +88,7 @@ class Wanderer(RuleBasedStateMachine):
         self.walk = self.session.begin(which if which < runs else 0)
 
     def possible(self) -> list[Step]:
-        """What may happen next; asked for by each rule before each step."""
+        """The steps that are possible next; each rule asks for them before each step."""
         if self._at != len(self.walk.events):
             self._at, self._possible = len(self.walk.events), self.session.walker.steps(self.walk)
         return self._possible

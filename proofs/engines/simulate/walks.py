@@ -50,7 +50,7 @@ class Walker:
         return Walk([self.plain.initial()])
 
     def steps(self, walk: Walk) -> list[Step]:
-        """What may happen next, in the order of the protocol."""
+        """The steps that are possible next, in the order of the protocol."""
         key = (*freeze(walk.state), *sorted(walk.spent.items()))
         found = self._steps.get(key)
         if found is None:

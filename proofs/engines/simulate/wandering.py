@@ -44,9 +44,9 @@ LENGTH = {False: 40, True: 12}
 
 @dataclass(frozen=True)
 class Wandering:
-    """What came of it.  ``steps``: taken until the promise broke, or in all; ``explored``: states that the explorer
-    went through for the starts; ``raw``: how long the run was that was found, before it was made shorter; ``actions``:
-    how often each was taken."""
+    """The result of a simulation.  ``steps``: taken until the promise broke, or in all; ``explored``: states that the
+    explorer went through for the starts; ``raw``: how long the run was that was found, before it was made shorter;
+    ``actions``: how often each was taken."""
 
     seed: int
     aims: tuple[Aim, ...]
