@@ -12,7 +12,7 @@ from fencepost.properties.calls import Call
 from fencepost.properties.driving import Run, make, read, waiting
 from fencepost.properties.history.vocabulary import HistoryError, Vocabulary
 from fencepost.properties.machine import every_step
-from fencepost.properties.roles import Between, Index, InFlight, OneOf, role_of
+from fencepost.properties.roles import Between, FromConfig, Index, InFlight, OneOf, role_of
 
 EVENTS = 40
 """Of a simulated history, where its config does not say how many."""
@@ -34,10 +34,11 @@ def at_random(call_type: type[Call], system: Any, config: Mapping[str, Any], see
         if not names:
             return
         name = chance.choice(names)
-        about, hints = _about(call_type, name), call_type.method(name).annotations
-        drawn = {key: _drawn(hint, config, chance) for key, hint in hints.items() if key != about}
+        about, (_, hints, roles, _) = _about(call_type, name), call_type.method(name)
+        asked = [key for key in hints if key != about and not isinstance(roles[key], FromConfig)]
+        drawn = {key: _drawn(hints[key], config, chance) for key in asked}
         if about is None:
-            yield call_type(name, **drawn)
+            yield call_type.within(config, name, **drawn)
         else:
             yield call_type.about(name, chance.choice(messages), messages, **drawn)
 

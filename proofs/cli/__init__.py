@@ -64,7 +64,8 @@ class Lazy(click.Group):
 def fencepost() -> None:
     """Kafka's exactly-once protocols: run, searched, proved, and held against real logs.
 
-    Start with `fencepost verify`, then `fencepost list id-blocks`.
+    Start with `fencepost verify`, then `fencepost list id-blocks`.  A protocol of your own goes by the package that it
+    is in: `fencepost prove my.lease/core`.
 
     Exit code 0: everything is as expected, predicted violations included; 1: something is not; 2: bad input or
     environment, with a message of one line; 130: interrupted.

@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from command_line import Ran, fencepost, process, read_json
 from fencepost.model import rules
+from fencepost.proofs.testing import agree
 from fencepost.properties import registry
 
 ROOT = Path(__file__).parents[2]
@@ -330,3 +331,23 @@ def test_a_proof_that_fails_and_one_without_bounds(tmp_path: Path, monkeypatch: 
     assert "so that a lemma is missing which excludes it" in said
     assert "newest stays holds" in words(fencepost("prove", f"{bare}/fenced"))
     assert "the bounds given are: none; add it" in fencepost("explore", f"{bare}/fenced").err
+
+
+def test_what_an_implementation_shows_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not all kinds of event are everybody's to show, the reference shows the way to where they can be seen."""
+    inside = copied(tmp_path, 92, "events.py", 'refused = 4, "client token"', 'refused = 4, "client token", "inside"')
+    monkeypatch.chdir(tmp_path)
+    assert fencepost("list", inside).code == 0
+    report = agree(f"{inside}.reference:reference", protocol=inside, max_examples=5)
+    assert report.observed == ("expired", "granted", "refused", "written")
+    blind = copied(tmp_path, 93, "events.py", 'refused = 4, "client token"', 'refused = 4, "client token", "inside"')
+    hidden = (
+        (tmp_path / blind / "reference.py").read_text().replace('return self.show("refused"', 'return bool("refused"')
+    )
+    (tmp_path / blind / "reference.py").write_text(
+        hidden.replace('bool("refused", client=client, token=token)', "True")
+    )
+    assert fencepost("list", blind).code == 0
+    report = agree(f"{blind}.reference:reference", protocol=blind, max_examples=5)
+    assert (report.verdict, report.observed) == ("unknown", ("expired", "granted", "written"))
+    assert "it does not show refused" in report.inconclusive
