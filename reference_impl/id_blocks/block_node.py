@@ -1,7 +1,7 @@
 """ZooKeeper's /latest_producer_id_block: one node with a version, and the JSON in it.
 
 Here the fence posts stand differently from everywhere else: the block's end is *inclusive*, and what is stored is the
-block in use, not the next free id. Whoever leaves ZooKeeper must add one (730.15).
+block in use, not the next free id. A migration away from ZooKeeper must add one (730.15).
 """
 
 import json
@@ -20,7 +20,7 @@ class BlockNode:
         return self.data, self.version
 
     def write(self, data: str, version: int) -> bool:
-        """The conditional setData (730.2); False if somebody else wrote since `version` was read."""
+        """The conditional setData (730.2); False if another client has written since `version` was read."""
         if version != self.version:
             return False
         self.data = data

@@ -24,7 +24,7 @@ NONE = -1
 
 
 class BaseController(Node):
-    """What both controllers share: the checks before a block is made, and the answers."""
+    """The part that both controllers share: the checks before a block is made, and the answers."""
 
     __slots__ = ("env", "node_id", "quota")
 
@@ -150,7 +150,7 @@ class Controller(BaseController):
             self.answer(body, block, done)
 
     def forget(self) -> None:
-        """Leadership lost: nobody who waits here is answered any more."""
+        """Leadership lost: requests that wait here are never answered."""
         self.waiting.clear()
 
     def become_active(self) -> None:
@@ -167,5 +167,5 @@ class Controller(BaseController):
         return next_free
 
     def snapshot_records(self, next_free: int) -> list[ProducerIdsRecord]:
-        """What the snapshot says of producer ids: nothing if none was ever given out."""
+        """The records of producer ids in a snapshot: none if no id was ever given out."""
         return [ProducerIdsRecord(NONE, NONE, next_free)] if next_free else []

@@ -1,4 +1,5 @@
-"""What all nodes of one cluster share: clock, log, network, configuration, and the cluster's registrations.
+"""The environment that all nodes of one cluster share: clock, log, network, configuration, and the cluster's
+registrations.
 
 Registrations (broker id -> broker epoch) stand outside the metadata log: a broker serves clients only after its
 registration is committed, so no fail-over can take it back, and nothing here depends on how it is stored.

@@ -9,7 +9,7 @@ from fencepost.reference_impl.simulation import EventLog
 
 
 class Kind:
-    """What happened; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
 
     (
         BROKER_STARTED, BROKER_STOPPED, REQUEST_SENT, BLOCK_RECORDED, BLOCK_COMMITTED, ANSWER_SENT, ANSWER_TAKEN,

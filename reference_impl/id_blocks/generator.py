@@ -1,7 +1,7 @@
 """Free-running histories of id blocks: `simulate(7, {"mode": "bridge", "events": 500, "restart": 0.02})`.
 
 One client per broker asks for ids in a loop; before each demand at most one node fault is drawn, so that rates are
-"per demand" whatever the length. Message faults are "per message".
+"per demand" in histories of any length. Message faults are "per message".
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What travels and what is stored: the RPC of KIP-730, its metadata record, and the block of ids between them.
+"""Messages and stored records: the RPC of KIP-730, its metadata record, and the block of ids between them.
 
 The field trap of this protocol: the block's *start* and *length* travel (730.4), the record holds the *next free id*
 (730.7), and ZooKeeper's node holds the *last id* of the block, inclusive (730.15). `Block` is where they meet.

@@ -45,7 +45,7 @@ class MetadataLog:
         return lost
 
     def committed_records(self) -> list[ProducerIdsRecord]:
-        """What a new leader replays: the snapshot, then every committed record behind it."""
+        """The records that a new leader replays: the snapshot, then every committed record behind it."""
         return self._snapshot + [record for _, record, _ in self._entries[: self._committed]]
 
     def committed_next_id(self) -> int:

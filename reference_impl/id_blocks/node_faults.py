@@ -1,4 +1,4 @@
-"""What goes wrong in a free-running history of id blocks, how often, and for how long."""
+"""Node faults of a free-running history of id blocks: how often they strike, how long they last, what they do."""
 
 from dataclasses import dataclass
 

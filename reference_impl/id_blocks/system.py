@@ -80,7 +80,7 @@ class System(DrivenSystem[Environment]):
             env.network.nodes[broker.name] = broker
 
     def messages(self) -> list[tuple[int, str, int, int]]:
-        """What is in flight: (number, "request" | "response", broker, correlation number), oldest first."""
+        """The messages in flight: (number, "request" | "response", broker, correlation number), oldest first."""
         flying = self.env.network.in_flight.values()
         return [(m.number, m.kind, self._broker_of(m.source, m.target), m.body.number) for m in flying]
 
@@ -163,7 +163,7 @@ class System(DrivenSystem[Environment]):
         return in_charge[self.env.active_controller]
 
     def new_source(self, env: Environment, broker: Broker) -> IdSource:
-        """What a starting broker gets its ids from."""
+        """The source of ids of a starting broker: the RPC, or ZooKeeper directly."""
         if self.on_rpc[broker.broker_id]:
             return self.parts.ids(env, broker)
         return DirectProducerIds(env, broker, self.parts.block_loop(env, self.block_node, broker.broker_id))

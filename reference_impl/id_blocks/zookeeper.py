@@ -65,7 +65,7 @@ class BlockLoop:
         return None
 
     def reread_before_retry(self) -> None:
-        """What was read is worth nothing after a lost write."""
+        """Forgets what was read, since another write came first: the node is read again."""
         self.seen = None
 
 
@@ -96,7 +96,7 @@ class DirectProducerIds:
         """No prefetching in this mode."""
 
     def answer(self, body: ResponseBody) -> None:
-        """An answer to the RPC of an earlier life: nobody waits for it."""
+        """An answer to the RPC of an earlier life: no request waits for it, and it is dropped."""
         self.env.emit(
             Kind.ANSWER_DROPPED, request=body.number, broker=self.broker.broker_id, error=body.data.error_code
         )
@@ -142,7 +142,7 @@ class ZkController(BaseController):
             self.env.pace.zookeeper_later(self, self.step_later)
 
     def step(self) -> bool:
-        """The next read or write for the oldest request; False when nobody waits."""
+        """The next read or write for the oldest request; False when no request waits."""
         if not self.requests or not self.is_active:
             return False
         body = self.requests[0]

@@ -30,11 +30,11 @@ MAX_WAIT_MS = 60_000  # max.block.ms: a call that takes longer has no end
 
 
 def unheard(*_: object, **__: object) -> None:
-    """The brokers' own events are another history's: nobody reads them here."""
+    """Takes the brokers' own events, which are not part of a history of workers, and drops them."""
 
 
 class KafkaEnvironment(Environment):
-    """What brokers and clients share; `contents` says what the records numbered here carry."""
+    """The environment of brokers and clients; `contents` says what the records numbered here carry."""
 
     __slots__ = ("content", "contents")
 

@@ -1,4 +1,5 @@
-"""What all workers of one cluster share: configuration, clock, events, brokers, config topic, group, threads."""
+"""The environment that all workers of one cluster share: configuration, clock, events, brokers, config topic, group,
+threads."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -11,7 +11,7 @@ SUPPORT_CODES = {"none": 0, "disabled": 1, "preparing": 2, "enabled": 3}
 
 
 class Kind:
-    """What happened; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
 
     # Workers and their users
     WORKER_STARTED, WORKER_STOPPED, WORKER_STALLED, WORKER_RESUMED, ASKED = range(1, 6)

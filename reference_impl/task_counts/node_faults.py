@@ -1,4 +1,4 @@
-"""What goes wrong in a free-running history: workers stall, crash, are given up; the topic is compacted; others write.
+"""Faults of a free-running history: workers stall, crash, are given up; the topic is compacted; others write.
 
 Stalls are aimed: mostly at a worker that runs a task and does not lead, and a user gives a connector another size just
 then, so that the worker is a zombie with an old task when it goes on; often its tasks are the first to go on.

@@ -54,7 +54,7 @@ class Permission(NamedTuple):
 
 
 def of_leader(group_id: str, config_topic: str) -> tuple[Permission, ...]:
-    """What writing to the config topic takes, in the order in which Kafka asks for it (618.24, 618.47).
+    """The permissions for writing to the config topic, in the order in which Kafka asks for it (618.24, 618.47).
 
     Describe (find the coordinator), Write (InitProducerId), IdempotentWrite (listed by the text), Write on the topic.
     """
@@ -68,7 +68,8 @@ def of_leader(group_id: str, config_topic: str) -> tuple[Permission, ...]:
 
 
 def of_fencing(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
-    """What fencing one id takes: as InitProducerId does, under the connector's admin principal (618.12, 618.47)."""
+    """The permissions for fencing one id: those of InitProducerId, under the connector's admin principal (618.12,
+    618.47)."""
     transactional_id = task_transactional_id(group_id, connector, task)
     return (
         Permission(CONNECTOR_ADMIN, DESCRIBE, TRANSACTIONAL_ID, transactional_id),
@@ -77,7 +78,7 @@ def of_fencing(group_id: str, connector: str, task: int) -> tuple[Permission, ..
 
 
 def of_task(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
-    """What opening a task's producer takes, under the connector's producer principal (618.18)."""
+    """The permissions for opening a task's producer, under the connector's producer principal (618.18)."""
     transactional_id = task_transactional_id(group_id, connector, task)
     return (
         Permission(CONNECTOR_PRODUCER, DESCRIBE, TRANSACTIONAL_ID, transactional_id),
@@ -87,7 +88,8 @@ def of_task(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
 
 
 def of_offsets_topic(topic: str) -> tuple[Permission, ...]:
-    """What creating a separate offsets topic, and reading it to its end, takes of the connector's admin (618.17)."""
+    """The permissions of the connector's admin for creating a separate offsets topic, and reading it to its end
+    (618.17)."""
     return (
         Permission(CONNECTOR_ADMIN, CREATE, TOPIC, topic),
         Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),
@@ -104,7 +106,7 @@ def tolerates_creation_error(error: int) -> bool:
 
 
 class Acls:
-    """What is denied; everything else is allowed."""
+    """Denied operations; everything else is allowed."""
 
     __slots__ = ("denied",)
 

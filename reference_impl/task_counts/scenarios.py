@@ -92,7 +92,7 @@ def count_of_a_former_leader(script: Script) -> None:
 def second_task_outlives_its_set(script: Script) -> None:
     """The worker of task 1 stalls, a set of one task follows, and then that worker goes on where it was.
 
-    The group gives it up only when the set is there: nobody else gets task 1, whose producer would fence this one.
+    The group gives it up only when the set is there: no other worker gets task 1, whose producer would fence this one.
     """
     script.work()
     owner = script.owner(0, 1)
@@ -167,7 +167,7 @@ def worker_without_support(script: Script) -> None:
 
 @KNOWN.shown("618.34", THREE, THREE)
 def foreign_writer(script: Script) -> None:
-    """618.34: somebody who leads nothing writes a count record: the next round trusts it."""
+    """618.34: a program that leads no group writes a count record: the next round trusts it."""
     script.configure(0, 2)
     script.work()
     if script.broken:

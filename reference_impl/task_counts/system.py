@@ -52,14 +52,14 @@ class System(DrivenSystem[Environment]):
         return self.env.threads.waiting()
 
     def step(self, number: int, outcome: str = "ok") -> None:
-        """The thread's operation happens, and it runs to its next one. `failed`: it does not happen, and the thread is
-        told that it timed out; `lost`: it happens, and the thread is told the same. Raises KeyError, ValueError."""
+        """The thread's operation happens, and it runs to its next one. `failed`: it does not happen, and the thread
+        sees a time-out; `lost`: it happens, and the thread sees a time-out. Raises KeyError, ValueError."""
         self.env.threads.step(number, outcome)
 
     # Users
 
     def configure(self, worker: int, connector: int, tasks: int) -> bool:
-        """Create or reconfigure a connector with so many tasks (from 1); False if nobody takes the request."""
+        """Create or reconfigure a connector with so many tasks (from 1); False if no worker takes the request."""
         if not 1 <= tasks <= self.env.config.max_tasks:
             raise ValueError(f"configure with tasks={tasks}: must be 1 to max_tasks={self.env.config.max_tasks}")
         properties = {TASKS_MAX: str(tasks), REVISION: str(self.env.next_revision())}
@@ -67,18 +67,18 @@ class System(DrivenSystem[Environment]):
         return self._ask(worker, connector, tasks, lambda writes: writes.put_connector(name, properties))
 
     def delete(self, worker: int, connector: int) -> bool:
-        """Delete a connector; False if the worker knows none, or nobody takes the request."""
+        """Delete a connector; False if the worker knows none, or no worker takes the request."""
         name = self.names[connector]
         return self._knows(worker, name) and self._ask(worker, connector, -1, lambda writes: writes.delete(name))
 
     def stop_connector(self, worker: int, connector: int) -> bool:
-        """Stop a connector: a set of 0 tasks. False where users cannot do that, or nobody takes the request."""
+        """Stop a connector: a set of 0 tasks. False where users cannot do that, or no worker takes the request."""
         name = self.names[connector]
         possible = self.env.revision.stops_connectors and self._knows(worker, name)
         return possible and self._ask(worker, connector, 0, lambda writes: writes.stop(name))
 
     def restart_connector(self, worker: int, connector: int) -> bool:
-        """Restart the Connector where it is assigned; False if it is nowhere, or nobody takes the request."""
+        """Restart the Connector where it is assigned; False if it is nowhere, or no worker takes the request."""
         name = self.names[connector]
         owners = [h for h in self._herders() if name in h.owned_connectors]
         if self._running(worker) is None or not owners:
@@ -88,7 +88,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def restart_task(self, worker: int, connector: int, task: int) -> bool:
-        """Restart a task where it is assigned; False if it is nowhere, or nobody takes the request."""
+        """Restart a task where it is assigned; False if it is nowhere, or no worker takes the request."""
         name = self.names[connector]
         owners = [h for h in self._herders() if (name, task) in h.owned_tasks]
         if self._running(worker) is None or not owners:
@@ -141,7 +141,8 @@ class System(DrivenSystem[Environment]):
     # What surrounds them
 
     def write_foreign(self, kind: str, connector: int, count: int) -> None:
-        """Somebody else writes to the config topic: a whole "set" of so many tasks, or a "count" record (618.34)."""
+        """A program that is no worker writes to the config topic: a whole "set" of so many tasks, or a "count" record
+        (618.34)."""
         name, topic = self.names[connector], self.env.topic
         if kind == "set":
             properties = {REVISION: f"foreign-{self.env.next_revision()}"}

@@ -1,4 +1,4 @@
-"""What users do in a free-running history: they create, reconfigure, stop and delete connectors, and restart what
+"""Users of a free-running history: they create, reconfigure, stop and delete connectors, and restart what
 failed. No faults here.
 
 A user asks any worker that is up; one that is refused asks another worker a little later.

@@ -1,4 +1,5 @@
-"""What all nodes of one cluster share: clock, log, network, configuration, and the numbers that are given out once."""
+"""The environment that all nodes of one cluster share: clock, log, network, configuration, and the numbers that are
+given out once."""
 
 from collections.abc import Callable
 

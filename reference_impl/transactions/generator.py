@@ -1,7 +1,7 @@
 """Free-running histories of transactions: `simulate(7, {"mode": "v1-verified", "events": 400, "fail_over": 0.02})`.
 
-At most one node fault is drawn before each step of an application, so that rates are "per step" whatever the length.
-Message faults are "per message", failed appends "per append".
+At most one node fault is drawn before each step of an application, so that rates are "per step" in histories of any
+length. Message faults are "per message", failed appends "per append".
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What travels between clients, coordinator and partitions: Kafka's requests and answers, fields named as in Kafka.
+"""Messages between clients, coordinator and partitions: Kafka's requests and answers, fields named as in Kafka.
 
 Left out is what never varies here: topics (a partition is its number), throttle times, several partitions or batches
 in one request. Transactional ids are numbers from 0; -1 stands for "none". NamedTuples, because a history of any

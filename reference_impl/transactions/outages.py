@@ -1,5 +1,5 @@
-"""What befalls a cluster beyond the plug: upgrades, partitions without a leader, leaders that forget, coordinators that
-overlap.
+"""Faults of a cluster that a driver cannot inject: upgrades, partitions without a leader, leaders that forget,
+coordinators that overlap.
 
     leave(system, 0)                 # partition 0 has no leader; what is sent to it is lost
     come_back(system, 0)             # its log is as it was
@@ -23,7 +23,7 @@ def raise_version(system: System) -> None:
 
 
 def leave(system: System, partition: int) -> None:
-    """All replicas of a partition are down: it has no leader, and whoever looks at the metadata sees that."""
+    """All replicas of a partition are down: it has no leader, and the metadata says so."""
     system.leaders[partition].crash()
     system.env.leaderless.add(partition)
 

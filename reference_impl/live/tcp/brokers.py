@@ -84,7 +84,7 @@ class Brokers:
         return leaders
 
     def leader(self, topic: str, partition: int) -> int:
-        """Who leads a partition. Raises NoAnswer if nobody does."""
+        """The leader of a partition. Raises NoAnswer if it has none."""
         known = self._leaders.get((topic, partition))
         if known is None:
             known = self.refresh(topic).get(partition, -1)
@@ -93,7 +93,7 @@ class Brokers:
         return known
 
     def coordinator(self, kind: int, key: str) -> int:
-        """Who coordinates a group or a transactional id. Raises NoAnswer if nobody does within `READY_S`."""
+        """The coordinator of a group or a transactional id. Raises NoAnswer if there is none within `READY_S`."""
         known = self._coordinators.get((kind, key))
         if known is not None:
             return known

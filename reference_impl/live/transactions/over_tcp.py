@@ -47,7 +47,7 @@ class Control(Protocol):
 
 
 class WireSystem(ClientSide):
-    """Clients here, brokers elsewhere. `control` moves the brokers, if they are somebody's to move."""
+    """Clients here, brokers elsewhere. `control` moves the brokers, where their owner has passed one."""
 
     def __init__(self, config: Config, wire: WireConfig, control: Control | None) -> None:
         kernel = Kernel(config.seed)
@@ -75,7 +75,7 @@ class WireSystem(ClientSide):
         self._finalizer.atexit = False
 
     def close(self) -> None:
-        """Give the partitions back; connections are shared and stay. Happens by itself when nobody has the system."""
+        """Give the partitions back; connections are shared and stay. Happens by itself when the system is collected."""
         self._finalizer()
 
     def log_append(self, ok: bool = True) -> bool:

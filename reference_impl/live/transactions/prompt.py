@@ -53,7 +53,7 @@ class Prompt:
 
     @property
     def env(self) -> Environment:
-        """What the nodes share; for who wants to look at what is in flight."""
+        """The environment of the nodes, in which messages in flight can be looked at."""
         return self.system.env
 
     def messages(self) -> list[tuple[int, str, str, str, int]]:

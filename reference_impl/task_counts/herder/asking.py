@@ -59,7 +59,8 @@ def ask_for_round(herder: "Herder", connector: str, task: int, given_up: "Callab
 
 
 def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply) -> bool:
-    """The request reaches whoever the asker takes for the leader; True if that is itself. Raises OperationError."""
+    """The request reaches the worker that the asker takes for the leader; True if that is itself. Raises
+    OperationError."""
     env = herder.env
     env.emit(Kind.ROUND_ASKED, node=herder.node, connector=env.numbers[connector], task=task, request=number)
     if herder.is_leader:
@@ -71,7 +72,7 @@ def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply)
 
 
 def deliver(herder: "Herder", target: int, request: FenceRequest, number: int, reply: Reply) -> None:
-    """The request arrives at a worker. Raises OperationError if there is nobody."""
+    """The request arrives at a worker. Raises OperationError if that worker is down."""
     receiver = herder.env.workers[target].herder if target != NONE else None
     if receiver is None:
         raise OperationError("ask", reason="connection refused")

@@ -1,4 +1,4 @@
-"""Who runs what: the two ways in which the leader distributes connectors and tasks over the members (618.41).
+"""Assignors: the two ways in which the leader distributes connectors and tasks over the members (618.41).
 
 Both are functions of what they are given, balanced (no member has two more than another, connectors and tasks counted
 apart) and deterministic. Members are worker numbers, connectors are names, a task is (connector, number).
@@ -18,14 +18,14 @@ Item = TypeVar("Item", str, TaskId)
 
 
 class Owned(NamedTuple):
-    """What a member says that it has, when it joins."""
+    """The connectors and tasks that a member says it has, when it joins."""
 
     connectors: frozenset[str] = frozenset()
     tasks: frozenset[TaskId] = frozenset()
 
 
 class Assignment(NamedTuple):
-    """What a member has from now on, in order, and what it must let go of (then it joins again)."""
+    """The connectors and tasks of a member from now on, in order, and those that it must stop (then it joins again)."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[TaskId, ...] = ()
@@ -56,7 +56,7 @@ def eager(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) 
 
 
 def cooperative(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) -> dict[int, Assignment]:
-    """Everybody keeps what is balanced; surplus, and what two claim, is revoked (B36); the rest is given."""
+    """Members keep what is balanced; surplus, and what two claim, is revoked (B36); the rest is given."""
     kept_connectors = rebalanced({member: owned.connectors for member, owned in members.items()}, connectors)
     kept_tasks = rebalanced({member: owned.tasks for member, owned in members.items()}, tasks)
     return {

@@ -48,7 +48,7 @@ class FenceRequest(NamedTuple):
 
 
 class Receiver(NamedTuple):
-    """What the worker that gets a request knows at that moment."""
+    """Knowledge of the worker that gets a request, at that moment."""
 
     serves: bool  # its version has the endpoint
     key: SessionKey | None
@@ -59,7 +59,7 @@ class Receiver(NamedTuple):
 
 
 class Verdict(Enum):
-    """What becomes of a request."""
+    """The kinds of decision on a request."""
 
     ANSWER = "answer"  # at once, with a status
     FORWARD = "forward"  # to the leader
@@ -86,7 +86,7 @@ class FenceEndpoint:
     __slots__ = ()
 
     def decide(self, request: FenceRequest, receiver: Receiver) -> Decision:
-        """What the worker does with the request."""
+        """The worker's decision on the request."""
         if not receiver.serves:
             return answered(NOT_FOUND)
         status = self.signature_status(request, receiver)
@@ -116,6 +116,6 @@ class FenceEndpoint:
 
 
 def trace(status: int, connector: str, cause: str = "") -> str:
-    """What a task's or connector's FAILED status says after such an answer (618.11)."""
+    """The trace in the FAILED status of a task or connector after such an answer (618.11)."""
     reason = REASONS.get(status, "")
     return f"ConnectRestException: {status}: {reason}: connector {connector}{': ' + cause if cause else ''}"

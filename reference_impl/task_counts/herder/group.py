@@ -32,7 +32,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """What a member gets from the leader."""
+    """The answer of a rebalance to one member."""
 
     generation: int
     leader: int
@@ -58,7 +58,7 @@ class Group:
         return worker not in self.joining and (self.preparing or worker not in self.members)
 
     def join(self, worker: int, owned: Owned, offset: int) -> Join:
-        """Ask in; the answer comes when everybody has."""
+        """Ask to join; the answer comes when all members have asked."""
         request = Join(worker, owned, offset)
         earlier = self.joining.get(worker)
         if earlier is not None:
@@ -70,7 +70,7 @@ class Group:
         return request
 
     def complete(self) -> None:
-        """Nobody is awaited any more: the next generation, with its leader."""
+        """All members have joined: the next generation begins, with its leader."""
         if not self.preparing or not self.joining or self.members.keys() - self.joining.keys():
             return
         self.generation += 1
@@ -108,13 +108,13 @@ class Group:
         return self.error(worker, generation) != 0 or self.assignments is not None
 
     def sync(self, worker: int, generation: int) -> Handed:
-        """What the leader has assigned to a member."""
+        """The assignment that the leader has made for a member."""
         self.check(worker, generation, "sync")
         assert self.assignments is not None, "a sync waits for the assignment"
         return Handed(generation, self.leader, self.offset, self.assignments[worker])
 
     def error(self, worker: int, generation: int) -> int:
-        """What a member's request of this generation is refused with; 0: it is not."""
+        """The error with which a member's request of this generation is refused; 0: it is not."""
         if worker not in self.members:
             return UNKNOWN_MEMBER_ID
         if self.preparing:

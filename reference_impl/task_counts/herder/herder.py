@@ -68,7 +68,7 @@ class Herder:
 
     @property
     def serves(self) -> bool:
-        """Whether this version has the internal endpoint, whatever the flag says (618.10)."""
+        """Whether this version has the internal endpoint, with the feature on or off (618.10)."""
         return self.support != "none" and self.env.revision.signs
 
     @property
@@ -292,7 +292,7 @@ class Herder:
     # A rebalance: before joining
 
     def let_go(self) -> Script:
-        """What has to stop before this worker may join."""
+        """Stop what has to stop before this worker may join: everything in an eager group, else tasks of old sets."""
         if self.is_eager:
             yield from self.revoke(self.owned_tasks, self.owned_connectors)
         elif self.env.config.preemptive_stop:

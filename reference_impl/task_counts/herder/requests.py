@@ -1,4 +1,4 @@
-"""What is handed to a worker's herder thread to be done in turn, and what one worker answers another."""
+"""Requests that a worker's herder thread does in turn, and the answers of one worker to another."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ class Request:
 
 @dataclass(eq=False, slots=True)
 class Reply:
-    """What the asker of a round waits for: an HTTP status, 0 as long as there is none, and the trace of a failure."""
+    """The reply that the asker of a round waits for: an HTTP status, 0 as long as there is none, and the trace of a
+    failure."""
 
     status: int = 0
     trace: str = ""

@@ -1,8 +1,8 @@
-"""What differs between the revisions of the document and what Kafka ships; all else is the same code.
+"""Differences between the revisions of the document and the code that Kafka ships; all else is common code.
 
 | mode | who asks for a round | when |
 |---|---|---|
-| A | nobody: the leader fences while it makes the assignment | every rebalance |
+| A | no worker: the leader fences while it makes the assignment | every rebalance |
 | M | the owner of the Connector | its start, and after the rebalance that follows a new set |
 | B, shipped | every task | its start |
 """

@@ -60,7 +60,7 @@ class Rounds:
         return range(round.to_fence)
 
     def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
-        """What the new record says: the size of the newest committed set (618.42)."""
+        """The count in the new record: the size of the newest committed set (618.42)."""
         return state.task_counts.get(connector, 0)
 
     def is_overtaken(self, round: Round) -> bool:
@@ -174,7 +174,7 @@ class Rounds:
             self.finish(round, CONFLICT, "a newer set of task configurations was committed")
 
     def conclude(self, round: Round) -> Script:
-        """Write the record, and tell everybody who waits."""
+        """Write the record, and answer all that wait for the round."""
         record = records.count_record(self.env.config.mode, round.connector, round.to_record)
         try:
             yield from self.herder.write([record], round.connector, "write_count")
@@ -186,20 +186,20 @@ class Rounds:
     # Ends
 
     def overtake(self, connector: str) -> None:
-        """A new set has been read: a round under way is for an old one. Whoever asks before it has fenced all its ids
-        joins it all the same, and is answered 409 with the others."""
+        """A new set has been read: a round under way is for an old one. A task that asks before it has fenced all its
+        ids joins it all the same, and is answered 409 with the others."""
         round = self.active.get(connector)
         if round is not None:
             round.cancelled = True
 
     def fail(self, round: Round, error: int, cause: str) -> None:
-        """The round has failed; whoever waits for it fails too (618.11)."""
+        """The round has failed; all that wait for it fail too (618.11)."""
         if not round.over:
             self.emit(Kind.ROUND_FAILED, round, status=SERVER_ERROR, error=error)
             self.finish(round, SERVER_ERROR, cause)
 
     def finish(self, round: Round, status: int, cause: str = "") -> None:
-        """The same answer for everybody."""
+        """End the round: all that wait for it get this answer."""
         round.over = True
         round.status = status
         if self.active.get(round.connector) is round:

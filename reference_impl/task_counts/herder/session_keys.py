@@ -40,7 +40,7 @@ class SessionKey(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a signed request carries, beside its body."""
+    """The headers that a signed request carries beside its body."""
 
     algorithm: str
     mac: bytes

@@ -57,7 +57,7 @@ class TransactionalProducer:
 
     @property
     def epoch(self) -> int:
-        """-1 before `open`; it stays the same until somebody else takes the id (in v2: until the next transaction)."""
+        """-1 before `open`; it stays until another producer takes the id (in v2: until the next transaction)."""
         return self.client.epoch
 
     def open(self) -> None:
@@ -90,7 +90,7 @@ class TransactionalProducer:
         self.finish("commitTransaction", State.COMMITTING_TRANSACTION)
 
     def close(self) -> None:
-        """close(Duration.ZERO): an open transaction stays open, until somebody else takes the id or its time is up."""
+        """close(Duration.ZERO): an open transaction stays open, until another producer takes the id or it times out."""
         if not self.closed:
             self.closed = True
             self.client.crash()

@@ -64,13 +64,13 @@ class SourceTask:
         self.start_from_newest_set()
 
     def start_from_newest_set(self) -> None:
-        """What the worker knows now is what this instance starts from (gen0, 618.19)."""
+        """The newest set that the worker knows now is the one that this instance starts from (gen0, 618.19)."""
         state = self.herder.view.state
         self.set = state.set_place(self.id[0])
         self.generation = state.generation(self.id[0])
 
     def must_stop(self) -> bool:
-        """Whether to look no further: told to stop, and not left to itself since."""
+        """Whether the task has been asked to stop, and its worker still waits for that."""
         return self.stopping and not self.left_running
 
     # The thread
@@ -155,7 +155,7 @@ class SourceTask:
         return self.herder.view.state.may_run(self.id[0])
 
     def open_producer(self) -> Script:
-        """initTransactions() under the task's id: whoever held it is fenced (618.18)."""
+        """initTransactions() under the task's id, which fences the producer that held it (618.18)."""
         if self.producer is None:
             name = task_transactional_id(self.env.config.group_id, *self.id)
             self.producer = TransactionalProducer(
@@ -225,7 +225,7 @@ class SourceTask:
                 looks = never
 
     def send_records(self) -> None:
-        """What a poll brought, into an open transaction."""
+        """Send the records of a poll, in an open transaction."""
         producer = self.producer
         assert producer is not None, "polls begin after the start"
         self.polls += 1
@@ -273,7 +273,7 @@ class SourceTask:
     # Ends, and what every operation needs
 
     def stop(self) -> Script:
-        """Told to, and doing so; False if the task does not get to it ("failed"): it polls on."""
+        """Stop as asked; False if the task does not get to it ("failed"): it polls on."""
         try:
             yield self.herder.operation("stop", lambda: self.end(Kind.TASK_STOPPED), *self.id)
         except OperationError:

@@ -20,7 +20,7 @@ NONE = -1
 
 
 class Refused(Exception):
-    """What an operation may raise into the thread that asked for it; anything else is a defect."""
+    """The error that an operation may raise into the thread that asked for it; any other is a defect."""
 
 
 class OperationError(Refused):
@@ -33,7 +33,8 @@ class OperationError(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a thread does next on the outside. `interrupted`: when it holds, the thread turns back before doing it."""
+    """The next step of a thread that is visible outside of it. `interrupted`: when it holds, the thread turns back
+    before doing it."""
 
     name: str
     worker: int

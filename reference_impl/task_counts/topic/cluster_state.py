@@ -1,4 +1,5 @@
-"""What a worker knows from the config topic, record by record: sets of task configurations, counts, who needs fencing.
+"""State of a worker as read from the config topic, record by record: sets of task configurations, counts, and which
+connectors need fencing.
 
 Task configurations wait in a buffer until their commit record; a commit record whose buffer does not hold every task
 from 0 (compaction took some away) applies nothing and marks the connector inconsistent. A commit record makes a
@@ -111,7 +112,8 @@ class ClusterConfigState:
         return all(task in buffer for task in range(tasks))
 
     def apply_count(self, connector: str, value: Mapping[str, Any] | None, offset: int) -> None:
-        """As many producers may be alive; earlier sets need no fencing any more (618.2). Nobody writes tombstones."""
+        """As many producers may be alive; earlier sets need no fencing any more (618.2). No revision writes
+        tombstones."""
         if value is None:
             self.counts.pop(connector, None)
             self.counted.pop(connector, None)
@@ -121,7 +123,7 @@ class ClusterConfigState:
         self.pending_fencing.discard(connector)
 
     def apply_target_state(self, connector: str, value: Mapping[str, Any] | None) -> None:
-        """What a user wants of the connector; nothing said means STARTED."""
+        """The target state that a user has set; STARTED without a record."""
         if value is None:
             self.target_states.pop(connector, None)
         else:
@@ -154,7 +156,7 @@ class ClusterConfigState:
         return self.sets.get(connector, NOTHING)
 
     def count(self, connector: str) -> int | None:
-        """What the latest count record says, None if there is none (618.6)."""
+        """The count in the latest count record, None if there is none (618.6)."""
         return self.counts.get(connector)
 
     def count_place(self, connector: str) -> int:

@@ -1,7 +1,7 @@
 """The config topic: one partition of records with keys, its readers' positions, its compaction, and what it announces.
 
 Offsets are those of the partition's log, where the markers of transactions have offsets too. A position stands before
-the next record that a reader will get: whatever is no record (markers, aborted or compacted away) is passed over.
+the next record that a reader will get: markers, aborted records and compacted ones are passed over.
 """
 
 from collections.abc import Iterable
@@ -94,7 +94,7 @@ class ConfigTopic:
         )  # fmt: skip
 
     def append_plainly(self, record: ConfigRecord, node: int = NONE) -> int:
-        """A record by a producer without transactions, a worker's or (-1) somebody else's (618.34)."""
+        """A record by a producer without transactions, a worker's or (-1) that of another program (618.34)."""
         offset = self.brokers.append_plainly(self.partition, record)
         self.announce_record(record, offset, node, NONE, NONE)
         return offset

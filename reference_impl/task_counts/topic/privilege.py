@@ -1,7 +1,8 @@
 """The leader's right to write to the config topic: its transactional producer `connect-cluster-<group>` (618.24).
 
-Whoever opens it last holds it; the one before is refused with its next write, drops its producer, and may claim again
-in its next tick if it still takes itself for the leader (618.26). Leaders without the feature write plainly.
+The worker that opened it last holds it; the one before is refused with its next write, drops its producer, and may
+claim again in its next tick if it still takes itself for the leader (618.26). Leaders without the feature write
+plainly.
 """
 
 from collections.abc import Iterable
@@ -55,7 +56,7 @@ class WritePrivilege:
         self.producer = None
 
     def lose(self) -> None:
-        """A write was refused, or nobody knows what became of it (PrivilegedWriteException)."""
+        """A write was refused, or its outcome is not known (PrivilegedWriteException)."""
         self.drop()
         self.fenced = self.transactional
 

@@ -35,7 +35,8 @@ class ConfigRecord(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What a record says. `connector` is "" and `task` is -1 where they do not apply; `value` None: a tombstone."""
+    """The content of a record. `connector` is "" and `task` is -1 where they do not apply; `value` None: a
+    tombstone."""
 
     kind: str
     connector: str
@@ -71,12 +72,12 @@ def count_record(mode: str, connector: str, count: int) -> ConfigRecord:
 
 
 def count_tombstone(mode: str, connector: str) -> ConfigRecord:
-    """Nothing is known of this connector's producers: the rejected alternative of 618.38, which nobody writes."""
+    """Nothing is known of this connector's producers: the rejected alternative of 618.38, which no revision writes."""
     return ConfigRecord(count_record(mode, connector, 0).key, None)
 
 
 def target_state_record(connector: str, state: str) -> ConfigRecord:
-    """What a user wants of a connector. Workers that do not know STOPPED read it as PAUSED.
+    """The target state that a user sets. Workers that do not know STOPPED read it as PAUSED.
 
     Raises ValueError for a state that there is none of.
     """
@@ -101,8 +102,8 @@ def session_key_record(key_base64: str, algorithm: str, created_ms: int) -> Conf
 
 @lru_cache(maxsize=4096)  # every worker reads the same records
 def parse(record: ConfigRecord) -> Parsed:
-    """What a record says. Keys of other kinds (a user's restart request, logger levels) are OTHER, as are task keys
-    without a number. Raises ValueError for a value that is not a JSON object."""
+    """The content of a record by key and value. Keys of other kinds (a user's restart request, logger levels) are
+    OTHER, as are task keys without a number. Raises ValueError for a value that is not a JSON object."""
     kind, connector, task = parse_key(record.key)
     if record.value is None:
         return Parsed(kind, connector, task, None)

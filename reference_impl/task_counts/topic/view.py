@@ -1,7 +1,7 @@
-"""A worker's view of the config topic: what it has read so far, and whom it tells what it reads.
+"""A worker's view of the config topic: what it has read so far, and its listeners.
 
-A background thread reads on, one record at a time; whoever needs to know more reads to the end himself, which is the
-same view further on. The isolation level is read_committed only with exactly-once support enabled.
+A background thread reads on, one record at a time; a thread that needs to know more reads to the end itself, which
+moves the same view on. The isolation level is read_committed only with exactly-once support enabled.
 """
 
 from collections.abc import Callable
@@ -74,5 +74,5 @@ class View:
                 continue  # a poll without success is polled again
 
     def is_at_end(self) -> bool:
-        """Whether somebody else has read to the end meanwhile."""
+        """Whether another thread has read to the end meanwhile."""
         return not self.is_behind()

@@ -1,4 +1,4 @@
-"""What the leader writes to the config topic for users and Connectors, and in which transactions.
+"""Writes of the leader to the config topic for users and Connectors, and their transactions.
 
 The documents give every record a transaction of its own, Kafka one to every call (618.25). The configurations of a set
 come first, its commit record in a later transaction.

@@ -114,7 +114,7 @@ class Coordinator(Node):
         return True
 
     def recorded(self) -> dict[int, TransactionLogValue]:
-        """What the log says of each id."""
+        """The latest record of each id in the log."""
         return self.transaction_log.replay()
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
@@ -417,7 +417,8 @@ class Coordinator(Node):
             self.answer_end(message, result, metadata.now)
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
-        """What EndTxn gets, in Kafka's order of checks: PREPARES, 0 for "done already", or an error (txn.5, txn.7)."""
+        """The result of EndTxn, in Kafka's order of checks: PREPARES, 0 for "done already", or an error (txn.5,
+        txn.7)."""
         pending = metadata.pending_state is not None
         if pending and self.checks_pending_before_epoch():
             return ErrorCode.CONCURRENT_TRANSACTIONS

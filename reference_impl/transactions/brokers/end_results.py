@@ -1,4 +1,4 @@
-"""What EndTxn gets, by the state that it meets: Kafka's tables, before and after KIP-890 part 2."""
+"""Results of EndTxn by the state that it meets: Kafka's tables, before and after KIP-890 part 2."""
 
 from fencepost.reference_impl.transactions.brokers.states import TransactionState
 from fencepost.reference_impl.transactions.errors import ErrorCode

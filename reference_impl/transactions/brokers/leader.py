@@ -78,7 +78,7 @@ class PartitionLeader(Node):
             raise ValueError(f"{self.name} got {message}: it handles produce, marker and check_answer")
 
     def change(self) -> None:
-        """Another broker leads: batches that wait and verifications are gone, nobody is told."""
+        """Another broker leads: batches that wait and verifications are gone, without an answer."""
         self.waiting.clear()
         self.log = self.log.rebuilt(self.log.leader_epoch + 1)
         self.env.emit(Kind.LEADER_CHANGED, node=self.node_id, partition=self.log.partition)

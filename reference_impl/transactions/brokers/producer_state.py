@@ -1,4 +1,4 @@
-"""What a partition remembers of one producer. (ProducerStateEntry.java, VerificationStateEntry.java)"""
+"""The state that a partition keeps of one producer. (ProducerStateEntry.java, VerificationStateEntry.java)"""
 
 from collections import deque
 

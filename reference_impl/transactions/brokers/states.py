@@ -1,4 +1,4 @@
-"""What the coordinator knows of one transactional id, and how it changes: in two steps, around a durable record.
+"""The coordinator's state of one transactional id, and how it changes: in two steps, around a durable record.
 
 Step one, `TransactionMetadata.prepare`, checks that the change is allowed, notes it as pending and changes nothing
 else. Step two, `complete`, copies the target in, after its record has become durable. (TransactionMetadata.scala)
@@ -57,7 +57,7 @@ class Transit(NamedTuple):
 
 
 class TransactionLogValue(NamedTuple):
-    """What is stored of a transactional id (TransactionLogValue.json): all but what is pending.
+    """The stored record of a transactional id (TransactionLogValue.json): all but what is pending.
 
     The last epoch is -1, but on trunk: releases do not store it (KAFKA-20357).
     """
@@ -98,7 +98,7 @@ def value_of(target: Transit, with_last_epoch: bool = False) -> TransactionLogVa
 
 
 def loaded(value: TransactionLogValue) -> Transit:
-    """What a coordinator that takes over makes of a record."""
+    """The state that a coordinator which takes over makes of a record."""
     return Transit(
         value.transaction_status,
         value.producer_id,
@@ -145,7 +145,8 @@ class TransactionMetadata:
 
 
 def violation(metadata: TransactionMetadata, target: Transit) -> str:
-    """What is wrong with completing into `target`; empty if nothing is (TransactionMetadata.completeTransitionTo)."""
+    """The reason why the state must not complete into `target`; empty if it may
+    (TransactionMetadata.completeTransitionTo)."""
     now, state = metadata.now, target.state
     if metadata.pending_state != state:
         return f"pending is {metadata.pending_state}, not {state}"

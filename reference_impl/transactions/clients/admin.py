@@ -1,4 +1,4 @@
-"""The admin client's fenceProducers: whoever holds a transactional id is fenced, without becoming its producer.
+"""The admin client's fenceProducers: it fences the producer of a transactional id, without becoming its producer.
 
     result = admin.fence_producers([3, 5])       # one InitProducerId without a pair for each id (618.12)
     result.fenced_producers()[3]                 # Fenced(error=0, producer_id=…, epoch=…), None while unanswered
@@ -28,7 +28,7 @@ RETRIED = RETRIED_IN_PLACE | RETRIED_AFTER_LOOKUP
 
 
 class Fenced(NamedTuple):
-    """The result for one id: the pair that nobody uses, or an error and (-1, -1)."""
+    """The result for one id: the pair that no producer will use, or an error and (-1, -1)."""
 
     error: int
     producer_id: int
@@ -71,7 +71,7 @@ class Admin(Node):
         self.calls: list[CoordinatorCall] = []
 
     def fence_producers(self, transactional_ids: Iterable[int]) -> FenceProducersResult:
-        """Fence the holders of these ids; returns at once. Ids that nobody ever had are created (txn.22)."""
+        """Fence the holders of these ids; returns at once. Ids that no producer ever had are created (txn.22)."""
         ids = list(dict.fromkeys(transactional_ids))
         result = self.result(ids)
         for transactional_id in ids:

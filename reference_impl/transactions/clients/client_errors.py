@@ -1,6 +1,6 @@
-"""What a producer does about an error code, by the request that got it (TransactionManager.java, Sender.java).
+"""Reactions of a producer to an error code, by the request that got it (TransactionManager.java, Sender.java).
 
-Retriable: the same thing is asked again under a new request number. Abortable: the transaction can only be aborted,
+Retriable: the request is made again under a new request number. Abortable: the transaction can only be aborted,
 after which the producer goes on. Fatal: this instance is finished.
 """
 
@@ -10,7 +10,7 @@ from fencepost.reference_impl.transactions.errors import RETRIABLE, ErrorCode
 
 
 class Verdict(Enum):
-    """What an error means to the producer; `FINE` is no error."""
+    """The consequence of an error for the producer; `FINE` is no error."""
 
     FINE = "fine"
     RETRY = "retry"

@@ -1,6 +1,6 @@
-"""The clients' half of the plug: producers, admins and readers on one network, whatever it is that answers them.
+"""The clients' half of a driven cluster: producers, admins and readers on one network.
 
-`System` adds the reference implementation's own coordinator and partitions; `reference_impl.wire` real brokers.
+`System` adds the reference implementation's own coordinator and partitions; `reference_impl.live` real brokers.
 """
 
 from fencepost.reference_impl.simulation.environment import US_PER_MS
@@ -16,7 +16,7 @@ from fencepost.reference_impl.transactions.environment import Environment, clien
 
 
 class ClientSide(DrivenSystem[Environment]):
-    """What a driver does with clients and with what is in flight. Slots are numbered from 0."""
+    """Operations of a driver on clients and on messages in flight. Slots are numbered from 0."""
 
     def __init__(self, env: Environment, producer: ProducerFactory, admin: AdminFactory, reader: ReaderFactory) -> None:
         self.env = env
@@ -28,7 +28,7 @@ class ClientSide(DrivenSystem[Environment]):
         self.admins = 0
 
     def messages(self) -> list[tuple[int, str, str, str, int]]:
-        """What is in flight: (number, kind, source, target, request), oldest first."""
+        """The messages in flight: (number, kind, source, target, request), oldest first."""
         flying = self.env.network.in_flight.values()
         return [(m.number, m.kind, m.source, m.target, m.body.number) for m in flying]
 

@@ -18,7 +18,8 @@ FIRST_ADD_BACKOFF_US = 20_000
 
 
 class Question(NamedTuple):
-    """What is asked: `ask` announces a request under its number and makes its data, `told` takes the answer to it."""
+    """A question to the coordinator: `ask` announces a request under its number and makes its data, `told` takes the
+    answer to it."""
 
     kind: str
     ask: Callable[[int], Any]
@@ -63,7 +64,7 @@ class CoordinatorCall:
         self._node.after(backoff_us, self._send_if, self._attempt)
 
     def answer(self, body: ResponseBody) -> None:
-        """Hand the answer to whoever asked, unless it belongs to an older request or is a second copy."""
+        """Hand the answer to the question it belongs to, unless it belongs to an older request or is a second copy."""
         if self.question is not None and self.counts(body.number):
             self.question.told(body.number, body.data)
 

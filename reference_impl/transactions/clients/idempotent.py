@@ -29,7 +29,7 @@ class IdempotentSends(Sends):
         )  # fmt: skip
 
     def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
-        """What was sent to this partition is in doubt, and what has not been sent waits for another epoch."""
+        """Records sent to this partition are in doubt, and those not yet sent wait for another epoch."""
         lane = self.lanes[batch.partition]
         given_up, lane.in_flight = lane.in_flight, []
         for sent in given_up:

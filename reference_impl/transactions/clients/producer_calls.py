@@ -140,7 +140,7 @@ class ProducerCalls(Node):
             self.sends.drop_unsent()
 
     def verdict(self, error: int) -> Verdict:
-        """What an error from the coordinator means to this producer."""
+        """The consequence of an error from the coordinator for this producer."""
         return from_coordinator(error)
 
     # -- requests to the coordinator, and their answers
@@ -221,7 +221,7 @@ class ProducerCalls(Node):
 
     @property
     def outcome(self) -> int:
-        """What the application has decided; only asked while completing."""
+        """The outcome that the application has decided; only asked while completing."""
         return COMMIT if self.state is State.COMMITTING_TRANSACTION else ABORT
 
     def tell_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:

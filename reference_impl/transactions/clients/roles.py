@@ -35,7 +35,7 @@ class AdminRole(Protocol):
 
 
 class Fetchable(Protocol):
-    """What a reader can ask of a partition."""
+    """A partition, as far as readers use it."""
 
     partition: int
 
@@ -43,7 +43,7 @@ class Fetchable(Protocol):
 
 
 class OffsetFetchable(Fetchable, Protocol):
-    """What a reader can ask of a group's offsets partition besides: the committed offset, as (error, record)."""
+    """A group's offsets partition, of which readers also ask the committed offset, as (error, record)."""
 
     def fetch_offset(self) -> tuple[int, int]: ...
 

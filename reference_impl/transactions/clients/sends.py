@@ -35,7 +35,7 @@ MAX_SEQUENCE = 2**31 - 1
 
 
 class Sender(Protocol):
-    """What the lanes need to know of their producer."""
+    """A producer, as far as its lanes use it."""
 
     client: int
     txn_id: int

@@ -142,7 +142,7 @@ class RealClientSystem:
         return False
 
     def fail_over(self, durable: bool = True) -> None:
-        """Nothing: the brokers are nobody's here."""
+        """Does nothing: the brokers are not this system's to move."""
 
     def change_leader(self, partition: int) -> None:
         """Nothing."""
