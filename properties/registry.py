@@ -85,7 +85,8 @@ def require(protocol: str) -> None:
     """Raises `InputError` if the package of a protocol is not there, or has no entries for the catalogue."""
     package = PROTOCOLS[protocol]
     if not all(part.isidentifier() for part in package.split(".")) or not _there(package):
-        raise refused(f"there is no package {package}, here or installed; name it as in an import statement")
+        named = f", as {OWN} says" if package in os.environ.get(OWN, "").split(",") else ""
+        raise refused(f"there is no package {package}, here or installed{named}; name it as in an import statement")
     if not hasattr(imported(package), "__path__"):
         raise refused(f"{package} is a file; a protocol is a folder, with claims.py in it")
     if not any(_there(f"{package}.{module}") for module in ("claims", "variants.catalogue")):

@@ -34,6 +34,7 @@ from fencepost.model.language.tree.types import (
     BoolType,
     EnumType,
     MapType,
+    NumberType,
     ScalarType,
     scalar,
     scalars,
@@ -57,6 +58,9 @@ from fencepost.properties.layouts import numbered
 
 ROOM = 32
 """Members of a sort with names that are in use at one time in a driven run, at most."""
+
+SOME = 6
+"""Numbers that are tried for coverage, at most."""
 
 Given = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
@@ -310,6 +314,9 @@ class Reader(PlainInterpreter):
         """Values worth trying for a parameter, for coverage."""
         if isinstance(kind, AtomsType):
             return range(min(3, self.sizes[kind.bound]))
+        if isinstance(kind, NumberType):  # those that the state has, and the next ones
+            known = {value for value in state.values() if type(value) is int}
+            return sorted({0, 1, *known, *(value + 1 for value in known)})[-SOME:]
         return range(len(kind.members)) if isinstance(kind, EnumType) else range(2)
 
 

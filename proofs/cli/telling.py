@@ -210,7 +210,8 @@ def _list_variants(entry: ProtocolEntry) -> None:
         for known in entry.scenarios:
             where = f"in {known.broken}, mended in {known.fixed}"
             console.print(f"    {known.name:<14} {known.says}: {where}", markup=False)
-    console.print("bounds")
+    if entry.reasons:
+        console.print("bounds")
     for bound, reason in entry.reasons.items():
         console.print(f"    {bound:<14} {reason}")
 

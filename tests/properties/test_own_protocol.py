@@ -173,6 +173,10 @@ def test_the_environment_names_it() -> None:
     assert "unfenced" in words(process("list", "lock", **named))
     completing = {"_FENCEPOST_COMPLETE": "bash_complete", "COMP_CWORD": "2"}
     assert "lock/unfenced" in process(COMP_WORDS="fencepost prove lock/", **completing, **named).out
+    assert process("list", FENCEPOST_PROTOCOLS="no.locks").err == (
+        "fencepost: there is no package no.locks, here or installed, as FENCEPOST_PROTOCOLS says; "
+        "name it as in an import statement\n"
+    )
     assert f"{NAME}/unfenced" in process(COMP_WORDS=f"fencepost prove {NAME}/", **completing).out
 
 
