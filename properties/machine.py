@@ -72,6 +72,8 @@ class Machine(RuleBasedStateMachine):
     sizes: ClassVar[st.SearchStrategy[Any]]
     session: ClassVar[Session]
     run: Run
+    held: set[int]
+    """The numbers of what is held up."""
 
     def __init_subclass__(
         cls, steps: Mapping[str, str] | None = None, weights: Mapping[str, int] | None = None, **named: Any
@@ -97,6 +99,7 @@ class Machine(RuleBasedStateMachine):
 
     def start(self, config: Mapping[str, Any]) -> None:
         """A system of this configuration; what the session says about it goes before."""
+        self.held = set()
         self.run = self.session.start({**config, **self.session.config})
 
     def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
@@ -146,11 +149,25 @@ class Machine(RuleBasedStateMachine):
             self.send(message, name, **named)
         return message is not None
 
-    def deliver_all(self, most: int = BURST, without: Sequence[str] = (), spare: Collection[int] = frozenset()) -> None:
-        """Deliver what waits, oldest first, and what comes of it, until there is nothing to do; not messages of the
-        kinds ``without``, and not those of the numbers to ``spare``."""
+    def hold(self, *messages: Message | None) -> None:
+        """Hold these up, as far as there are any: they arrive when they are released, or let go."""
+        self.held.update(message[0] for message in messages if message is not None)
+
+    def release(self, message: Message | None) -> None:
+        """Let what was held up arrive now, if it is still under way."""
+        if message is not None:
+            self.held.discard(message[0])
+            self.send(message)
+
+    def let_go(self) -> None:
+        """Hold nothing up any more."""
+        self.held.clear()
+
+    def deliver_all(self, most: int = BURST, without: Collection[str] = ()) -> None:
+        """Deliver what waits, oldest first, and what comes of it, until there is nothing to do; not what is held up,
+        and not messages of the kinds ``without``."""
         for _ in range(most):
-            message = next((m for m in self.waiting() if m[1] not in without and m[0] not in spare), None)
+            message = next((m for m in self.waiting() if m[1] not in without and m[0] not in self.held), None)
             if message is not None:
                 self.send(message)
             elif self.run.over or not self.otherwise():

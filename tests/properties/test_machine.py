@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import pytest
 from fencepost.properties import calls
 from fencepost.properties.driving import Call, Made, Message, Run
-from fencepost.properties.machine import Machine, scenario, strategy, variants
-from fencepost.properties.roles import Between, Index, InFlight, OneOf
+from fencepost.properties.machine import CHANCES, Machine, redrawn, scenario, strategy, variants
+from fencepost.properties.roles import Between, Fields, Index, InFlight, OneOf
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
@@ -115,6 +115,39 @@ class Scenes(Machine, steps={"node_asks": "ask"}):
         self.send(message)
 
 
+class Turns(NamedTuple):
+    """Who asks, and how often."""
+
+    times: Annotated[int, Between(1, 3)]
+    ms: Annotated[int, OneOf(10, 500)]
+
+
+class Chances(Machine, steps={}, weights={"asks": 3, "comes_twice": 1, "pauses": 0}):
+    """Of a protocol whose scenarios take many arguments."""
+
+    call_type = LockCall
+    sizes = CHANCES
+
+    def begin(self, drawn: int) -> None:
+        self.start({"nodes": 1 + drawn % 3})
+
+    def asks(self, node: Node, turns: Annotated[Turns, Fields(ms=OneOf(500))], fair: bool) -> None:
+        """A node asks some times, with or without being answered."""
+        for _ in range(turns.times):
+            self.call("ask", node, turns.ms)
+        if fair:
+            self.deliver_all()
+
+    def comes_twice(self, message: Annotated[Message, WAITING], pair: tuple[bool, bool]) -> None:
+        """An answer comes twice."""
+        for keep in pair:
+            self.send(message, keep=keep)
+
+    def pauses(self) -> None:
+        """Is never drawn."""
+        self.call("crash")
+
+
 def driven(machine: type[Machine]) -> list[Locks]:
     """The systems of fifty examples."""
     session = Watching()
@@ -158,6 +191,49 @@ def test_a_scenario_may_be_part_of_another() -> None:
     machine.handed_on(5, [False])
     assert [call for call in session.runs[0].system.called if call[0] == "ask"] == [("ask", 1, 10), ("ask", 0, 500)]
     assert not machine.waiting() and machine.did("ask", 0, 10) and not machine.did("ask", 1, 10)
+
+
+def test_one_rule_plays_scenarios_by_weight() -> None:
+    """With arguments drawn by chance: of a tuple each field by its role, or by the one that takes its place; what is
+    about a message is not played where none waits."""
+    called = [call for system in driven(Chances) for call in system.called]
+    assert {name for name, *_ in called} == {"ask", "deliver"}
+    asked = {call for call in called if call[0] == "ask"}
+    assert asked == {("ask", node, 500) for node in range(3)}
+    assert {keep for name, *_, keep in called if name == "deliver"} == {False, True}
+
+
+def test_a_scenario_is_drawn_in_another_way() -> None:
+    """The same method, with other values for one parameter."""
+
+    class Again(Scenes, steps={}):
+        handed_on = redrawn(Scenes.handed_on, node=OneOf(1))
+        sizes = st.just({"nodes": 2})
+
+    asked = [call for system in driven(Again) for call in system.called if call[2:] == (10,)]
+    assert {node for _, node, _ in asked} >= {1}
+    assert redrawn(Scenes.handed_on, node=OneOf(1)) is not Scenes.handed_on
+
+
+def test_what_is_held_up_is_not_delivered() -> None:
+    """Until it is released, or everything is let go; what is gone is not released."""
+    session = Watching()
+    machine = type("Holding", (Scenes,), {"session": session})()
+    machine.start({"nodes": 3})
+    for node in range(3):
+        machine.call("ask", node, 10)
+    first, second, third = machine.waiting()
+    machine.hold(first, second, None)
+    machine.deliver_all()
+    assert list(machine.waiting()) == [first, second]
+    machine.release(second)
+    machine.release(third)
+    assert list(machine.waiting("grant")) == [first] and machine.first("grant", "other") == first
+    machine.let_go()
+    machine.deliver_all(without=("grant",))
+    assert machine.send_first("grant", keep=True) and machine.something_waits()
+    machine.deliver_all()
+    assert not machine.send_first("grant")
 
 
 def test_a_parameter_without_a_role_is_refused() -> None:

@@ -80,7 +80,7 @@ class Scenarios(Verbs, steps={}):
         late = self.brink(story.operation, connector, story.number)
         if late is None:
             return
-        self.hold(late, story.holding)
+        self.stall_of(late, story.holding)
         self.reconfigure_meanwhile(connector, story, late)
         self.act_late(late, story)
 
@@ -92,7 +92,7 @@ class Scenarios(Verbs, steps={}):
         late = self.brink(story.operation, connector if story.operation != "claim" else -1, story.number)
         if late is None:
             return
-        self.hold(late, story.holding)
+        self.stall_of(late, story.holding)
         self.reconfigure_meanwhile(connector, story, late)
         if reclaims:
             self.call("expire", self.worker(story.number, late[2]))
@@ -275,7 +275,7 @@ class Scenarios(Verbs, steps={}):
             self.call("expire", worker)
         self.go()
 
-    def hold(self, late: Thread, holding: Holding) -> None:
+    def stall_of(self, late: Thread, holding: Holding) -> None:
         if holding is not Holding.SLOW:
             self.call("stall", late[2])
 

@@ -1,6 +1,5 @@
 """The verbs of scenarios on transactions: what they do again and again, in a word each."""
 
-from collections.abc import Collection
 from typing import Any
 
 from fencepost.properties.driving import Message
@@ -37,12 +36,12 @@ class Verbs(Machine, steps={}):
         """A data partition, or behind them one of offsets."""
         return number % int(self.run.config["partitions"] + self.run.config["groups"])
 
-    def go_on(self, spare: Collection[int] = frozenset()) -> None:
+    def go_on(self) -> None:
         """Everything arrives, and clients try again what they are to try again."""
-        self.deliver_all(spare=spare)
+        self.deliver_all()
         for _ in range(2):
             self.call("advance", BACKOFF_MS)
-            self.deliver_all(spare=spare)
+            self.deliver_all()
 
     def read(self, partition: int, committed: bool = True) -> None:
         """A reader that reads on and on, or the committed offset of a group."""
@@ -52,26 +51,26 @@ class Verbs(Machine, steps={}):
         else:
             self.call("read", 0 if committed else 1, number, committed)
 
-    def opened(self, slot: int, spare: Collection[int] = frozenset()) -> int:
+    def opened(self, slot: int) -> int:
         """The slot, whose producer has now begun a transaction, if that could be had."""
         slot = self.slot(slot)
         if self.did("begin", slot) or self.run.over:
             return slot
         if not self.did("init", slot):
             self.did("abort", slot)
-        self.go_on(spare)
+        self.go_on()
         if not self.did("begin", slot):
             self.call("restart_client", slot)
             self.call("init", slot)
-            self.go_on(spare)
+            self.go_on()
             self.call("begin", slot)
         return slot
 
-    def with_record(self, slot: int, partition: int, spare: Collection[int] = frozenset()) -> tuple[int, int]:
+    def with_record(self, slot: int, partition: int) -> tuple[int, int]:
         """A transaction with one record that is written, if that could be had."""
-        slot, partition = self.opened(slot, spare), self.partition(partition)
+        slot, partition = self.opened(slot), self.partition(partition)
         self.call("send", slot, partition)
-        self.deliver_all(spare=spare)
+        self.deliver_all()
         return slot, partition
 
     def end(self, slot: int, commit: bool) -> bool:
@@ -84,13 +83,15 @@ class Verbs(Machine, steps={}):
             self.call("init", slot)
 
     def kept(self, kind: str, commit: bool, slot: int) -> Message | None:
-        """Go on until the end of a transaction; what is left of one message of this kind, of which a copy was kept."""
+        """Go on until the end of a transaction; what is left of one message of this kind, of which a copy was kept, and
+        which is held up from now on."""
         ended = False
         for _ in range(BURST):
             if self.send_first(kind, keep=True):
                 left = self.first(kind)
+                self.hold(left)
                 if not ended and left is not None:
-                    self.deliver_all(spare={left[0]})
+                    self.deliver_all()
                     self.end(slot, commit)
                 return left
             oldest = next(iter(self.waiting()), None)
@@ -102,8 +103,3 @@ class Verbs(Machine, steps={}):
                 ended = True
                 self.end(slot, commit)
         return None
-
-
-def numbers(*messages: Message | None) -> frozenset[int]:
-    """The numbers of these messages, as far as there are any."""
-    return frozenset(message[0] for message in messages if message is not None)

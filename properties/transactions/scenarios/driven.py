@@ -5,7 +5,7 @@ from typing import Annotated
 from fencepost.properties.machine import BURST, scenario
 from fencepost.properties.roles import Between, OneOf
 from fencepost.properties.transactions.driving.interface import Partition, Slot
-from fencepost.properties.transactions.driving.verbs import BACKOFF_MS, numbers
+from fencepost.properties.transactions.driving.verbs import BACKOFF_MS
 from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OUT_MS, Shared
 
 CALLS = {
@@ -64,15 +64,15 @@ class Driven(Shared, steps=CALLS):
         self.call("send", slot, at)
         self.deliver_all(without=("check_answer",))
         answer = self.first("check_answer")
-        spare = numbers(answer)
+        self.hold(answer)
         self.call("abort", slot)
-        self.go_on(spare)
+        self.go_on()
         if again:
-            self.opened(slot, spare)
+            self.opened(slot)
             self.call("send", slot, at)
+            self.let_go()
             self.deliver_all(without=("check",) if again == 1 else ("check_answer",))
-        if answer is not None:
-            self.send(answer)
+        self.release(answer)
         self.go_on()
 
     @scenario

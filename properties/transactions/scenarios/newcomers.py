@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from fencepost.properties.driving import Event, read
 from fencepost.properties.transactions.driving.interface import System
+from fencepost.properties.transactions.scenarios.settling import deliver_all
 
-RETRY_MS, TRIES, DELIVERIES = 100, 50, 300
+RETRY_MS, TRIES = 100, 50
 """Whoever is told to try again is let wait so often, and so many deliveries are made before each wait."""
 
 
@@ -35,7 +36,7 @@ def newcomers(system: System, count: int) -> Newcomers:
         system.restart_client(0)
         system.init(0)
         for _ in range(TRIES):
-            _deliver(system)
+            deliver_all(system)
             shown = list(system.drain_events())
             events += shown
             given = [e for e in shown if read(e, "kind") == "init_taken" and not read(e, "error", 0)]
@@ -46,13 +47,3 @@ def newcomers(system: System, count: int) -> Newcomers:
             system.advance(RETRY_MS)
             waited_ms += RETRY_MS
     return Newcomers(tuple(pairs), tuple(events), waited_ms)
-
-
-def _deliver(system: System) -> None:
-    """Deliver, oldest first, and append, as long as there is something to do."""
-    for _ in range(DELIVERIES):
-        messages = system.messages()
-        if messages:
-            system.deliver(messages[0][0])
-        elif not system.log_append():
-            return

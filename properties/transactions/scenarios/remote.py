@@ -11,7 +11,6 @@ from fencepost.properties.driving import Made, Message
 from fencepost.properties.machine import redrawn, scenario
 from fencepost.properties.roles import Between, OneOf
 from fencepost.properties.transactions.driving.interface import Partition, Slot
-from fencepost.properties.transactions.driving.verbs import numbers
 from fencepost.properties.transactions.scenarios.shared import Shared
 
 BY_ITSELF = frozenset({"log_append", "fail_over", "change_leader"})
@@ -101,17 +100,16 @@ class Remote(Shared, steps={}):
         the answer of the first that is late."""
         slot, at = self.with_record(slot, partition)
         copy = self.kept("end_answer" if answered else "end", commit, slot)
-        spare = numbers(copy)
-        self.go_on(spare)
+        self.go_on()
         self.call("begin", slot)
         self.call("send", slot, at)
-        self.deliver_all(without=("produce",), spare=spare)
-        if copy is not None and not answered:
-            self.send(copy)
-        self.deliver_all(spare=spare)
+        self.deliver_all(without=("produce",))
+        if not answered:
+            self.release(copy)
+        self.deliver_all()
         self.end(slot, commit=True)
-        if copy is not None and answered:
-            self.send(copy)
+        if answered:
+            self.release(copy)
         self.go_on()
 
     @scenario
@@ -139,10 +137,11 @@ class Remote(Shared, steps={}):
         self.call("restart_client", new)
         self.call("init", new)
         self.call("fence")
-        spare = frozenset(m[0] for m in self.kept_back(new, last))
-        self.deliver_all(spare=spare)
+        self.hold(*self.kept_back(new, last))
+        self.deliver_all()
         self.end(old, commit)
-        self.go_on(spare)
+        self.go_on()
+        self.let_go()
         self.go_on()
         self.with_record(new, at)
         self.end(new, commit=True)

@@ -69,7 +69,7 @@ def probe(system: System, partitions: Partitions, groups: Groups) -> Probed:
     old = _new_to_read(system, partitions, groups)
     for partition in range(partitions + groups if ready else 0):
         system.send(0, partition)
-    _deliver(system)
+    deliver_all(system)
     committed = ready and system.commit(0)
     waited_ms += _rest(system)[1]
     new = _new_to_read(system, partitions, groups)
@@ -99,7 +99,7 @@ def _rest(system: System) -> tuple[bool, int]:
     """Until nothing happens for a while; did that come, and how long did it take (ms)?"""
     idle = storms = waited_ms = 0
     for _ in range(ROUNDS):
-        done = _deliver(system)
+        done = deliver_all(system)
         storms += done > DELIVERIES
         idle = 0 if done else idle + 1
         if idle > WAITS or storms > STORMS:
@@ -110,7 +110,7 @@ def _rest(system: System) -> tuple[bool, int]:
     return False, waited_ms
 
 
-def _deliver(system: System) -> int:
+def deliver_all(system: System) -> int:
     """Deliver, oldest first, and append, until there is nothing to do; how much was there?"""
     for done in range(DELIVERIES + 1):
         messages = system.messages()

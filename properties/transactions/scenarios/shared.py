@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from fencepost.properties.machine import scenario
 from fencepost.properties.roles import Between, OneOf
 from fencepost.properties.transactions.driving.interface import Partition, Slot, Waiting
-from fencepost.properties.transactions.driving.verbs import BACKOFF_MS, Verbs, numbers
+from fencepost.properties.transactions.driving.verbs import BACKOFF_MS, Verbs
 
 TIME_OUT_MS, CHECK_MS = 60_000, 10_000
 CALLS = {
@@ -92,26 +92,24 @@ class Shared(Verbs, steps=CALLS):
             self.call("init", slot)
             self.send_first("init", keep=True)
             copy = self.first("init")
-            spare = numbers(copy)
-            self.go_on(spare)
-            slot, at = self.opened(slot, spare), self.partition(partition)
+            self.hold(copy)
+            self.go_on()
+            slot, at = self.opened(slot), self.partition(partition)
         else:
             slot, at = self.opened(slot), self.partition(partition)
             self.call("send", slot, at)
             copy = self.kept(kind, commits[0], slot)
-            spare = numbers(copy)
-            self.go_on(spare)
+            self.go_on()
             self.call("begin", slot)
         for sent in range(2 if moment in (2, 3) else min(moment, 1)):
             self.call("send", slot, at + sent if self.partition(at + sent) == at + sent else at)
-            self.deliver_all(spare=spare)
+            self.deliver_all()
         if moment > 2:
             self.end(slot, commits[1])
         if moment > 3:
             self.send_first("end")
             self.call("log_append")
-        if copy is not None:
-            self.send(copy)
+        self.release(copy)
         if moment > 3:
             self.call("log_append")
         self.go_on()
@@ -217,16 +215,17 @@ class Shared(Verbs, steps=CALLS):
         self.deliver_all(without=("produce_answer",) if written else ("produce",))
         while self.send_first("produce_answer", name="drop") and not self.run.over:
             pass
-        late = numbers(*self.waiting("produce"))
+        self.hold(*self.waiting("produce"))
         self.call("abort", slot)
         if lose_init:
-            self.deliver_all(spare=late)
+            self.deliver_all()
             self.call("advance", BACKOFF_MS)
-            self.deliver_all(without=("init_answer",), spare=late)
+            self.deliver_all(without=("init_answer",))
             self.send_first("init_answer", name="drop")
             self.call("advance", TIME_OUT_MS // 2)
-        self.go_on(late)
-        self.opened(slot, late)
+        self.go_on()
+        self.opened(slot)
+        self.let_go()
         for _ in range(sent):
             self.call("send", slot, at)
         self.deliver_all(without=("produce",))
