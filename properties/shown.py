@@ -168,12 +168,12 @@ class Shown:
         return named
 
     def settings_of(self, variant: str, config: Mapping[str, Any]) -> Settings:
-        """The constants of the model, and the sizes of its sorts without names as far as they are given.  Raises
-        `HistoryError`."""
+        """The constants of the model, and the sizes of its sorts as far as they are given: of one with names, how many
+        there is room for at one time in a driven run.  Raises `HistoryError`."""
         spec, given = self.spec(variant), self.given(variant, config)
         if missing := [name for name in spec.constants if not isinstance(given.get(name), int)]:
             raise HistoryError(f"the config does not say {', '.join(missing)}, which the model of {variant} needs")
-        wanted = [*spec.constants, *sorted(_sorts(spec) - self.renamed)]
+        wanted = [*spec.constants, *sorted(_sorts(spec))]
         return tuple((name, int(given[name])) for name in wanted if isinstance(given.get(name), int))
 
     def lay_out(self, columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
@@ -185,7 +185,7 @@ class Shown:
         spec, given = self.spec(variant), dict(settings)
         sizes = {bound: given.get(bound, 1) for bound in _sorts(spec)}
         for name, kind in self.types.items():
-            if isinstance(kind, AtomsType) and name in values and kind.bound not in given:
+            if isinstance(kind, AtomsType) and name in values and (name in self.names or kind.bound not in given):
                 sizes[kind.bound] = max(sizes[kind.bound], int(values[name].max(initial=0)) + 1)
         constants = {name: given[name] for name in spec.constants}
         return LaidOut((Laid(np.arange(len(lane)), lane, columns["kind"], values, sizes, constants),), {})
