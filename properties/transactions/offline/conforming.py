@@ -24,6 +24,8 @@ READ = (
 )  # fmt: skip
 LASTS = (14, 30, 62, 126, 254, 510)
 """The model's last epoch, where Kafka's is not come near: as small as the epochs in a lane allow."""
+TOGETHER = 62
+"""Lanes have one last epoch up to here: few lanes by themselves take nearly as long as many together."""
 CLASSES = (12, 32, 128, 512)
 """Lanes are held against the model together with those of the same class: transactions or clients, at most."""
 EPOCH_MAX = 32767
@@ -65,7 +67,8 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
 def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
     """The model's last epochs for lanes with epochs up to these."""
     fitting = np.searchsorted(np.array(LASTS) - SPARE, tops)
-    found: np.ndarray = np.minimum(real, np.append(LASTS, LASTS[-1])[fitting])
+    lasts = np.append(LASTS, LASTS[-1])[fitting]
+    found: np.ndarray = np.minimum(real, np.maximum(lasts, lasts[lasts <= TOGETHER].max(initial=0)))
     return found
 
 
