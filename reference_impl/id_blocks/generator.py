@@ -16,7 +16,7 @@ from fencepost.reference_impl.simulation import free_run
 class FreeRun(free_run.FreeRun[Run, Config]):
     """A cluster with its clients and faults, all queued in the kernel."""
 
-    run_type, config_type, parts_type = Run, Config, Parts
+    run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Small blocks, so that short histories see many; stale controllers answer 41.
     cluster_defaults = {"block_size": 10, "controller_discovery": "at_sending"}  # noqa: RUF012
     defects = "fencepost.reference_impl.id_blocks.defects.broken"

@@ -33,6 +33,12 @@ def deliver_all(system: Any) -> None:
         system.deliver(flying[0][0])
 
 
+def fetch_block(system: Any, broker: int) -> None:
+    """Let a client's demand bring one block to `broker`, without any fault."""
+    system.init_producer_id(broker)
+    settle(system)
+
+
 class Script(scenarios.Script):
     """A cluster of these parts, or of another implementation."""
 
@@ -42,9 +48,8 @@ class Script(scenarios.Script):
         return build(config, parts or Parts())
 
     def fetch_block(self, broker: int) -> None:
-        """Let a client's demand bring one block to ``broker``, without any fault."""
-        self.system.init_producer_id(broker)
-        settle(self.system)
+        """As `fetch_block`, on the script's cluster."""
+        fetch_block(self.system, broker)
 
 
 KNOWN = Known(Script, REGISTRY)

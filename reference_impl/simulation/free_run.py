@@ -91,6 +91,7 @@ class FreeRun(Generic[R, C]):
     """Keys whose defaults differ from those of a driven cluster."""
 
     parts_type: ClassVar[type]
+    faults_type: ClassVar[type[NodeFaults[Any, Any]]]
     defects: ClassVar[str]
     """The module of the protocol's defects; it is loaded only for a history with one."""
 
@@ -110,8 +111,8 @@ class FreeRun(Generic[R, C]):
             self.kernel.at(time_us, self.nodes.strike, (fault, number))
 
     def possible_faults(self) -> tuple[str, ...]:
-        """The node faults that this cluster can have."""
-        raise NotImplementedError
+        """The node faults that this cluster can have: all of them, unless its mode says otherwise."""
+        return self.faults_type.names
 
     def begin(self, parts: Any) -> None:
         """Build the cluster of these parts, with `rows` and `nodes`, and queue what its clients do first."""

@@ -51,7 +51,7 @@ class Run(Rates):
 class FreeRun(free_run.FreeRun[Run, Config]):
     """A cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
 
-    run_type, config_type, parts_type = Run, Config, Parts
+    run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Exactly-once support, enough workers for zombies, and time-outs that short histories see.
     cluster_defaults = {  # noqa: RUF012
         "support": "enabled", "workers": 3, "max_tasks": 3, "graceful_shutdown_ms": 30, "retry_backoff_ms": 20,
@@ -64,10 +64,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
         """Every defect brings along the config without which it does not show."""
         return dict(cls.defect(broken).needs) if broken else {}, super().implementation(broken)[1]
-
-    def possible_faults(self) -> tuple[str, ...]:
-        """All of them, in every mode."""
-        return Faults.names
 
     def begin(self, parts: Any) -> None:
         """Users ask from the start; threads wait for the scheduler."""

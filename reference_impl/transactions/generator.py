@@ -19,17 +19,13 @@ from fencepost.reference_impl.transactions.workload import Workload
 class FreeRun(free_run.FreeRun[Run, Config]):
     """A cluster with its applications and faults, all queued in the kernel."""
 
-    run_type, config_type, parts_type = Run, Config, Parts
+    run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Time-outs that short histories see, and several instances that want one id.
     cluster_defaults = {  # noqa: RUF012
         "clients": 4, "groups": 1, "transaction_timeout_ms": 200, "request_timeout_ms": 100, "timeout_check_ms": 50,
         "expiration_ms": 400, "expiration_check_ms": 100,
     }  # fmt: skip
     defects = "fencepost.reference_impl.transactions.defects.broken"
-
-    def possible_faults(self) -> tuple[str, ...]:
-        """All of them, in every mode."""
-        return Faults.names
 
     def begin(self, parts: Any) -> None:
         """Every slot has an application, which begins after a while; slots are given their ids."""

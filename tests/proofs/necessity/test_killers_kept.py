@@ -1,6 +1,7 @@
 """Kept files: every promise that holds has its killer, every proof its refusal, every history property its plant."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fencepost.proofs.necessity import plants, refusals
@@ -9,6 +10,7 @@ from fencepost.proofs.necessity.kept import read_runs
 from fencepost.proofs.necessity.killers import Killers, file_of
 from fencepost.proofs.necessity.plants import Plant, found_plants
 from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
+from fencepost.properties.history.checking import Rows
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.history.vocabulary import VOCABULARIES
 
@@ -49,13 +51,14 @@ def test_every_history_property_finds_a_plant(protocol: str) -> None:
 def test_a_history_property_that_finds_nothing_has_no_plant(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that is blind, or reports more than there is, is known by that."""
     real = plants.properties_of("id-blocks")
+    unique = real.properties["ids_unique"]
 
-    def blind(columns, names, config):  # type: ignore[no-untyped-def]
-        findings, judged = real.check(columns, names, config)
-        findings["ids_unique"] = replace(findings["ids_unique"], violations=0)
-        return findings, judged
+    def blind(view: Any) -> Rows:
+        rows = unique.kernel(view)
+        return Rows(rows.judged, rows.at[:0], rows.other[:0])
 
-    monkeypatch.setattr(plants, "properties_of", lambda _: replace(real, check=blind))
+    properties = {**real.properties, "ids_unique": replace(unique, kernel=blind)}
+    monkeypatch.setattr(plants, "properties_of", lambda _: replace(real, properties=properties))
     found = found_plants.__wrapped__("id-blocks")
     assert "ids_unique" not in found
     assert isinstance(found["ids_within_blocks"], Plant)
