@@ -1,5 +1,5 @@
 """Driving an implementation: calls as data that can be shortened and as Python that can be pasted, on one system under
-way, with somebody who watches.
+way, which a watcher sees.
 
 Of no protocol in particular.  A protocol's own ``Call`` says how it is spelled; a message is named by what it is and
 its position among its like, not by its number, so that a program from which calls were taken out still means something.

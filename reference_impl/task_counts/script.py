@@ -3,7 +3,7 @@
 script = Script(Parts(), mode="B", workers=3)
 script.configure(0, tasks=2)             # a user asks; the set is written, fenced, and its tasks start
 script.work()                            # every task that runs sends something, and commits it
-script.until("open_producer", task=0)    # somebody is about to open task 0's producer: that thread is held up
+script.until("open_producer", task=0)    # a thread is about to open task 0's producer: it is held up
 script.configure(0, tasks=1)             # the others go on
 script.go()                              # and now it
 """
@@ -93,7 +93,7 @@ class Script(scenarios.Script):
             return [t for t in self.threads(operation, worker, connector, task) if t.number not in self.held]
 
         if not self.run(fresh):
-            raise RuntimeError(f"nobody ever waits to {operation}: there are {self.system.threads()}")
+            raise RuntimeError(f"no thread ever waits to {operation}: there are {self.system.threads()}")
         thread = fresh()[0]
         self.held.add(thread.number)
         return thread
@@ -155,12 +155,12 @@ class Script(scenarios.Script):
         self.settle()
 
     def owner(self, connector: int, task: int) -> int:
-        """The worker that runs a task (the latest one to); -1 if nobody ever did."""
+        """The worker that runs a task (the latest one to); -1 if none ever did."""
         running = [e for e in self.told() if e.kind == "task_running" and (e.connector, e.task) == (connector, task)]
         return running[-1].node if running else -1
 
     def leader(self) -> int:
-        """The worker that claimed the config topic last; -1 if nobody ever did."""
+        """The worker that claimed the config topic last; -1 if none ever did."""
         claims = [event.node for event in self.told() if event.kind == "topic_claimed"]
         return claims[-1] if claims else -1
 

@@ -40,7 +40,7 @@ AT_WORK = frozenset({"poll", "commit"})
 """A task that runs does nothing else, for ever."""
 
 OUTCOMES = ("ok", "failed", "lost")
-"""The operation happens; does not, and its thread is told so; happens, and its thread is told that it failed."""
+"""The operation happens; does not, and its thread gets an error; happens, and its thread gets an error all the same."""
 
 SUPPORT = ("none", "disabled", "preparing", "enabled")
 

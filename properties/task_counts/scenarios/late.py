@@ -13,7 +13,7 @@ from fencepost.properties.task_counts.driving.verbs import Verbs
 
 
 class Holding(Enum):
-    """How somebody comes to be late: its process pauses, and its group goes on without it, or waits for it; or its
+    """How a thread comes to be late: its process pauses, and its group goes on without it, or waits for it; or its
     process goes on, and just this operation takes long."""
 
     GONE = "gone"
@@ -154,7 +154,7 @@ class Scenarios(Verbs, steps={}):
     def half_a_set(
         self, connector: Connector, count: Tasks, before: Annotated[int, Between(1, 4)], outcome: Fault
     ) -> None:
-        """A leader fails in the middle of a set, and somebody else leads."""
+        """A leader fails in the middle of a set, and another worker leads."""
         self.all_up()
         self.configure(connector, count)
         for _ in range(before):

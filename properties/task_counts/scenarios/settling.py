@@ -21,7 +21,7 @@ TRANSACTIONS = 2
 ROUNDS = 4
 FAILED = "FAILED"
 BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", "answer", "stop"})
-"""What a model of rounds and starts leaves out, or leaves to whoever comes first."""
+"""What a model of rounds and starts leaves out, or leaves to the thread that comes first."""
 
 
 class Finished(NamedTuple):
@@ -80,7 +80,7 @@ def do(system: System, operation: str, worker: Worker) -> bool:
 
 
 def work(system: System, worker: Worker = -1, transactions: int = 1) -> int:
-    """Each task that runs (of this worker) ends so many transactions, and nobody else does anything; how many
+    """Each task that runs (of this worker) ends so many transactions, and no other does anything; how many
     operations?"""
     done = 0
     for number in sorted({t[0] for t in system.threads() if t[1] in AT_WORK and worker in (-1, t[2])}):

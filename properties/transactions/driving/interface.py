@@ -7,7 +7,7 @@ Config keys: ``seed``, ``mode`` ("v1": no verification; "v1-verified": KIP-890 p
 numbered behind the data partitions), ``transaction_timeout_ms``, ``max_epoch`` (32767 in Kafka; the largest epoch ever
 handed out is one less).
 
-Of the events only what clients do and are told is needed (`BLACK_BOX`); every further kind of the history vocabulary
+Of the events only what clients do and hear is needed (`BLACK_BOX`); every further kind of the history vocabulary
 that an implementation emits is held against promises and model as well, and makes the first difference show earlier.
 """
 

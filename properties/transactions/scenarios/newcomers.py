@@ -1,8 +1,8 @@
 """Newcomers: many new producers, one after another, each given the transactional id and gone before the next one comes.
 
-Who draws producer ids by lot repeats one only now and then (txn.P7): among 900,000 ids half of all runs of 1,100
-newcomers, and all but one in a million of 5,000.  And 32,767 newcomers lead past the last epoch of a producer id
-(txn.4).  Needs nothing but the plug, so that a pasted program can call it.
+A broker that draws producer ids by lot repeats one only now and then (txn.P7): among 900,000 ids in half of all runs
+of 1,100 newcomers, and in all but one in a million of 5,000.  And 32,767 newcomers lead past the last epoch of a
+producer id (txn.4).  `newcomers` needs nothing but the interface, so that a pasted program can call it.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from fencepost.properties.transactions.driving.interface import System
 from fencepost.properties.transactions.scenarios.settling import deliver_all
 
 RETRY_MS, TRIES = 100, 50
-"""Whoever is told to try again is let wait so often, and so many deliveries are made before each wait."""
+"""A producer whose request is to be tried again waits so long, and tries so often."""
 
 
 class Newcomers(NamedTuple):

@@ -44,7 +44,7 @@ class Remote(Shared, steps={}):
     def give_up_unanswered(
         self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 7)], written: bool, lose_init: bool
     ) -> None:
-        """And then a look at what was written, of which no client was told."""
+        """And then a look at what was written, of which no client has heard."""
         super().give_up_unanswered(slot, partition, sent, written, lose_init)
         if partition < int(self.run.config["partitions"]):
             self.read(partition, committed=False)
@@ -85,7 +85,7 @@ class Remote(Shared, steps={}):
 
     @scenario
     def end_answer_lost(self, slot: Slot, partition: Partition, commit: bool, copy: bool) -> None:
-        """The end of a transaction is asked for again: nobody was told."""
+        """The end of a transaction is asked for again, since its answer was lost."""
         slot, at = self.with_record(slot, partition)
         self.end(slot, commit)
         self.send_first("end", keep=copy and self.late)
@@ -114,7 +114,7 @@ class Remote(Shared, steps={}):
 
     @scenario
     def next_epoch_lost(self, slot: Slot, partition: Partition, written: bool) -> None:
-        """After the abort of a record in doubt the next epoch is asked for (v1), and nobody is told; so once more."""
+        """After the abort of a record in doubt the next epoch is asked for (v1); its answer is lost; so once more."""
         slot, at = self.with_record(slot, partition)
         self.call("send", slot, at)
         if written:

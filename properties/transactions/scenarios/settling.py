@@ -78,7 +78,7 @@ def probe(system: System, partitions: Partitions, groups: Groups) -> Probed:
 
 
 def expire(system: System) -> int:
-    """Time passes until transactional ids are forgotten, as long as nobody does anything; how much (ms)?"""
+    """Time passes until transactional ids are forgotten, as long as nothing is under way; how much (ms)?"""
     for hours in range(EXPIRY_HOURS):
         if system.messages():
             return hours * HOUR_MS

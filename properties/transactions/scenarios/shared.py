@@ -48,7 +48,7 @@ class Shared(Verbs, steps=CALLS):
         self.deliver_all()
 
     @scenario
-    def somebody_reads(self, partition: Partition, committed: Annotated[bool, OneOf(True, True, False)]) -> None:
+    def reader_reads(self, partition: Partition, committed: Annotated[bool, OneOf(True, True, False)]) -> None:
         self.read(partition, committed)
 
     @scenario
@@ -207,8 +207,8 @@ class Shared(Verbs, steps=CALLS):
     def give_up_unanswered(
         self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 7)], written: bool, lose_init: bool
     ) -> None:
-        """Records may have been written, and nobody knows; or they come late, when the next transaction has begun.
-        ``lose_init``: the answer to the request for another epoch, if there is one, is lost as well."""
+        """Records may have been written, but their answers are lost; or they come late, when the next transaction has
+        begun.  ``lose_init``: the answer to the request for another epoch, if there is one, is lost as well."""
         slot, at = self.opened(slot), self.partition(partition)
         for _ in range(sent):
             self.call("send", slot, at)
@@ -251,7 +251,7 @@ class Shared(Verbs, steps=CALLS):
 
     @scenario
     def answers_lost(self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 6)]) -> None:
-        """Records were written, and nobody knows: they are sent again."""
+        """Records were written, and their answers are lost: they are sent again."""
         slot, at = self.with_record(slot, partition)
         for _ in range(sent):
             self.call("send", slot, at)

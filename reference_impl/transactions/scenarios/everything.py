@@ -1,7 +1,7 @@
 """One history of a cluster in v2 in which about everything happens once, and nothing goes wrong.
 
 Two producers in turn: commits, an abort, a record that arrives twice, a take-over amid a transaction, a client that is
-never told the outcome, a fence by an administrator. A reader follows, and one at read_uncommitted at the end.
+never answered about the outcome, a fence by an administrator. A reader follows, and one at read_uncommitted at the end.
 """
 
 from fencepost.reference_impl.simulation.log import Row

@@ -46,7 +46,7 @@ def fail_over_while_the_id_changes(script: Script) -> None:
     """KAFKA-20310: the next producer id was not in the transaction log either.
 
     The epochs are used up, and a coordinator takes over between Prepare and Complete: it goes on in the epoch that is
-    reserved, and the producer, which was told the next id, is a stranger.
+    reserved, and the producer, which was given the next id, is a stranger.
     """
     script.at_the_last_epoch()
     script.system.commit(0)
@@ -64,7 +64,7 @@ def deposed_answers_a_leader(script: Script) -> None:
     """A coordinator that was replaced, and does not know it, still says yes to a leader that asks about a late record.
 
     The record of the aborted transaction is written behind its marker, and the next commit shows it. In v2 the marker
-    has raised the epoch: what the leader is told does not help.
+    has raised the epoch: the answer to the leader does not help.
     """
     script.start(0)
     script.begin(0, 0)
@@ -84,7 +84,7 @@ def deposed_answers_a_leader(script: Script) -> None:
 def deposed_answers_an_owner(script: Script) -> None:
     """A coordinator that was replaced still has the transaction before: it answers a commit as one it has done.
 
-    In v1 both have one epoch. The owner is told that its transaction is committed, and the new coordinator aborts it
+    In v1 both have one epoch. The owner hears that its transaction is committed, and the new coordinator aborts it
     when its time is up. In v2 the request is one that the old coordinator cannot place, and the owner fails.
     """
     script.start(0)

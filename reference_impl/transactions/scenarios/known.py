@@ -50,7 +50,7 @@ def late_end_decides_the_next_transaction(script: Script) -> None:
 
 @KNOWN.shown("KAFKA-14402", {"mode": "v1"}, {"mode": "v1-verified"})
 def late_batch_hangs(script: Script) -> None:
-    """KAFKA-14402: a batch that comes after its transaction's abort opens one that nobody will ever end.
+    """KAFKA-14402: a batch that comes after its transaction's abort opens one that no client will ever end.
 
     v1 writes it: the last stable offset stands still. v1-verified asks the coordinator, and refuses it.
     """
@@ -68,7 +68,8 @@ def late_batch_hangs(script: Script) -> None:
 def second_record_hangs(script: Script) -> None:
     """KAFKA-14402, with a record that is not its transaction's first: it comes after the abort, and opens one again.
 
-    While its transaction was open nobody would have been asked about it; now v1-verified asks, and refuses it.
+    While its transaction was open the coordinator would not have been asked about it; now v1-verified asks, and
+    refuses it.
     """
     script.start(0)
     script.begin(0, 0)

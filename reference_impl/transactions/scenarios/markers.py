@@ -92,7 +92,7 @@ def partition_away_at_its_marker(script: Script) -> None:
 
 @KNOWN.shown("forgotten-fence", {"mode": "v1"}, {"mode": "v1-verified"}, reference=True)
 def fence_that_is_forgotten(script: Script) -> None:
-    """A marker has told the partition of a fence, and a day later the partition has forgotten the producer.
+    """A marker has brought the partition news of a fence, and a day later the partition has forgotten the producer.
 
     What the fenced instance sent comes so late that it is taken for the beginning of something new. Its record is part
     of the next transaction, and committed with it. With verification the coordinator is asked, and it remembers.

@@ -34,7 +34,7 @@ def bound_that_is_included(script: Script) -> None:
 def list_that_is_cut_short(script: Script) -> None:
     """AutoMQ 754: the list of aborted transactions in a fetch answer ends too early.
 
-    Of two aborted transactions the reader is told of the first only, and so gets the record of the second.
+    Of two aborted transactions the reader hears of the first only, and so gets the record of the second.
     """
     script.start(0)
     for _ in range(2):
@@ -65,7 +65,7 @@ def empty_transaction_takes_an_entry(script: Script) -> None:
 def offset_before_it_is_decided(script: Script) -> None:
     """KAFKA-9346: the next owner of a partition asks for the group's offset while a commit of another is pending.
 
-    It is told the one before, which the pending commit is about to change, and reads again what was processed.
+    It gets the one before, which the pending commit is about to change, and reads again what was processed.
     """
     offsets = script.config["partitions"]  # the group's partition is the one behind the data
     script.start(0)

@@ -56,6 +56,6 @@ def another_partition_raises_the_epoch(script: Script) -> None:
 
 
 def lose_answers(script: Script, partition: int) -> None:
-    """What is in flight to a partition is written, and nobody hears of it."""
+    """What is in flight to a partition is written, and the answers are lost."""
     script.let_in(script.flying("produce", f"partition-{partition}"))
     script.lose("produce_answer")
