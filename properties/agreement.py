@@ -207,10 +207,10 @@ class Followed:
     bounds: Bounds
     columns: Mapping[str, Any]
     observations: tuple[Observation, ...]
-    afterwards: tuple[Observation, ...]
-    says: Mapping[str, str]
     calls: Mapping[str, Allowed]
     interpreter: Callable[[], Interpreter]
+    afterwards: tuple[Observation, ...] = ()
+    says: Mapping[str, str] = field(default_factory=dict)
     expected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ignored: frozenset[str] = frozenset()
     unguessed: frozenset[str] = frozenset()

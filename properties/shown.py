@@ -223,8 +223,6 @@ def _followed(shown: Shown, variant: str, settings: Settings) -> Followed:
         bounds=unlimited(spec.types, sizes),
         columns=shown.columns,
         observations=shown.observations[variant],
-        afterwards=(),
-        says={},
         calls=shown.calls,
         interpreter=partial(Reader, shown, shown.needed(variant), sizes),
     )

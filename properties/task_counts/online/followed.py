@@ -35,8 +35,6 @@ def _followed(variant: str, workers: int, tasks: int) -> Followed:
         bounds=unlimited(spec.types, {"workers": workers, "instances": PLACES, "tasks": tasks}),
         columns=COLUMNS,
         observations=BY_VARIANT[variant],
-        afterwards=(),
-        says={},
         calls=CALLS,
         interpreter=partial(TaskCountsInterpreter, variant in ("B", "shipped")),
     )

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any
 
+from fencepost.model.language import Protocol
 from fencepost.model.language.derived.mutations import settle
+from fencepost.model.language.observations import Observation
+from fencepost.model.language.tree.types import Bounds
 from fencepost.model.transactions.detailed.expiry import ExpiringV1, ExpiringVerified
 from fencepost.model.transactions.detailed.releases import ExpiringOf400
-from fencepost.properties.agreement import Followed
+from fencepost.properties.agreement import Allowed, Followed
 from fencepost.properties.transactions.observations.calls import CALLS, SHOWN_AND_UNSHOWN
 from fencepost.properties.transactions.observations.events import COLUMNS
 from fencepost.properties.transactions.online.interpreter import TransactionsInterpreter
@@ -37,16 +40,20 @@ def _followed(variant: str, partitions: int, groups: int, max_epoch: int, timeou
     config = {"mode": variant, "partitions": partitions, "last": last, "cut": last < max_epoch - 1,
               "transaction_timeout_ms": timeout_ms}  # fmt: skip
     bounds = {**ROOM, "partitions": partitions + groups}
+    return read_by(TransactionsInterpreter, MODELS, config, bounds, SHOWN_AND_UNSHOWN, CALLS)
+
+
+def read_by(
+    interpreter: type[TransactionsInterpreter],
+    models: Mapping[str, type[Protocol]],
+    config: Mapping[str, Any],
+    bounds: Bounds,
+    observations: Mapping[str, tuple[Observation, ...]],
+    calls: Mapping[str, Allowed],
+) -> Followed:
+    """``models`` and ``observations`` are by variant, which is the config's mode."""
+    variant = config["mode"]
     return Followed(
-        variant=variant,
-        spec=settle(MODELS[variant].spec),
-        constants={"last": last},
-        bounds=bounds,
-        columns=COLUMNS,
-        observations=SHOWN_AND_UNSHOWN[variant],
-        afterwards=(),
-        says={},
-        calls=CALLS,
-        interpreter=partial(TransactionsInterpreter, config, bounds),
-        ignored=IGNORED,
-    )
+        variant, settle(models[variant].spec), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,
+        partial(interpreter, config, bounds), ignored=IGNORED,
+    )  # fmt: skip

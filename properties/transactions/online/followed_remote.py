@@ -1,22 +1,20 @@
 """The model of one transactional id, as it is followed through brokers over the wire, which act by themselves."""
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from fencepost.model.language.derived.mutations import settle
 from fencepost.model.transactions.detailed.releases import OfAnyRelease
 from fencepost.properties.agreement import Followed
 from fencepost.properties.transactions.observations.calls_remote import calls
-from fencepost.properties.transactions.observations.events import COLUMNS
 from fencepost.properties.transactions.observations.remote import BY_VARIANT
-from fencepost.properties.transactions.online.followed import IGNORED, LAST, MODELS
+from fencepost.properties.transactions.online.followed import IGNORED, LAST, MODELS, read_by
 from fencepost.properties.transactions.online.interpreter_remote import RemoteInterpreter
 
 REMOTE_MODELS = {**MODELS, "v2": OfAnyRelease}
 ROOM = {"clients": 48, "transactions": 64, "epochs": 128, "fail_overs": 0}
 """More than most programs need: whoever needs more is not followed to the end.  Coordinators do not change."""
-IGNORED_OVER_THE_WIRE = IGNORED - {"record_failed"}
 
 
 def follow_remote(variant: str, config: Mapping[str, Any]) -> Followed:
@@ -29,27 +27,8 @@ def follow_remote(variant: str, config: Mapping[str, Any]) -> Followed:
 
 @lru_cache(maxsize=64)
 def _followed(variant: str, partitions: int, groups: int, collapse: bool, timeouts: bool, timeout_ms: int) -> Followed:
-    last = LAST[variant]
-    config = {
-        "mode": variant,
-        "partitions": partitions,
-        "last": last,
-        "cut": True,
-        "timeouts": timeouts,
-        "transaction_timeout_ms": timeout_ms,
-    }
+    config = {"mode": variant, "partitions": partitions, "last": LAST[variant], "cut": True, "timeouts": timeouts,
+              "transaction_timeout_ms": timeout_ms}  # fmt: skip
     bounds = {**ROOM, "partitions": partitions + groups}
-    return Followed(
-        variant=variant,
-        spec=settle(REMOTE_MODELS[variant].spec),
-        constants={"last": last},
-        bounds=bounds,
-        columns=COLUMNS,
-        observations=BY_VARIANT[variant],
-        afterwards=(),
-        says={},
-        calls=calls(collapse, timeouts),
-        interpreter=partial(RemoteInterpreter, config, bounds),
-        ignored=IGNORED_OVER_THE_WIRE,
-        tired=True,
-    )
+    followed = read_by(RemoteInterpreter, REMOTE_MODELS, config, bounds, BY_VARIANT, calls(collapse, timeouts))
+    return replace(followed, ignored=IGNORED - {"record_failed"}, tired=True)
