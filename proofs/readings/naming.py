@@ -73,7 +73,7 @@ class Names:
         return _with_roots(action, self._fold)
 
     def explained(self) -> Iterator[str]:
-        """What the names stand for that were used since and not yet explained, in other names."""
+        """The definitions of names that were used since and not yet explained, in other names."""
         while self._used:
             node = next(iter(self._used))
             del self._used[node]

@@ -262,7 +262,7 @@ def _latest(sequence: tuple[Any, ...], upto: int, body: Callable[[Any], bool]) -
 
 
 def zero_value(kind: Type) -> Any:
-    """What a variable holds before anything is assigned."""
+    """The value of a variable before anything is assigned."""
     match kind:
         case BoolType():
             return False

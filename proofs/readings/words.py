@@ -94,7 +94,8 @@ def name_in_words(name: str) -> str:
 
 
 def leaning(result: Result) -> str:
-    """What a verdict of ``not proved`` leans on: `` (leans on granted is booked)``; nothing of any other."""
+    """The properties that a verdict of ``not proved`` leans on: `` (leans on granted is booked)``; nothing of any
+    other."""
     names = ", ".join(map(name_in_words, result.evidence.get("leans_on", ())))
     return f" (leans on {names})" if names else ""
 
@@ -123,7 +124,7 @@ def first_sentence(doc: str) -> str:
 
 
 def differences(spec: Spec, before: State, after: State) -> Iterator[str]:
-    """What a step changed, one variable or entry a line: ``cursor[0]: 0 -> 2``."""
+    """The changes of a step, one variable or entry a line: ``cursor[0]: 0 -> 2``."""
     for name, kind in spec.types.items():
         old, new = before[name], after[name]
         if old == new:

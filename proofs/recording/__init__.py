@@ -1,4 +1,4 @@
-"""Records what real brokers did as a history: their logs, and what their clients did and were told.
+"""Records what real brokers did as a history: their logs, and the calls and answers of their clients.
 
 Of producer id blocks: `record(log_dirs, clients, out)` makes the history; `collect_producer_ids` is a client that keeps
 what it was given, and `record_observations` makes a history of that alone.

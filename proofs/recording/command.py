@@ -1,4 +1,4 @@
-"""What `fencepost record` asks of a protocol's recorder, and what that reports.
+"""Requests of `fencepost record` to a protocol's recorder, and its reports.
 
 A protocol that has one has ``command.py`` in its folder here, with ``record(request) -> Report``.
 """
@@ -26,8 +26,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Report:
-    """What was recorded, in words and as JSON; and, where the recorder says so, which history properties can be decided
-    of it and which cannot, with the reason."""
+    """The report of a recording, in words and as JSON; and, where the recorder says so, which history properties can be
+    decided of it and which cannot, with the reason."""
 
     says: str
     json: Mapping[str, Any]

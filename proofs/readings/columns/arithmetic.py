@@ -46,4 +46,4 @@ NAMES: dict[str, Any] = {
     "tile": np.tile,
     "where": np.where,
 }
-"""What the source of a compiled step may name."""
+"""Names that the source of a compiled step may use."""

@@ -14,8 +14,8 @@ from fencepost.proofs.readings.ground.nodes import Node, Table
 def effect(
     lowering: Lowering, updates: tuple[Update, ...], names: Locals, current: list[Node]
 ) -> tuple[tuple[tuple[int, Node], ...], Node]:
-    """What assignments do to the fields ``current``: (field index, new value) of those that change, and the condition
-    that all keys and values stay within their bounds."""
+    """The effect of assignments on the fields ``current``: (field index, new value) of those that change, and the
+    condition that all keys and values stay within their bounds."""
     after, fits = list(current), []
     for update in updates:
         fits.append(_assign(lowering, update, names, after))

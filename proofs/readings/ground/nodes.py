@@ -180,7 +180,7 @@ class Table:
         return self._make("ite", (test, then, other), 0, low, high, truth=False)
 
     def rebuild(self, node: Node, args: Sequence[Node]) -> Node:
-        """The same operation on other arguments, folded anew."""
+        """The node's operation on other arguments, folded anew."""
         match node.op:
             case "add":
                 return self.add(args[0], args[1])

@@ -63,7 +63,7 @@ class GroundRefinement:
 
 
 class Known:
-    """What a condition says on its face: enough to see of most others that they contradict it."""
+    """Facts that a condition states outright: enough to see of most others that they contradict it."""
 
     def __init__(self, table: Table, condition: Node) -> None:
         parts = _parts(condition)

@@ -34,7 +34,7 @@ Locals = Mapping[str, Value]
 
 
 class View(Protocol):
-    """What the state variables hold in one state.  ``entry`` of a scalar has no keys, and that of a sequence its
+    """The values of the state variables in one state.  ``entry`` of a scalar has no keys, and that of a sequence its
     position."""
 
     def entry(self, name: str, keys: tuple[Value, ...]) -> Value: ...
@@ -103,7 +103,7 @@ class Reading:
         return self.literal(None if isinstance(kind, OptionType) else 0, kind)
 
     def within(self, value: Value, kind: ScalarType) -> list[Any]:
-        """What is known of a value by its type alone, beyond its Z3 sort."""
+        """The condition on a value that its type states beyond its Z3 sort."""
         match kind:
             case OptionType(of):
                 return self.within(value[1:], of)
@@ -135,7 +135,7 @@ class Reading:
         return tuple(a if a.eq(b) else z3.If(test, a, b) for a, b in zip(then, other, strict=True))
 
     def as_key(self, kind: ScalarType, value: Value) -> Value:
-        """An empty Option is one key, whatever its unused parts hold."""
+        """An empty Option is one key; the values of its unused parts do not count."""
         return (
             (value[0], *self.choose(value[0], value[1:], self.zero(kind.of))) if isinstance(kind, OptionType) else value
         )

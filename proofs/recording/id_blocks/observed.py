@@ -56,7 +56,7 @@ def client_events(seen: Sequence[Observation]) -> Iterator[Event]:
 
 
 def observable(seen: Sequence[Observation]) -> set[Kind]:
-    """The kinds that clients show whenever they happen; faults only where somebody noted them."""
+    """The kinds that clients show whenever they happen; faults only where the clients' file notes them."""
     stopped = {Kind.broker_stopped} if any(each.fault for each in seen) else set()
     return {Kind.id_handed_out, Kind.id_refused} | stopped
 

@@ -1,4 +1,4 @@
-"""Which part of the metadata log is committed, told from the controllers' copies on disk alone.
+"""Finds which part of the metadata log is committed, from the controllers' copies on disk alone.
 
 Kafka does not write the high watermark down. What follows from the copies is this: a record is settled if a majority
 of the voters holds it (and the same log before it) *and* every voter that could still win an election holds it. A

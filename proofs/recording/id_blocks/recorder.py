@@ -58,7 +58,7 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """What was recorded, in counts; `notes` are the oddities of the input that were tolerated, one line each."""
+    """Counts of a recording; `notes` are the oddities of the input that were tolerated, one line each."""
 
     nodes: tuple[int, ...]
     offsets: tuple[int, int]  # committed log: first offset, end (exclusive)

@@ -1,4 +1,4 @@
-"""What the records of Kafka's metadata log say, as far as producer id blocks go.
+"""Reads the records of Kafka's metadata log that are about producer id blocks.
 
 `read_facts(batch)` returns the facts of one batch, in order: a `Block` (ProducerIdsRecord), a `Registration`
 (RegisterBrokerRecord), an `Election` (LeaderChangeMessage), a `MetadataVersion` (FeatureLevelRecord). All other records

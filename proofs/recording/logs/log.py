@@ -30,7 +30,7 @@ SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class Identity(NamedTuple):
-    """What two copies of one batch have in common, and no two different batches do."""
+    """The fields that are equal in two copies of one batch, and differ in different batches."""
 
     base_offset: int
     last_offset: int

@@ -102,7 +102,7 @@ class Replica:
 
     @cached_property
     def gaps(self) -> tuple[Gap, ...]:
-        """What a cleaner took away, between batches and within them."""
+        """The records that a cleaner took away, between batches and within them."""
         base = self.headers["base_offset"].astype(np.int64)
         due = np.append(self.start, self.last_offsets[:-1] + 1)[: len(base)]
         between = [Gap(int(due[row]), int(base[row])) for row in np.flatnonzero(base > due)]

@@ -54,7 +54,8 @@ class Placement:
 
 
 def read_placement(log_dir: Path) -> Placement | None:
-    """What the metadata log in this directory says; None if there is none, as on a node that is a broker only."""
+    """The placement of partitions that the metadata log in this directory says; None if there is none, as on a node
+    that is a broker only."""
     if not (log_dir / TOPIC).is_dir():
         return None
     log = read_node(log_dir)

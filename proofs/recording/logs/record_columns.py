@@ -90,7 +90,7 @@ def records_of(segment: Segment, rows: np.ndarray) -> Records:
 def _unpacked(
     segment: Segment, rows: np.ndarray, packed: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same with the records of the `packed` batches decompressed, behind the segment's own bytes."""
+    """The columns with the records of the `packed` batches decompressed, behind the segment's own bytes."""
     plain = np.setdiff1d(np.arange(len(rows)), packed)
     parts = [segment.content[starts[at] : ends[at]] for at in plain]  # copied, so that one array holds all
     for at in packed:
@@ -172,7 +172,7 @@ def _round(content: np.ndarray, at: np.ndarray, ends: np.ndarray) -> tuple[list[
 def records_one_by_one(
     content: np.ndarray, at: np.ndarray, ends: np.ndarray, counts: np.ndarray, batches: np.ndarray
 ) -> Found:
-    """The same for the few `batches` named, whose next `counts` records begin `at`."""
+    """The columns of the records of the few `batches` named, whose next `counts` records begin `at`."""
     found: list[tuple[int, ...]] = []
     view = content.data
     for batch in batches.tolist():

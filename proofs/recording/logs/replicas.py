@@ -1,4 +1,4 @@
-"""Which part of a partition is committed, told from its replicas on disk.
+"""Finds which part of a partition is committed, from its replicas on disk.
 
 A record is committed once every in-sync replica has it; the leader then moves the high watermark past it, and every
 node writes down the one that it knows (replication-offset-checkpoint, every five seconds and on a clean stop). What is

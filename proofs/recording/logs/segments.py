@@ -73,7 +73,7 @@ def read_segment(file: Path, expected: int, *, checksums: bool = True) -> Segmen
 
 
 def segment_of(file: Path, content: np.ndarray, expected: int, *, checksums: bool = True) -> Segment:
-    """The same of a file whose bytes are `content`."""
+    """The segment in a file whose bytes are `content`."""
     positions, end = _walked(content)
     headers = _headers(content, positions)
     _check_format(file, content, positions, headers)

@@ -1,4 +1,4 @@
-"""What clients of transactions did, were told and read, as JSON lines: the clients' half of a recording.
+"""Calls, answers and reads of clients of transactions, as JSON lines: the clients' half of a recording.
 
 The first line may be a header; every other one is an event of `properties/transactions/history/events.py`, with the
 columns that its kind uses (`node` is left out, and so may be what does not apply):
@@ -33,7 +33,7 @@ LINES = Lines(TRANSACTIONS, KINDS, unseen=("node",))
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the numbers in the events stand for, and what can be said of them as a whole.
+    """Meaning of the numbers in the events, and facts about all of them.
 
     `partitions`: (topic, partition, first offset) of the data partitions numbered 0, 1, …; offsets in the events count
     from the first offset. `groups` are numbered after them. `transactional_ids` are numbered from 0. `producer_ids`, if

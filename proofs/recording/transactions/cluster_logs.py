@@ -120,7 +120,7 @@ def _latest_placement(paths: Sequence[Path]) -> Placement | None:
 
 
 def _topic_id(place: Place, held_by: Sequence[LogDir]) -> str:
-    """What the partition's folders say, which is one thing; empty if they say nothing."""
+    """The topic id in the partition's folders, which is one; empty if they have none."""
     return max(each.topic_id(place) for each in held_by)
 
 

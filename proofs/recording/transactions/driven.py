@@ -1,6 +1,6 @@
 """Keeps what the clients of a system over TCP saw, as the file of events that `record --clients` takes.
 
-    system = over_tcp({"bootstrap": "127.0.0.1:9092", …})     # driven by whoever
+    system = over_tcp({"bootstrap": "127.0.0.1:9092", …})     # and driven
     write_seen(file, system)
     record_transactions(log_dirs, file, out)
 
@@ -29,7 +29,7 @@ def write_seen(file: Path, system: WireSystem, **said: Any) -> int:
 
 
 def header_of(system: WireSystem, producer_ids: Sequence[int], **said: Any) -> Header:
-    """What the numbers in the events of a system are called on its brokers."""
+    """The names on its brokers of the numbers in a system's events."""
     names, config = system.names, system.env.config
     return Header(
         mode=config.mode,

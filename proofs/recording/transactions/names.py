@@ -1,4 +1,4 @@
-"""What things are called in the cluster, and the numbers that they have in a history.
+"""Names in the cluster, and the numbers that stand for them in a history.
 
 With a clients' header its numbers count, and what it does not name is not recorded: other programs may use the cluster
 too. Without one everything is recorded, and numbered in the order of partitions, groups and ids as they are found.

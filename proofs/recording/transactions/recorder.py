@@ -40,7 +40,7 @@ SHOWN = 6  # partitions of which the summary says how far they go
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was recorded; `notes` are the oddities of the input that were tolerated, one line each."""
+    """Counts of a recording; `notes` are the oddities of the input that were tolerated, one line each."""
 
     manifest: Manifest
     counts: dict[str, int]  # events by kind
@@ -84,7 +84,7 @@ def record_transactions(
 ) -> Recorded:
     """Write the history of the brokers in `log_dirs`, and of the events in the file `clients`, to `out`.
 
-    `topics`: only these, of data. `quiet_end`: whoever asks knows that clients and coordinator had come to rest before
+    `topics`: only these, of data. `quiet_end`: the caller knows that clients and coordinator had come to rest before
     the logs were copied; it is not believed where the logs show otherwise. Raises `RecordingError` for input that
     cannot be used; then nothing is written.
     """

@@ -1,4 +1,4 @@
-"""What the records of `__transaction_state` say: a transactional id's state after each change, or that it is forgotten.
+"""Reads the records of `__transaction_state`: a transactional id's state after each change, or that it is forgotten.
 
 Sources: TransactionLogKey.json and TransactionLogValue.json of Kafka 4.3 (transaction-coordinator). The key is a
 version (0) and the id. The value of version 0 is, in order: producer id (int64), epoch (int16), transaction time-out

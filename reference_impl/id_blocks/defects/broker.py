@@ -17,7 +17,7 @@ class ShiftedIds(ProducerIds):
 
 
 class ShiftedIdsOnEvenBrokers(ShiftedIds):
-    """The same, but only on some brokers, as in a rolling upgrade: now the blocks of two brokers meet."""
+    """Ids shifted only on some brokers, as in a rolling upgrade: now the blocks of two brokers meet."""
 
     def claim(self) -> int:
         return super().claim() if self.broker.broker_id % 2 == 0 else ProducerIds.claim(self)
@@ -49,7 +49,7 @@ class DuplicateAnswerTaken(ProducerIds):
 
 
 class DuplicateAnswerInstalled(DuplicateAnswerTaken):
-    """The same, and does not look whether the block lies above the ids it holds."""
+    """Takes a second copy of an answer, and does not look whether the block lies above the ids it holds."""
 
     def is_sane(self, start: int, length: int) -> bool:
         return True
@@ -133,7 +133,7 @@ class Uncoordinated(ProducerIds):
         self.current = Block(broker.broker_id * share, share)
 
     def request_block(self) -> None:
-        """Nobody to ask."""
+        """Asks no controller."""
 
     def answer(self, body: ResponseBody) -> None:
-        """Nobody was asked."""
+        """No request was sent, so that no answer can come."""

@@ -78,7 +78,7 @@ class IdempotentPerBroker(Controller):
         self.answered: dict[tuple[int, ...], tuple[Block, int]] = {}
 
     def key(self, body: RequestBody) -> tuple[int, ...]:
-        """What makes two requests the same one."""
+        """The key under which two requests count as one."""
         return (body.data.broker_id,)
 
     def allocate(self, body: RequestBody) -> None:
@@ -98,7 +98,7 @@ class IdempotentPerBroker(Controller):
 
 
 class IdempotentPerBrokerEpoch(IdempotentPerBroker):
-    """The same with the epoch in the key: a restart gets fresh ids, but a broker never gets its second block."""
+    """One block for each broker epoch: a restart gets fresh ids, but a broker never gets its second block."""
 
     def key(self, body: RequestBody) -> tuple[int, ...]:
         return (body.data.broker_id, body.data.broker_epoch)
@@ -112,7 +112,7 @@ class IdempotentPerRequest(IdempotentPerBroker):
 
 
 class StaleEpochAccepted(Controller):
-    """Gives a block to whoever asks, registered or not."""
+    """Gives a block to every broker that asks, registered or not."""
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
         return 0

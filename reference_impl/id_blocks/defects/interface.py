@@ -24,7 +24,7 @@ from fencepost.reference_impl.simulation.defects import Breaks, Registry
 
 
 class EveryErrorIsFatal(ProducerIds):
-    """Whatever the controller refuses with, the broker stops."""
+    """The broker stops at every error of the controller."""
 
     def back_off(self) -> None:
         super().back_off()
@@ -41,7 +41,7 @@ class NoErrorIsFatal(ProducerIds):
 
 
 class NeverThrottles(Controller):
-    """The quota is counted, and nobody is told to wait."""
+    """The quota is counted, and no broker has to wait."""
 
     def throttle(self, body: RequestBody) -> int:
         super().throttle(body)
@@ -49,7 +49,7 @@ class NeverThrottles(Controller):
 
 
 class ThrottleIgnored(ProducerIds):
-    """The broker asks again although it was told to stay silent."""
+    """The broker asks again although it has to stay silent."""
 
     def answer(self, body: ResponseBody) -> None:
         super().answer(replace(body, data=replace(body.data, throttle_time_ms=0)))

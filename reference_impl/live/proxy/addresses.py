@@ -1,4 +1,4 @@
-"""What the proxy changes in answers, and nothing else: addresses of brokers, and the versions that are offered.
+"""The only changes that the proxy makes to answers: addresses of brokers, and the versions that are offered.
 
 Clients learn where brokers are from Metadata, FindCoordinator and DescribeCluster, and from the endpoints that Produce
 and Fetch name after a change of leader. All of these are made to lead back through the proxy. ApiVersions offers no

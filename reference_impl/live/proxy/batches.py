@@ -1,4 +1,4 @@
-"""What a Produce or TxnOffsetCommit request sends: its records one by one, with numbers that stay theirs over retries.
+"""Contents of a Produce or TxnOffsetCommit request: its records one by one, with numbers that stay theirs over retries.
 
 A value of ASCII digits is the record's own number. Anything else is numbered from `UNNAMED` on by where it belongs:
 partition, producer id, epoch and sequence number. A committed offset is a record too: its number is what the metadata

@@ -1,6 +1,6 @@
-"""Kafka's frames as they pass through the proxy: headers read at once, bodies only when somebody asks.
+"""Kafka's frames as they pass through the proxy: headers read at once, bodies only when they are asked for.
 
-A frame is a request or an answer without its four bytes of length. What kio does not know stays bytes.
+A frame is a request or an answer without its four bytes of length. Requests that kio does not know stay bytes.
 """
 
 from __future__ import annotations

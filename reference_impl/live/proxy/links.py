@@ -1,4 +1,4 @@
-"""One client's connection through the proxy, and the connection behind it: bytes in order, until somebody says stop.
+"""One client's connection through the proxy, and the connection behind it: bytes in order, until it is closed.
 
 Everything here runs in the proxy's event loop. A request that is held holds up what comes after it on its connection,
 as a slow network would, and so does an answer. When the client goes away, what was held can still reach the broker:
@@ -21,7 +21,8 @@ from fencepost.reference_impl.live.proxy.frames import FrameBuffer, Request, cor
 class Exchange:
     """A request on its way, and its answer. `number` counts the requests of the proxy, `link` its connections.
 
-    `answered_by` are told the broker's answer, None if its connection was lost; whether the client gets it or not.
+    `answered_by` are called with the broker's answer, None if its connection was lost, whether or not the client gets
+    it.
     """
 
     number: int
@@ -135,12 +136,12 @@ class Link:
                 self.broker.write(exchange.request.frame)
 
     def go_on(self, exchange: Exchange) -> None:
-        """What was held may go to the broker, as soon as that is reached."""
+        """Let the held request go to the broker, as soon as that is reached."""
         self.is_held, self.released = False, exchange
         self.push()
 
     def forget(self, exchange: Exchange) -> None:
-        """What was held never reaches the broker."""
+        """Drop the held request: it never reaches the broker."""
         self.is_held = False
         if exchange in self.asked:
             self.asked.remove(exchange)

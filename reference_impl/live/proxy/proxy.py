@@ -43,7 +43,7 @@ Rule = TypeVar("Rule", bound=Met)
 
 
 class Watcher(Protocol):
-    """What sees the requests and answers that pass; called in the proxy's thread, and must not block."""
+    """An observer of the requests and answers that pass; called in the proxy's thread, and must not block."""
 
     def requested(self, exchange: Exchange) -> None:
         """A request has come from a client."""

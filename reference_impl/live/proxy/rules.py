@@ -1,4 +1,4 @@
-"""What tests ask of the proxy: which request is meant, and what is to become of it.
+"""Rules that tests give to the proxy: which request is meant, and what is to become of it.
 
 `Held`, `Copied` and `Met` are the handles that `Proxy` gives to tests; they may be used from any thread, and every wait
 has a bound. All else runs in the proxy's event loop.
@@ -16,7 +16,7 @@ from fencepost.reference_impl.live.proxy.links import Exchange, Link
 from fencepost.reference_impl.live.tcp.connection import WireError
 
 Where = Callable[[Any], bool]
-"""A predicate on kio's request, of whatever version the client speaks."""
+"""A predicate on kio's request, in the version that the client speaks."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Meant:
 
 
 class Loop(Protocol):
-    """What a handle needs of its proxy."""
+    """A proxy, as far as its handles use it."""
 
     timeout_s: float
 
@@ -173,7 +173,7 @@ class Copied(Met):
         return self.send_now(timeout_s)
 
     def send_now(self, timeout_s: float | None = None) -> Any:
-        """The same, without waiting for the original's answer."""
+        """Send the copy now, without waiting for the original's answer."""
         self._await(self._came, timeout_s, "came")
         link, exchange = self._link, self._exchange
         assert link is not None

@@ -149,7 +149,7 @@ class Brokers:
         raise NoAnswer("no bootstrap server answered: " + "; ".join(failures))
 
     def _offered(self) -> Offered:
-        """What all brokers that can be reached offer together."""
+        """The versions and features that all brokers in reach have in common."""
         found = []
         for broker in self.addresses:
             try:
@@ -176,7 +176,7 @@ _CONNECTED: dict[str, Brokers] = {}
 def connect(bootstrap: str, timeout_s: float) -> Brokers:
     """The brokers behind these servers: as before, unless they were away meanwhile, for another cluster may be there.
 
-    Raises ValueError for a malformed list, WireError if nobody answers.
+    Raises ValueError for a malformed list, WireError if no broker answers.
     """
     brokers = _CONNECTED.get(bootstrap)
     if brokers is None or not brokers.is_same():

@@ -1,4 +1,4 @@
-"""Trying again, in real time, until a deadline: what a broker is busy with is nobody's to decide.
+"""Trying again, in real time, until a deadline: how long a broker is busy cannot be decided here.
 
 for _ in Patience(5.0):          # at least once, and again until five seconds are over
     if ready():

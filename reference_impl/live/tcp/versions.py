@@ -47,7 +47,7 @@ MODES: Mapping[str, Mapping[str, Bounds]] = {
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What a cluster says of itself: bounds by api key, finalized features, and the setting of verification."""
+    """The offer of a cluster: bounds by api key, finalized features, and the setting of verification."""
 
     address: str
     bounds: Mapping[int, Bounds]

@@ -53,7 +53,7 @@ class Beside:
         self._compare_messages()
 
     def messages(self) -> list[Message]:
-        """What is in flight on both sides: (number, kind, source, target, request), oldest first."""
+        """The messages in flight on both sides: (number, kind, source, target, request), oldest first."""
         return list(self._flying)
 
     def deliver(self, number: int, keep: bool = False) -> None:
@@ -187,7 +187,7 @@ class Beside:
         self._flying = [(number, *message) for number, message in zip(numbers, left, strict=True)]
 
     def _compare_answers(self, message: Flying, pair: tuple[Message, ...]) -> None:
-        """What a new message says, if it is an answer and both let one look."""
+        """Compare the contents of a new message, if it is an answer and both sides let one look."""
         mine, other = (side.said(each, self.partitions) for side, each in zip(self.sides, pair, strict=True))
         if mine is not None and other is not None and mine != other:
             column = next(name for name in Said._fields if getattr(mine, name) != getattr(other, name))

@@ -40,7 +40,8 @@ def split(config: Mapping[str, Any]) -> tuple[Config, WireConfig]:
 
 
 def transaction_timeout(config: Config, wire: WireConfig, asked_ms: int) -> int:
-    """What a broker is told instead of a client's transaction time-out; one that is too long stays so (error 50)."""
+    """The time-out that a broker gets instead of a client's transaction time-out; one that is too long stays so (error
+    50)."""
     if asked_ms > config.max_transaction_timeout_ms:
         return asked_ms
     return max(1, asked_ms // SCALE) if wire.timeouts else LONG_MS

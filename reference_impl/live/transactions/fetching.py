@@ -129,7 +129,8 @@ class FetchedOffsets(FetchedLog):
 def parse(data: bytes, start: int, names: Names) -> Iterator[Batch]:
     """The batches from offset `start` on, one for each record, in the brokers' offsets. An unfinished last one is cut.
 
-    Raises WireError for a batch that is none, and for a record of somebody else: it would be taken for one of ours.
+    Raises WireError for a batch that is none, and for a record that another program wrote: it would be taken for one of
+    this system.
     """
     at = 0
     while at + HEADER.size <= len(data):

@@ -1,6 +1,6 @@
-"""What one system calls things, and what they are called on the brokers: all is fresh there, and numbered here.
+"""Names on the brokers, all fresh, and the numbers of what they name in one system.
 
-So the same program gives the same events on any broker, whatever it was asked before.
+So the same program gives the same events on any broker, also one that has been used before.
 """
 
 from collections.abc import Sequence

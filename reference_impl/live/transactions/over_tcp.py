@@ -1,4 +1,4 @@
-"""The plug over TCP: the reference implementation's clients, and brokers that nobody here wrote.
+"""A driven system over TCP: the reference implementation's clients, and real brokers.
 
     system = over_tcp({"seed": 1, "mode": "v2", "clients": 2, "partitions": 2, "bootstrap": "127.0.0.1:9092"})
 
@@ -41,7 +41,7 @@ UNSETTLED = frozenset({"PrepareCommit", "PrepareAbort", UNKNOWN})
 
 
 class Control(Protocol):
-    """What the owner of the brokers can do to them; returns when they answer again."""
+    """Operations of the brokers' owner on them; each returns when they answer again."""
 
     def fail_over(self) -> None: ...
 

@@ -27,7 +27,7 @@ UNSETTLED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 
 
 class Returned(NamedTuple):
-    """What a system leaves behind: its places, and the transactional id that may have something open in them."""
+    """The remains of a system: its places, and the transactional id that may have something open in them."""
 
     places: tuple[Place, ...]
     transactional_id: str
@@ -158,7 +158,7 @@ class Pool:
         }
 
     def _warm_up(self) -> None:
-        """Wait until the coordinator is there for everybody: a cluster that has just started is still loading."""
+        """Wait until the coordinator answers: a cluster that has just started is still loading."""
         name, error = f"{self._prefix}-0", 0
         for _ in Patience(READY_S):
             error = self._fence(name)
@@ -169,7 +169,7 @@ class Pool:
             raise WireError(f"{self._brokers.bootstrap}: no producer id for transactional id {name}: error {error}")
 
     def _fence(self, transactional_id: str) -> int:
-        """Have whatever is open aborted; that takes a while, and the next look will show. Returns the error code."""
+        """Have an open transaction aborted; that takes a while, and the next look will show. Returns the error code."""
         version = self._brokers.offered.version("init_producer_id") or 0
         request = build(
             "init_producer_id", version, since=("producer_id", "producer_epoch"), transactional_id=transactional_id,

@@ -57,7 +57,7 @@ class Prompt:
         return self.system.env
 
     def messages(self) -> list[tuple[int, str, str, str, int]]:
-        """What is in flight between clients and brokers: (number, kind, source, target, request), oldest first."""
+        """The messages in flight between clients and brokers: (number, kind, source, target, request), oldest first."""
         return [message for message in self.system.messages() if message[1] in REQUESTS or message[1] in ANSWERS]
 
     def deliver(self, number: int, keep: bool = False) -> None:
@@ -115,7 +115,7 @@ class Prompt:
         return False
 
     def fail_over(self, durable: bool = True) -> None:
-        """With `restarts`, whoever coordinates and whoever leads a partition starts from its log; else nothing."""
+        """With `restarts`, the coordinator and the partitions' leaders start from their logs; else nothing happens."""
         if self.restarts:
             self.system.fail_over(True)
             for leader in self.system.leaders:

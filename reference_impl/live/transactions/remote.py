@@ -1,7 +1,7 @@
 """The nodes at which a client's request leaves the simulated network for a broker, and its answer comes back.
 
-Whatever the driver delivers to `coordinator` or `partition-N` is carried over TCP at once; the answer is put in flight
-under the name that the reference implementation's nodes have, so the driver decides about it as about any other.
+A request that the driver delivers to `coordinator` or `partition-N` is carried over TCP at once; the answer is put in
+flight under the name that the reference implementation's nodes have, so the driver decides about it as about any other.
 
 A request whose connection breaks, or that is not answered in time, stays unanswered: it may have been carried out, and
 the client's own time-out finds out. So it is with a broker that is down. (Kafka's client hears of a broken connection

@@ -76,7 +76,7 @@ class Codec:
         raise TypeError(f"{data} is no request of a client")
 
     def decode(self, data: Data, answer: Any) -> Answer:
-        """The answer to `data`; an error's other fields are those of Kafka's errors, whatever the broker puts there.
+        """The answer to `data`; an error's other fields are those of Kafka's errors, not what the broker puts there.
 
         Raises WireError for an answer without an answer, such as one that speaks of no partition.
         """

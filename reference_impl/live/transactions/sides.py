@@ -24,7 +24,7 @@ class Difference(AssertionError):
 
 
 class Plugged(Protocol):
-    """What is driven: of the plug what every system has to say."""
+    """A driven system: the operations that every one has."""
 
     def messages(self) -> Sequence[Message]: ...
     def drain_events(self) -> Sequence[Event]: ...
@@ -40,7 +40,7 @@ class Flying(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What an answer says."""
+    """The contents of an answer."""
 
     error: int
     producer_id: int
@@ -49,7 +49,7 @@ class Said(NamedTuple):
 
 
 class Names:
-    """Numbers of one side, numbered in order of appearance; -1 is nobody."""
+    """Numbers of one side, numbered in order of appearance; -1 stays -1."""
 
     def __init__(self) -> None:
         self._found: dict[int, int] = {}
@@ -81,7 +81,7 @@ class Side:
             settle()
 
     def events(self) -> list[Event]:
-        """What happened since the last call, renamed."""
+        """The events since the last call, renamed."""
         ids, requests = self.names["producer_id"], self.names["request"]
         fresh = self.system.drain_events()
         return [e._replace(producer_id=ids[e.producer_id], request=requests[e.request]) for e in fresh]
@@ -92,8 +92,8 @@ class Side:
         return Flying(kind, source, target, self.names["request"][request])
 
     def said(self, message: Message, partitions: int) -> Said | None:
-        """What an answer in flight says, also one that nobody waits for any more; None for a request, and where the
-        system does not let one look. `partitions`: of data."""
+        """The contents of an answer in flight, also one that no request waits for any more; None for a request, and
+        where the system does not let one look. `partitions`: of data."""
         number, kind, source, *_ = message
         env = getattr(self.system, "env", None)
         if env is None or not kind.endswith("_answer"):
@@ -114,7 +114,7 @@ def alike(result: Any, expected: Any) -> bool:
 def first_difference(
     left: Sequence[Event], right: Sequence[Event], partitions: int
 ) -> tuple[str, object, object] | None:
-    """What is different in the events of one call, and both values; None if nothing is. `partitions`: of data."""
+    """The first difference in the events of one call, and both values; None if there is none. `partitions`: of data."""
     for happened, expected in zip(left, right, strict=False):
         if happened.kind != expected.kind:
             return "the next event is", _text(happened), _text(expected)

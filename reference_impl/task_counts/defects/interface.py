@@ -41,14 +41,14 @@ class ServedWithTheFeature(Herder):
 
 
 class NoSessionKey(Herder):
-    """The leader writes no session key, so that nobody can sign."""
+    """The leader writes no session key, so that no worker can sign."""
 
     def must_make_key(self) -> bool:
         return False
 
 
 class NeverForwards(FenceEndpoint):
-    """Whoever does not lead answers 409."""
+    """A worker that does not lead answers 409."""
 
     def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
         return answered(CONFLICT)
@@ -80,7 +80,7 @@ class OffsetsTopicTakenForGranted(SourceTask):
 
 
 class EveryCreationErrorTolerated(SourceTask):
-    """Whatever creating the offsets topic comes to, the start goes on."""
+    """The start goes on after any error in creating the offsets topic."""
 
     def create(self) -> None:
         try:
@@ -144,13 +144,13 @@ class FiveSecondsWhateverIsSaid(Config):
 
 @dataclass(frozen=True, slots=True)
 class OnByDefault(Config):
-    """exactly.once.source.support is enabled where nobody says anything."""
+    """exactly.once.source.support is enabled where it is not set."""
 
     support: str | tuple[str, ...] = "enabled"
 
 
 class AlwaysOn(Herder):
-    """Source tasks run with exactly-once support whatever the flag says."""
+    """Source tasks run with exactly-once support, whether it is enabled or not."""
 
     @property
     def enabled(self) -> bool:

@@ -62,7 +62,7 @@ class RecordBeforeFencing(Rounds):
 
 
 class AnswersBeforeRecord(Rounds):
-    """Whoever asked is told of success as soon as everything is fenced, before the record is written (618.2)."""
+    """The tasks that asked get their answer as soon as everything is fenced, before the record is written (618.2)."""
 
     def conclude(self, round: Round) -> Script:
         for reply in round.replies:

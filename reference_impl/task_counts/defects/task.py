@@ -14,7 +14,7 @@ from fencepost.reference_impl.task_counts.topic.writes import Writes
 
 
 class DoesNotAsk(SourceTask):
-    """A start asks nobody for a round (618.15)."""
+    """A start does not ask for a round (618.15)."""
 
     def steps(self) -> tuple[str, ...]:
         return tuple(step for step in super().steps() if step != "ask")
@@ -70,8 +70,8 @@ class MismatchIgnored(SourceTask):
 
 
 class PlainTaskProducer(SourceTask):
-    """Every instance has a transactional id of its own, so that opening its producer fences nobody, and no round fences
-    it (618.6, 618.18)."""
+    """Every instance has a transactional id of its own, so that opening its producer fences no other, and no round
+    fences it (618.6, 618.18)."""
 
     def open_producer(self) -> Script:
         name = f"{self.env.config.group_id}-{self.id[0]}-{self.id[1]}-{self.instance}"
@@ -99,14 +99,14 @@ class FencedTaskGoesOn(SourceTask):
             super().commit()
 
     def open_another(self) -> None:
-        """The same transactional id, taken back."""
+        """Takes the transactional id back."""
         name = task_transactional_id(self.env.config.group_id, *self.id)
         self.producer = TransactionalProducer(self.env.brokers, name, of_task(self.env.config.group_id, *self.id))
         self.open()
 
 
 class AssignmentOffsetIgnored(Herder):
-    """What is assigned is started from what the worker knows, however far the leader had read (618.8)."""
+    """An assigned task starts from what the worker has read, also where the leader had read on (618.8)."""
 
     def take(self, handed: Handed) -> Script:
         yield from super().take(replace(handed, offset=min(handed.offset, self.view.position)))

@@ -81,7 +81,7 @@ class CompactionKeepsFirst(ConfigTopic):
 
 
 class PlainLeaderProducer(WritePrivilege):
-    """The leader writes with an ordinary producer, which nobody can fence (C16, H12)."""
+    """The leader writes with an ordinary producer, which cannot be fenced (C16, H12)."""
 
     def __init__(self, env: "Environment", node: int, transactional: bool) -> None:
         super().__init__(env, node, False)
@@ -124,7 +124,7 @@ class ClaimsAgainAtOnce(WritePrivilege):
 
 
 class UnsignedFenceRequests(FenceEndpoint):
-    """Whoever sends a request gets a round (618.10)."""
+    """Every request gets a round, signed or not (618.10)."""
 
     def signature_status(self, request: FenceRequest, receiver: Receiver) -> int:
         return OK

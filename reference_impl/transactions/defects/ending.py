@@ -74,7 +74,7 @@ class EndAnswersBeforeDurable(Coordinator):
         answer(ErrorCode.NONE, target)
 
     def said_already(self, error: int, _: Transit | None = None) -> None:
-        """Nobody waits for this any more."""
+        """No request waits for this any more."""
 
 
 class NoRotationAfterTimeOut(Coordinator):
@@ -119,7 +119,7 @@ class FenceMarkersKeepEpoch(Coordinator):
 
 
 class AnswersByKeyOnly(Markers):
-    """An answer counts for whatever transaction of the id is ending now, if the partition fits."""
+    """An answer counts for the transaction of the id that is ending now, if the partition fits."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         super().__init__(coordinator)

@@ -23,7 +23,7 @@ class Renumbering(IdempotentSends):
 
 
 class RefusedIsRenumbered(Renumbering):
-    """What is out of order though nothing before it is missing is taken for never written (KAFKA-14034)."""
+    """A record out of order, before which none is missing, is taken for never written (KAFKA-14034)."""
 
     def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
@@ -33,7 +33,7 @@ class RefusedIsRenumbered(Renumbering):
 
 
 class AllIsRenumbered(Renumbering):
-    """What is out of order because the record before it is missing has all partitions' records sent again."""
+    """A record out of order, before which one is missing, has all partitions' records sent again."""
 
     def verdict(self, batch: SentBatch, error: int) -> Verdict:
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:

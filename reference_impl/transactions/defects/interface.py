@@ -44,7 +44,7 @@ class PairsForgotten(Admin):
 
 
 class UnknownIdsRefused(Coordinator):
-    """An id that nobody ever had is not created."""
+    """An id that no producer ever had is not created."""
 
     def init_refused(self, request: InitProducerIdRequest) -> int:
         known = request.transactional_id in self.transactions

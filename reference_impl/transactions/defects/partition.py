@@ -29,7 +29,7 @@ class Unverified(PartitionLog):
 
 
 class NotRechecked(PartitionLog):
-    """Once asked for, a batch is written whatever has happened meanwhile (F11, B03)."""
+    """Once the coordinator has been asked, a batch is written without another look at the transaction (F11, B03)."""
 
     def guard_matches(self, producer_id: int, guard: int) -> bool:
         return True

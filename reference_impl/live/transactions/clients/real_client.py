@@ -19,7 +19,7 @@ TIMED_OUT = 7  # REQUEST_TIMED_OUT, in Kafka's numbers
 
 
 class Severity(Enum):
-    """What the library says that its application can still do."""
+    """How bad an error is, by what the library lets its application still do."""
 
     RETRIABLE = "call again"
     ABORTABLE = "abort"
@@ -36,7 +36,7 @@ class ClientError(Exception):
 
 
 Done = Callable[[int, ClientError | None], None]
-"""Told once what became of a record: its offset, or an error; in whatever thread."""
+"""Called once with the outcome of a record: its offset, or an error; in any thread."""
 
 
 class RealProducer(Protocol):

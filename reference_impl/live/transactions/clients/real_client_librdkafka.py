@@ -82,7 +82,7 @@ class LibrdkafkaProducer:
                 self._producer = None
 
     def _poll(self) -> None:
-        """Callbacks are only called while somebody polls, and some errors come out of that again."""
+        """Poll, since callbacks are only called meanwhile; some errors are raised out of that again."""
         while not self._closed.is_set():
             with contextlib.suppress(KafkaException, SystemError):
                 self._producer.poll(0.02)

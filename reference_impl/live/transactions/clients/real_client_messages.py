@@ -1,4 +1,4 @@
-"""What real clients say and are told, stopped in the proxy until a driver delivers it: the messages of a plug.
+"""Messages of real clients: their requests and answers, stopped in the proxy until a driver delivers them.
 
 Each request of the transaction protocol becomes a message, and so does its answer. What waits behind another message
 on the same connection is no message yet: no network delivers that first. A copy goes over a connection of its own.
@@ -78,7 +78,7 @@ class Passing(Met):
             self._proxy.soon(self._again)
 
     def send_copy(self) -> None:
-        """To the broker, and nobody gets the answer."""
+        """Send a copy to the broker; its answer goes to no client."""
         done = threading.Event()
         link, exchange = self._link, self._exchange
         assert link is not None
@@ -162,7 +162,7 @@ class Messages:
         proxy.gate = self._stop
 
     def shown(self) -> list[Shown]:
-        """What can be delivered, oldest first."""
+        """The messages that can be delivered, oldest first."""
         with self._moved:
             return [message.shown() for message in self._first()]
 

@@ -22,7 +22,7 @@ ABORT, COMMIT = 0, 1
 
 
 class Can(Enum):
-    """What the application may do next."""
+    """The calls that the application may make next."""
 
     INIT = "initTransactions"
     BEGIN = "beginTransaction"
@@ -136,7 +136,7 @@ class Slot:
         self._thread.start()
 
     def _failed(self, error: ClientError) -> None:
-        """What the library says of it decides; a call that took too long may be made again."""
+        """React to a failed call as its severity asks; a call that took too long may be made again."""
         with self._lock:
             if self._is_closed or self.can is Can.NOTHING:
                 return

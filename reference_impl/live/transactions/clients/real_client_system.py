@@ -69,7 +69,7 @@ class RealClientSystem:
         self._slots = [self._new(slot) for slot in range(int(config["clients"]))]
 
     def close(self) -> None:
-        """Throw everything away; safe to repeat. Happens by itself when nobody has the system."""
+        """Throw everything away; safe to repeat. Happens by itself when the system is collected."""
         self._finalizer()
         self._side.close()
 
@@ -231,7 +231,7 @@ def _throw_away(clients: Mapping[str, Slot], proxy: Proxy) -> None:
 def name_request(
     sniffer: Sniffer, clients: Mapping[str, Slot], admins: Mapping[str, str], exchange: Exchange
 ) -> tuple[str, str, str, int] | None:
-    """What a request is called as a message; None if it is not one of the system's."""
+    """The kind of message that a request becomes; None if it is not one of the system's."""
     request = exchange.request
     slot, admin = clients.get(request.client_id), admins.get(request.client_id)
     if (slot is None and admin is None) or exchange.number not in sniffer.numbers:

@@ -1,6 +1,6 @@
 """Events of a recording as they come: instances of clients and their transactions, each with a number of its own.
 
-What does not show on the wire is told here, by whoever runs the clients.
+Events that do not show on the wire are added here by the program that runs the clients.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Recorded:
         return self._known(client_id, txn_id, now_us()).number
 
     def begin(self, client_id: str) -> None:
-        """beginTransaction() has returned: nobody else is told."""
+        """beginTransaction() has returned; no request leaves for it."""
         client = self._instances[client_id]
         self._begin(client, now_us(), client.pair)
 
@@ -69,7 +69,7 @@ class Recorded:
             client.txn = -1
 
     def fail(self, client_id: str, record: int, error: int) -> None:
-        """The library has given a record up. One that has never left is nobody's."""
+        """The library has given a record up. One that has never left is not recorded."""
         client = self._instances[client_id]
         if record in client.latest:
             request, txn, partition = client.latest[record]

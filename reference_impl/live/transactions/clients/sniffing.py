@@ -1,4 +1,4 @@
-"""Makes black-box events of what passes through the proxy: what real clients did and were told becomes a history.
+"""Makes black-box events of what passes through the proxy: the requests and answers of real clients become a history.
 
     sniffer = Sniffer(places=[("out", 0), ("out", 1), ("group",)])      # partitions 0, 1 and, of a group's offsets, 2
     with Proxy(bootstrap, sniffer) as proxy: ...
@@ -80,7 +80,7 @@ class Sniffer(Recorded):
                 told(response, time_us)
 
     def lost(self, exchange: Exchange, time_us: int) -> None:
-        """Its client's connection ended first: the client is told nothing."""
+        """Its client's connection ended first: the client does not get the answer."""
         self._waiting.pop(exchange.number, None)
 
     # -- one API each: what is asked, and what to do with the answer
@@ -179,7 +179,7 @@ class Sniffer(Recorded):
 
 
 def _pair_of(message: Any) -> Pair:
-    """Producer id and epoch of a request or answer, whatever its version calls them; (-1, -1) if it has none."""
+    """Producer id and epoch of a request or answer, under the names of its version; (-1, -1) if it has none."""
     for prefix in ("", "v3_and_below_"):
         if hasattr(message, f"{prefix}producer_id"):
             return int(getattr(message, f"{prefix}producer_id")), int(getattr(message, f"{prefix}producer_epoch"))
