@@ -74,7 +74,7 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     return 1 if wrong else 0
 
 
-def summary(results: Sequence["Result"], broken: frozenset[str]) -> Iterator[str]:
+def summary(results: Sequence["Result"], broken: frozenset[str] = frozenset()) -> Iterator[str]:
     """A line a promise and step property, one for all lemmas, and one for the question whether actions can happen.
     ``broken``: properties that some run breaks; of any other the proof fails, which says no more than that."""
 
