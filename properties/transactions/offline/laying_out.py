@@ -208,7 +208,7 @@ class Layout:
         v["by_owner"][behind.at] = kinds == Kind.end_sent
         v["of_init"][behind.at] = kinds == Kind.init_sent
         told = self.causes.answers[behind.at]
-        v["late"][behind.at] = np.where(told >= 0, self._is_late(told, behind.at), False)
+        v["late"][behind.at] = np.where(told >= 0, self._is_late(told, behind.at), self._is_a_copy(behind))
         fetched = self.at(Kind.offset_fetched)
         v["others"][fetched] = _others(self.cut, fetched)
 
@@ -304,6 +304,17 @@ class Layout:
         late: np.ndarray = (given >= 0) & (given != answer)
         late[init] |= ~self._waits(e["client"][sent[init]], number[init], at[init])
         return late
+
+    def _is_a_copy(self, behind: Asked) -> np.ndarray:
+        """A record to which no answer belongs is of a further copy of an InitProducerId, if the client of that takes an
+        answer that left before: a coordinator resigned when the record was there, and the earlier answer still
+        counts."""
+        init = self.at(Kind.init_sent)
+        event = np.full(len(self.cut.history), -1)
+        event[self.row[init]] = init
+        asked = event[behind.sent]
+        found: np.ndarray = (asked >= 0) & (self.causes.given[asked] >= 0) & (self.causes.given[asked] < behind.at)
+        return found
 
     def _say_handled(self) -> None:
         v, error = self.values, self.values["error"]

@@ -105,6 +105,19 @@ def test_which_of_two_answers_was_taken() -> None:
     assert [row["late"] for row in values] == [0, False, True, 0, True]
 
 
+def test_a_copy_of_which_no_answer_leaves_takes_nothing_back() -> None:
+    """A copy of a request is in the log when its coordinator resigns; the client takes the answer to the first one.
+    Where it takes that of a later one instead, the first was lost, and it has asked again."""
+    first, copy = (logged(State.Empty), handled(1, **PAIR)), logged(State.Empty, epoch=1)
+    resigned = (Kind.coordinator_loaded, {"coordinator_epoch": 1})
+    taken = Kind.init_taken, {"client": 0, "request": 1, **PAIR}
+    _, values = laid_out(events(init(0, 1), *first, copy, resigned, taken))
+    assert [row["late"] for row in values if row["of_init"]] == [False, True]
+    later = handled(1, producer_id=3, epoch=2), (Kind.init_taken, taken[1] | {"epoch": 2})
+    _, values = laid_out(events(init(0, 1), *first, copy, resigned, logged(State.Empty, epoch=2), *later))
+    assert [row["late"] for row in values if row["of_init"]] == [True, False, False]
+
+
 def test_a_copy_does_not_count_once_its_client_has_asked_again() -> None:
     """``counts`` is of the latest request of a client that waits, and of no other."""
     rows = events(
