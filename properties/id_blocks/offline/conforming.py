@@ -14,6 +14,7 @@ from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.observations.events import BY_VARIANT, COLUMNS
 from fencepost.properties.id_blocks.offline.slots import computed_columns
+from fencepost.properties.layouts import numbered
 
 VARIANTS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
 MODEL_OF_MODE = {"kraft": "kraft", "zookeeper": "bridge", "bridge": "bridge"}
@@ -78,17 +79,7 @@ def _requests(request: np.ndarray, history: np.ndarray, longest: int) -> np.ndar
     equal."""
     if request.max(initial=0) <= longest:
         return request
-    rows = np.flatnonzero(request >= 0)
-    order = rows[np.lexsort((request[rows], history[rows]))]
-    fresh = np.ones(len(order), bool)
-    fresh[1:] = (request[order[1:]] != request[order[:-1]]) | (history[order[1:]] != history[order[:-1]])
-    number = np.cumsum(fresh)
-    first = np.ones(len(order), bool)
-    first[1:] = history[order[1:]] != history[order[:-1]]
-    base = number[first][np.cumsum(first) - 1]
-    renumbered = np.full(len(request), -1)
-    renumbered[order] = number - base
-    return renumbered
+    return numbered(request[:, None], history, np.zeros(len(request), bool))[:, 0]
 
 
 def _brokers(broker: np.ndarray) -> np.ndarray:
