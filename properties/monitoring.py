@@ -23,10 +23,10 @@ from typing import Any, Protocol
 
 import numpy as np
 from fencepost.properties.driving import Event, Made, Message, read
-from fencepost.properties.history.checking import Rows
+from fencepost.properties.history.checking import HistoryProperty, Rows
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.history.properties_of import HistoryProperties, properties_of
+from fencepost.properties.history.properties_of import HistoryProperties, in_a_table, properties_of
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,13 @@ class Beside:
 
     Here nothing is.  A protocol with more to say derives from it.  ``excusable``: rules that are not held against an
     implementation where `excuses` says so, beside those that the variant is ``expecting`` to break.
-    ``left_to_the_model``: properties that are not judged here.
+    ``left_to_the_model``: properties that are not judged here; ``further``: some that are judged here alone, as no
+    recording shows enough for them.
     """
 
     excusable: frozenset[str] = frozenset()
     left_to_the_model: frozenset[str] = frozenset()
+    further: tuple[HistoryProperty[Any], ...] = ()
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         self.config, self.expecting = config, expecting
@@ -101,8 +103,8 @@ class Beside:
         """Is nothing left to happen after this call, of which note was taken?"""
         return False
 
-    def concerned(self, events: Sequence[Event]) -> Concerned:
-        """Whose doing a violation is: of an event, and of the one that explains it, if there is one."""
+    def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
+        """Whose doing the violation of a property is: by an event, and the one that explains it, if there is one."""
         return frozenset()
 
     def excuses(self, call: int, concerned: Concerned) -> bool:
@@ -122,8 +124,10 @@ class HistoryMonitor:
         self, protocol: str, config: Mapping[str, Any], expecting: frozenset[str] = frozenset(),
         beside: Callable[[Mapping[str, Any], frozenset[str]], Beside] = Beside,
     ) -> None:  # fmt: skip
-        self.history: HistoryProperties = properties_of(protocol)
         self.config, self.expecting, self.beside = config, expecting, beside(config, expecting)
+        declared = properties_of(protocol)
+        every = in_a_table(*declared.properties.values(), *self.beside.further)
+        self.history: HistoryProperties = replace(declared, properties=every)
         self.only: frozenset[str] | None = None
         self.observed: frozenset[str] | None = None
         self._names = self.history.vocabulary.names
@@ -207,7 +211,7 @@ class HistoryMonitor:
         rule, rows = self.history.rules[name], prefixes.rows(name, end, at_rest)
         seen: set[bool] = set()
         for at, other in sorted(zip(rows.at.tolist(), rows.other.tolist(), strict=True)):
-            concerned = self.beside.concerned([self._events[row] for row in (at, other) if row >= 0])
+            concerned = self.beside.concerned(name, [self._events[row] for row in (at, other) if row >= 0])
             if True in seen and self._is_excused(rule, bisect_left(self._ends, at + 1) + 1, concerned):
                 continue  # it is not the first, and its excuse was there when it happened
             shown = prefixes.shown(name, at, end)

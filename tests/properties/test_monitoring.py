@@ -120,7 +120,7 @@ class AtRest(Beside):
     def is_quiet(self, made):
         return made.result == 3
 
-    def concerned(self, events):
+    def concerned(self, name, events):
         return frozenset(event["broker"] for event in events)
 
     def excuses(self, call, concerned):

@@ -1,4 +1,4 @@
-"""What transactions bring to agreement: the plug, the machines, the monitor, and three variants of the model.
+"""What transactions bring to agreement: the plug, the machines, and three variants of the model.
 
 Twice: for a cluster of which the driver decides everything, and for brokers over the wire, which act by themselves.
 """
@@ -9,7 +9,7 @@ from fencepost.properties.agreement import Agreeing
 from fencepost.properties.transactions.driving.interface import BLACK_BOX, missing
 from fencepost.properties.transactions.driving.machine import MACHINES, REMOTE_MACHINES
 from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.monitoring.monitor import EXPECTING, Monitor, MonitorOverTheWire
+from fencepost.properties.transactions.monitoring import EXPECTING, BesideTheWire, TransactionsBeside
 from fencepost.properties.transactions.online.followed import follow
 from fencepost.properties.transactions.online.followed_remote import follow_remote
 from fencepost.properties.transactions.scenarios.tours import SMALL, WAYS, tour
@@ -22,7 +22,7 @@ TRANSACTIONS = Agreeing(
     black_box=BLACK_BOX,
     small=SMALL,
     tour=tour,
-    monitor=Monitor,
+    beside=TransactionsBeside,
     call=Call,
     ways=WAYS,
     follow=follow,
@@ -39,7 +39,7 @@ OVER_THE_WIRE = replace(
     implementation="fencepost.reference_impl.live:over_tcp",
     small={"seed": 0, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767},
     follow=follow_remote,
-    monitor=MonitorOverTheWire,
+    beside=BesideTheWire,
     tries=5,
     replays=1_000,
     probed=False,

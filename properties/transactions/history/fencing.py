@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from fencepost.properties.history.checking import Rows, found
 from fencepost.properties.history.grouping import NEVER, Groups, looked_up
-from fencepost.properties.transactions.history.events import COMMIT, Kind
+from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind
 from fencepost.properties.transactions.history.view import TransactionView
 
 FENCED_ERRORS = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
@@ -106,9 +106,18 @@ def fenced_appends_unread(view: TransactionView) -> Rows:
 
 def fenced_never_commit(view: TransactionView) -> Rows:
     """Ends told as asked, a commit, where a pair was fenced, by when the owner first asked for a commit."""
+    return _fenced_ends(view, COMMIT)
+
+
+def fenced_never_abort(view: TransactionView) -> Rows:
+    """Ends told as asked, an abort, by when the owner first asked for an abort."""
+    return _fenced_ends(view, ABORT)
+
+
+def _fenced_ends(view: TransactionView, outcome: int) -> Rows:
     told = view.fine(Kind.end_told)
-    told = told[view.columns["outcome"][told] == COMMIT]
-    asked = view.commit_asked[view.numbers_of("txn").of[told]]
+    told = told[view.columns["outcome"][told] == outcome]
+    asked = view.asked(outcome)[view.numbers_of("txn").of[told]]
     known = (asked != NEVER) & _where_fenced(view, told)
     told, asked = told[known], asked[known]
     fence = _fenced(view, asked, asked)

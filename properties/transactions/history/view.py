@@ -66,10 +66,14 @@ class TransactionView(EventView):
     def _first_of_txn(self, rows: np.ndarray, outcome: int) -> np.ndarray:
         return self.numbers_of("txn").first(rows[self.columns["outcome"][rows] == outcome])
 
+    def asked(self, outcome: int) -> np.ndarray:
+        """By transaction: the row at which its owner first asked for this outcome."""
+        return self._first_of_txn(self.rows_of(Kind.end_sent), outcome)
+
     @cached_property
     def commit_asked(self) -> np.ndarray:
         """By transaction: the row at which its owner first asked for a commit."""
-        return self._first_of_txn(self.rows_of(Kind.end_sent), COMMIT)
+        return self.asked(COMMIT)
 
     @cached_property
     def commit_told(self) -> np.ndarray:

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 from fencepost.proofs.testing import agree
+from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Run
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.driving.interface import BLACK_BOX, missing
 from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.monitoring.monitor import Monitor
 from fencepost.reference_impl.live import prompt as factory
 from fencepost.reference_impl.live.transactions.prompt import BLACK_BOX as SEEN
 from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog
@@ -175,7 +175,7 @@ def test_an_offset_is_stable_once_its_transaction_has_timed_out(mode):
     """txn.21: where only clients are seen, an offset that was pending before the cluster settled is held against nobody
     afterwards: its transaction has timed out meanwhile."""
     config = {**SMALL, "mode": mode, "timeouts": True}
-    monitor = Monitor(config, frozenset())
+    monitor = driven("transactions").monitoring(config, frozenset())
     run = Run(factory, config, monitor)
     for call in (Call("init", 0), Call("begin", 0), Call("send", 0, 1)):
         while messages := run.system.messages():

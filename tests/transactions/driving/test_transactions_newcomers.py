@@ -1,9 +1,9 @@
 """Newcomers, many producers one after another: each gets a pair of its own, and whoever repeats one is found out."""
 
 import pytest
+from fencepost.properties.agreement import driven
 from fencepost.properties.driving import make
 from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.monitoring.monitor import Monitor
 from fencepost.properties.transactions.scenarios.newcomers import newcomers
 from fencepost.reference_impl.transactions.system import reference
 
@@ -40,7 +40,10 @@ class Lottery:
 
 def broken_by(cluster, count):
     """The first promise that so many newcomers show to be broken."""
-    made, monitor = make(cluster, Call("newcomers", count)), Monitor(CONFIG)
+    made, monitor = (
+        make(cluster, Call("newcomers", count)),
+        driven("transactions").monitoring(CONFIG, frozenset()),
+    )
     monitor.only = frozenset({"txn.P7"})  # and not that a new id fences nobody
     monitor.watch(made)
     return monitor.found, made
@@ -69,12 +72,12 @@ def test_open_transaction_is_waited_for():
 
 def test_reference_breaks_nothing():
     """All the events reach the monitor, and what comes after them is judged by them."""
-    cluster, monitor = reference(CONFIG), Monitor(CONFIG)
+    cluster, monitor = reference(CONFIG), driven("transactions").monitoring(CONFIG, frozenset())
     for call in (Call("newcomers", 5), Call("begin", 0), Call("send", 0, 0)):
         monitor.watch(make(cluster, call), cluster.messages())
         assert monitor.found is None
-    assert monitor.facts.current[monitor.facts.alone].pair == monitor.facts.fences[-1]
-    assert len(monitor.facts.fences) == 5
+    assert monitor.beside.current[monitor.beside.alone].pair == monitor.beside.fences[-1]
+    assert len(monitor.beside.fences) == 5
 
 
 def test_repeated_pair_is_found():
@@ -89,7 +92,7 @@ def test_repeated_pair_is_found():
 
 def test_pair_of_somebody_before_them_is_found():
     """It may be an earlier producer's pair that comes again."""
-    cluster, monitor = Lottery([4, 1, 7, 4]), Monitor(CONFIG)
+    cluster, monitor = Lottery([4, 1, 7, 4]), driven("transactions").monitoring(CONFIG, frozenset())
     monitor.only = frozenset({"txn.P7"})
     monitor.watch(make(cluster, Call("newcomers", 2)))
     assert monitor.found is None

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 from fencepost.model.language.observations import trace_observations
+from fencepost.properties.agreement import driven, over_the_wire
 from fencepost.properties.driving import Made
 from fencepost.properties.transactions.driving import interface as plug
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.driving.machine import REMOTE_MACHINES
 from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.monitoring.monitor import Monitor, MonitorOverTheWire
 from fencepost.properties.transactions.observations.calls_remote import SERVED, calls
 from fencepost.properties.transactions.online.followed_remote import follow_remote
 from fencepost.properties.transactions.online.memory_remote import Lane, Memory
@@ -112,14 +112,14 @@ def watched(monitor, fenced):
 
 def test_what_nobody_has_ended_does_not_hang():
     """Over the wire nobody waits for time-outs: only what was fenced must be decided by the end."""
-    assert watched(MonitorOverTheWire(CONFIG), fenced=False) is None
-    assert watched(MonitorOverTheWire(CONFIG), fenced=True).rule == "txn.P10"
-    assert watched(Monitor(CONFIG), fenced=False).rule == "txn.P10"
+    assert watched(over_the_wire("transactions").monitoring(CONFIG, frozenset()), fenced=False) is None
+    assert watched(over_the_wire("transactions").monitoring(CONFIG, frozenset()), fenced=True).rule == "txn.P10"
+    assert watched(driven("transactions").monitoring(CONFIG, frozenset()), fenced=False).rule == "txn.P10"
 
 
 def test_one_promise_alone():
     """Of others nothing is said."""
-    monitor = MonitorOverTheWire(CONFIG)
+    monitor = over_the_wire("transactions").monitoring(CONFIG, frozenset())
     monitor.only = frozenset({"txn.P3"})
     assert watched(monitor, fenced=True) is None
 

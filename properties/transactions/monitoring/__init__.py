@@ -1,1 +1,0 @@
-"""The promises of transactions, held against observable events alone, event by event."""
