@@ -192,7 +192,7 @@ class HistoryMonitor:
     def _broken(self) -> Iterator[tuple[Broken, bool, float]]:
         """What is violated, whether it is excused, and how many events it takes; of each property the first violation
         that is excused, and the first that is not."""
-        prefixes = Prefixes(self.history, self.config, self._rows)
+        prefixes = Prefixes(self.history, self.config, self._rows, frozenset(self._ends))
         names = [name for name in self._decidable() if self._is_asked(self.history.rules[name])]
         for call in sorted({*self._quiet, len(self._ends)} - {0}):
             end, at_rest = self._ends[call - 1], call in self._quiet
@@ -246,19 +246,23 @@ NO_ROWS = Rows(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
 class Prefixes:
     """The rows of one history, and what properties say of the first so many of them.
 
-    `at_rest`: nothing is left to happen after them.
+    `at_rest`: nothing is left to happen after them.  `whole`: numbers of rows after which nothing is cut short, as a
+    call was over then.
     """
 
-    def __init__(self, history: HistoryProperties, config: Mapping[str, Any], rows: Sequence[tuple[int, ...]]) -> None:
-        self.history, self.config = history, config
+    def __init__(
+        self, history: HistoryProperties, config: Mapping[str, Any], rows: Sequence[tuple[int, ...]],
+        whole: frozenset[int],
+    ) -> None:  # fmt: skip
+        self.history, self.config, self.whole = history, config, whole
         self.columns = columns_of(history.vocabulary, [(0, rows)])
-        self._view: tuple[tuple[int, bool], Any] | None = None
+        self._view: tuple[int, Any] | None = None
 
-    def view(self, end: int, at_rest: bool) -> Any:
+    def view(self, end: int) -> Any:
         """What the kernels look at; the latest is kept, as many properties ask for it one after another."""
-        if self._view is None or self._view[0] != (end, at_rest):
+        if self._view is None or self._view[0] != end:
             columns = {name: values[:end] for name, values in self.columns.items()}
-            self._view = (end, at_rest), self.history.view_of(columns, {**self.config, "quiet_end": at_rest})
+            self._view = end, self.history.view_of(columns, {**self.config, "quiet_end": end in self.whole})
         return self._view[1]
 
     def rows(self, name: str, end: int, at_rest: bool) -> Rows:
@@ -266,7 +270,7 @@ class Prefixes:
         told = self.history.properties[name]
         if told.needs_quiet_end and not at_rest:
             return NO_ROWS
-        return told.kernel(self.view(end, at_rest))
+        return told.kernel(self.view(end))
 
     def shown(self, name: str, at: int, end: int) -> int:
         """How many rows it takes until this one violates the property; 0 if it does so only because all is at rest
@@ -285,4 +289,4 @@ class Prefixes:
         """A violation in words, as it is after so many rows."""
         rows = self.rows(name, end, at_rest)
         other = int(rows.other[rows.at.tolist().index(at)])
-        return self.history.properties[name].tell(self.view(end, at_rest), at, other)
+        return self.history.properties[name].tell(self.view(end), at, other)

@@ -68,7 +68,7 @@ FOUND = {
     "pending_offsets_visible": (3, 12),
     "produces_before_add": (41, 8),
     "reader_pops_wrong_entry": (3, 28),
-    "reader_skips_for_ever": (3, 17),
+    "reader_skips_for_ever": (3, 31),
     "reads_to_the_end": (3, 11),
     "rechecked_by_state": (34, 28),
     "reload_forgets_prepare": (3, 19),
