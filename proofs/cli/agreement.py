@@ -60,9 +60,7 @@ BESIDE = "beside:beside_reference"
     metavar="RULE",
     help="Look for violations of this promise alone (repeatable).",
 )
-@click.option(
-    "--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they need not be anybody's to restart."
-)
+@click.option("--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they are never restarted.")
 @click.option(
     "--client", type=click.Choice(list(CLIENTS)), help="Who speaks to the brokers.  [default: raw, the reference's own]"
 )

@@ -64,7 +64,7 @@ class Rewriting:
         return replace(response, **changes) if changes else response
 
     def _entry(self, entry: Any) -> Any:
-        if not entry.host or int(entry.port) <= 0:  # an error, or a coordinator that nobody knows
+        if not entry.host or int(entry.port) <= 0:  # an error, or a coordinator that is not known
             return entry
         return replace(entry, host="127.0.0.1", port=i32(self._local(entry.host, int(entry.port))))
 

@@ -3,7 +3,7 @@
 >>> system = prompt({"seed": 1, "mode": "v2", "clients": 1, "partitions": 1})
 >>> system.init(0)
 True
->>> system.deliver(0)  # the new epoch is recorded, too, before anybody looks again
+>>> system.deliver(0)  # the new epoch is recorded, too, before the next call
 >>> system.messages()
 [(1, 'init_answer', 'coordinator', 'client-0', 0)]
 
@@ -25,7 +25,7 @@ from fencepost.reference_impl.transactions.system import System, reference
 REQUESTS = frozenset({"init", "add", "produce", "end"})
 ANSWERS = frozenset(f"{kind}_answer" for kind in REQUESTS)
 
-# What clients do and are told, and what readers get; all else happens where nobody outside can see it.
+# Calls and answers of clients, and what readers get; all else happens inside of brokers.
 BLACK_BOX = frozenset(name for code, name in KIND_NAMES.items() if code <= Kind.FENCE_TOLD or code >= Kind.FETCHED)
 
 # Answers that only say "try again"; how often depends on what a broker is busy with.

@@ -45,7 +45,9 @@ class Line:
         self.collapse = collapse
         self.unanswered = 0
         self.told_to_wait = False  # the last answer but said "try again"
-        self.unsettled = False  # since something was delivered nobody has looked whether a transaction is being ended
+        self.unsettled = (
+            False  # something was delivered, and since then it was not asked whether a transaction is being ended
+        )
         self._encoded: dict[int, Any] = {}
 
     def carry(self, body: RequestBody) -> Answer | None:

@@ -3,7 +3,7 @@
 Both are functions of what they are given, balanced (no member has two more than another, connectors and tasks counted
 apart) and deterministic. Members are worker numbers, connectors are names, a task is (connector, number).
 
-Eager: everybody has let go of everything before joining; a new distribution from nothing. Cooperative: members keep
+Eager: all members have let go of everything before joining; a new distribution from nothing. Cooperative: members keep
 what they have where that is balanced; what has to move is revoked first, and given out only in the rebalance after
 the one that revoked it, so that no task is given to two members. (EagerAssignor, IncrementalCooperativeAssignor;
 without the latter's delay for members that may come back: scheduled.rebalance.max.delay.ms = 0.)

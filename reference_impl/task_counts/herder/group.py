@@ -1,7 +1,7 @@
 """The group coordinator: who is a member, in which generation, and what the leader has assigned (Connect's protocol).
 
 A rebalance is joins by all members (or the expiry of those that do not come), then the leader's assignment, then
-everybody's sync. The first to join leads; a leader stays leader as long as it stays a member.
+the sync of all. The first to join leads; a leader stays leader as long as it stays a member.
 """
 
 from dataclasses import dataclass, field

@@ -5,7 +5,7 @@ from collections import deque
 WINDOW = 5  # batches that answer a duplicate: as many as a producer may have in flight (txn.14)
 SEQUENCE_MAX = 2**31 - 1
 
-NO_GUARD = 0  # of a batch for which nobody was asked
+NO_GUARD = 0  # of a batch for which the coordinator was not asked
 
 
 class ProducerEntry:

@@ -84,7 +84,7 @@ class ProducerCalls(Node):
         elif self.state in COMPLETING and not self.sends.outstanding:
             if self.started:
                 self.call.start(Question("end", self.ask_end, self.told_end))
-            else:  # nobody else has heard of this transaction
+            else:  # no broker has heard of this transaction
                 self.tell_end(NONE, 0, self.producer_id, self.epoch)
                 self.end_transaction()
 

@@ -58,7 +58,7 @@ class LibrdkafkaProducer:
         self._call(self._producer.produce, topic, value, key, partition=partition, on_delivery=delivered)
 
     def send_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
-        # Only a consumer makes what is asked for: metadata of a group, here one that nobody has joined.
+        # Only a consumer makes what is asked for: metadata of a group, here one without members.
         consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": group, "log_level": 0})
         try:
             metadata, offsets = consumer.consumer_group_metadata(), [TopicPartition(topic, partition, offset)]

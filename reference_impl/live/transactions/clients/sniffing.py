@@ -7,7 +7,7 @@
 The words are those of a history of transactions (`transactions/events.py`), the place of the observer is the proxy: a
 client has sent what has come here, and has been told what has left here. Copies that the proxy sends are no client's
 doing, and no events. A client is known by its client id, so each instance must have one of its own. Not on the wire,
-and so told by whoever runs the clients (`tell`): client_stopped, client_failed, and what readers got.
+and so added by the program that runs the clients (`tell`): client_stopped, client_failed, and what readers got.
 txn_begun comes before the first request of a transaction, unless `begin` has told of it.
 """
 
