@@ -45,9 +45,7 @@ class Line:
         self.collapse = collapse
         self.unanswered = 0
         self.told_to_wait = False  # the last answer but said "try again"
-        self.unsettled = (
-            False  # something was delivered, and since then it was not asked whether a transaction is being ended
-        )
+        self.unsettled = False  # whether something was delivered since it was last asked if a transaction is ending
         self._encoded: dict[int, Any] = {}
 
     def carry(self, body: RequestBody) -> Answer | None:
