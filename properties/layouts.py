@@ -1,7 +1,7 @@
 """What laying out histories in columns needs of NumPy: places among equals, the last of what came before, and small
 numbers that are used again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -232,11 +232,11 @@ class Stops:
         self._lane = lane
         self._first: dict[int, tuple[int, int, str]] = {}  # event, place of the reason in it, reason
 
-    def add(self, at: int, order: int, reason: str) -> None:
+    def add(self, events: Iterable[int], order: int, reason: str) -> None:
         """``order``: of several reasons at one event the least counts."""
-        lane = int(self._lane[at])
-        stop = (at, order, reason)
-        self._first[lane] = min(self._first.get(lane, stop), stop)
+        for at in map(int, events):
+            lane, stop = int(self._lane[at]), (at, order, reason)
+            self._first[lane] = min(self._first.get(lane, stop), stop)
 
     def by_event(self) -> np.ndarray:
         """The event at which the lane of each stops."""

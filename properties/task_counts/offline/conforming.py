@@ -70,7 +70,7 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
 
 
 def _part(columns: Mapping[str, np.ndarray], fenced: np.ndarray, size: int, lanes: list[Lane]) -> Laid:
-    """``fenced``: rows of refused transactions whose producer was fenced by somebody who is seen, if at all."""
+    """``fenced``: rows of refused transactions whose producer was fenced in an event that is shown, if at all."""
     lane = np.repeat(np.arange(len(lanes)), [len(one.events) for one in lanes])
     flat = chain.from_iterable(chain.from_iterable(one.events for one in lanes))
     table = np.fromiter(flat, np.int64, len(lane) * len(PUT)).reshape(-1, len(PUT)).T

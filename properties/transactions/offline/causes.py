@@ -1,7 +1,7 @@
-"""Which request is behind each record of the transaction log, told by the answer that follows it.
+"""Which request is behind each record of the transaction log, by the answer that follows it.
 
-A coordinator has one transition of an id under way at a time, and answers whoever asked for it when the record is
-durable, or could not be written.  Who resigns tells nobody: then the request is sought among those that were sent.
+A coordinator has one transition of an id under way at a time, and answers the request for it when the record is
+durable, or could not be written.  One that resigns answers none: then the request is sought among those that were sent.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def _tells(cut: Cut, records: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 class Sought:
-    """Requests that may be behind a record of which nobody was told.  ``bumps``: an end has an epoch of its own
+    """Requests that may be behind a record that no answer tells of.  ``bumps``: an end has an epoch of its own
     (v2)."""
 
     def __init__(self, cut: Cut, *, bumps: bool) -> None:

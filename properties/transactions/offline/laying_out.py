@@ -13,7 +13,7 @@ import numpy as np
 from fencepost.model.language.tree.types import BoolType, scalar
 from fencepost.properties.conforming import STRANGE
 from fencepost.properties.cutting import Cut
-from fencepost.properties.layouts import Lanes, Names, Said, Stops, before, dense, one_of
+from fencepost.properties.layouts import Lanes, Names, Said, Stops, before, dense, one_of, ordinals
 from fencepost.properties.transactions.history.events import COMMIT, Kind, State
 from fencepost.properties.transactions.observations import codes
 from fencepost.properties.transactions.observations.belonging import SENT, TAKEN
@@ -103,14 +103,14 @@ class Layout:
         return Asked(self.records[there], sent[there])
 
     def _untold(self, untold: np.ndarray, sent: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Of records of which nobody was told: their place among ``records``, and the row of the request, if it is
+        """Of records that no answer tells of: their place among ``records``, and the row of the request, if it is
         found.  ``sent`` is filled in meanwhile."""
         sought, e = Sought(self.cut, bumps=self.bumps), self.cut.e
         for place in untold.tolist():
             at = int(self.records[place])
             row = int(self.row[at])
             if at == self.lanes.end[at] - 1:
-                self.stops.add(at, 2, "")
+                self.stops.add([at], 2, "")
                 continue
             found = sought.before(row)
             if e["state"][row] != State.Ongoing:
@@ -123,7 +123,7 @@ class Layout:
                 questions = self._questions(at)
                 places = {where: r for where, r in places.items() if where in questions}
             if len(places) > 1:
-                self.stops.add(at, 2, UNTOLD)
+                self.stops.add([at], 2, UNTOLD)
             elif places:
                 yield place, next(iter(places.values()))
 
@@ -156,7 +156,7 @@ class Layout:
 
     def _names(self) -> None:
         e, (about, behind) = self.cut.e, self.asked
-        says = np.flatnonzero(self.kind != Kind.leader_changed)
+        says = self.says = np.flatnonzero(self.kind != Kind.leader_changed)
         own_client = np.where(one_of(self.kind[says], _READS), -1, self.e("client", says))
 
         def said(name: str, own: np.ndarray) -> tuple[Said, Said, Said]:
@@ -171,14 +171,11 @@ class Layout:
         self.clients = Names(self.lane, said("client", own_client))
         self.txns = Names(self.lane, said("txn", self.e("txn", says)), Said(np.arange(self.lanes.count), 0, record_txn))
         paired = np.where(self.kind[says] == Kind.append_failed, -1, self.e("producer_id", says))
-        epochs = (e["epoch"][about.sent], self.e("epoch", says), e["epoch"][behind.sent])
+        epochs = (e["epoch"][about.sent], np.where(paired < 0, -1, self.e("epoch", says)), e["epoch"][behind.sent])
         self.pairs = Numbers(self.lane, said("producer_id", paired), epochs, self.last)
-        self.says = says
-        limits = self.short[self.lane] * (self.last[self.lane] - SPARE)
-        for place, (at, epoch) in enumerate(zip((about.at, says[paired >= 0], behind.at), (
-            epochs[0], epochs[1][paired >= 0], epochs[2]), strict=True)):  # fmt: skip
-            for event in at[self.short[self.lane[at]] & (epoch > limits[at])].tolist():
-                self.stops.add(event, (0, 1, 3)[place], TOO_LARGE.format(int(limits[event])))
+        pairs, lanes = self.pairs, self.lane[self.pairs.at]
+        for at in pairs.at[self.short[lanes] & (pairs.epochs + SPARE > self.last[lanes])].tolist():
+            self.stops.add([at], 0, TOO_LARGE.format(self.last[self.lane[at]] - SPARE))
 
     # What the events say
 
@@ -244,10 +241,8 @@ class Layout:
             np.append(self.lane[changes], self.lane[at]), np.append(self.e("partition", changes), partition)
         )
         found = before(code[: len(changes)], changes, code[len(changes) :], at)
-        order = np.argsort(code[: len(changes)], kind="stable")
-        count = np.empty(len(changes), np.int64)
-        count[order] = Lanes(code[: len(changes)][order]).places - Lanes(code[: len(changes)][order]).start
-        return np.where(found >= 0, count[found] + 1 if len(changes) else 0, 0)
+        count: np.ndarray = np.append(ordinals(code[: len(changes)]) + 1, 0)[found]
+        return count
 
     def _fresh(self, txn: np.ndarray, partition: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Has the leader of the partition not asked about this transaction yet, or forgotten?"""
@@ -261,8 +256,9 @@ class Layout:
             np.append(e["partition"][sent], partition),
         )
         found = before(code[: len(asked)], asked, code[len(asked) :], at)
-        then = self._leaders(e["partition"][sent], asked)
-        return (found < 0) | ((then[found] if len(asked) else 0) != self._leaders(partition, at))
+        then = np.append(self._leaders(e["partition"][sent], asked), -1)
+        fresh: np.ndarray = then[found] != self._leaders(partition, at)
+        return fresh
 
     def _say_record(self) -> None:
         """Of which transaction and partition a record is, where an event names one."""
@@ -296,7 +292,7 @@ class Layout:
         return found
 
     def _is_late(self, answer: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """Nobody takes this answer to an InitProducerId: its client has asked again, or another copy of the request is
+        """No client takes this answer to an InitProducerId: its own has asked again, or another copy of the request is
         answered too, and that answer is taken."""
         e, number, given = self.cut.e, self.e("request", answer), self.causes.given[answer]
         sent = self.sent[answer]
@@ -338,10 +334,8 @@ class Layout:
         self._stop_forgotten()
         unfollowed(self)
         loaded = self.at(Kind.coordinator_loaded)
-        if len(loaded):
-            place = np.arange(len(loaded)) - np.searchsorted(loaded, self.lanes.start[loaded])
-            for at in loaded[place >= MOST["fail_overs"]].tolist():
-                self.stops.add(at, 2, TOO_MANY.format("fail-overs", MOST["fail_overs"]))
+        beyond = loaded[ordinals(self.lane[loaded]) >= MOST["fail_overs"]]
+        self.stops.add(beyond, 2, TOO_MANY.format("fail-overs", MOST["fail_overs"]))
         most = {
             "clients": self.clients.first_beyond(MOST["clients"]),
             "transactions": self.txns.first_beyond(MOST["transactions"]),
@@ -349,8 +343,7 @@ class Layout:
             "pairs": self.pairs.at[self.pairs.all > MOST["pairs"]],
         }
         for order, (name, events) in enumerate(most.items()):
-            for at in events.tolist():
-                self.stops.add(at, 5 + order, TOO_MANY.format(name, MOST[name]))
+            self.stops.add(events, 5 + order, TOO_MANY.format(name, MOST[name]))
         self.kept = (self.kind != Kind.leader_changed) & (self.lanes.places < self.stops.by_event())
         strange = (self.kind == Kind.txn_logged) & ~np.isin(self.values["logged"], list(State))
         self.kinds = np.where(strange, STRANGE, self.kind)
@@ -368,19 +361,16 @@ class Layout:
         ended = self.at(Kind.end_handled)
         record = self.lanes.last(self.kind == Kind.txn_logged)[ended]
         wrong = np.isin(v["error"][ended], (codes.INVALID_STATE, codes.FENCED)) & (record >= 0) & erased[record]
-        for at in ended[wrong].tolist():
-            self.stops.add(at, 2, ERASED)
+        self.stops.add(ended[wrong], 2, ERASED)
         emptied = np.zeros(self.lanes.count, bool)
         emptied[logged[empty]] = True
         last_empty = self.lanes.last(emptied)
         expired = self.lanes.last(self.kind == Kind.id_expired)
         named = np.where(emptied & (expired > last_empty), v["named"], 0)
         inits = self.at(Kind.init_handled)
-        was = last_empty[inits]
-        remembered = np.where(was >= 0, named[was], 0)
+        remembered = np.append(named, 0)[last_empty[inits]]
         wrong = (v["error"][inits] == codes.FENCED) & (v["named"][inits] == remembered) & (remembered != 0)
-        for at in inits[wrong].tolist():
-            self.stops.add(at, 2, FORGOTTEN)
+        self.stops.add(inits[wrong], 2, FORGOTTEN)
 
     # In words
 

@@ -40,8 +40,8 @@ class Numbers:
         next_base = 1 + (np.where(known, rank, by_then) + 1) * step
         cuts = np.cumsum([len(one.values) for one in said])[:-1]
         self.numbers, self.next_bases = np.split(number, cuts), np.split(next_base, cuts)
-        self.all, self.at, self._ids, self._rank, self._lanes, self._named = number, at, ids, rank, lanes, named
-        self._born = born
+        self.epochs, self.all, self.at = epoch, number, at
+        self._ids, self._rank, self._lanes, self._named, self._born = ids, rank, lanes, named, born
 
     def of_lane(self, lane: int, upto: int) -> dict[int, int]:
         """Producer id by rank, of those in a lane that are named before event ``upto``."""

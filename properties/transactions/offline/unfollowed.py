@@ -39,7 +39,7 @@ def unfollowed(layout: "Layout") -> None:
         elif asks[i]:
             partitions.ask(*place)
         if reason:
-            layout.stops.add(at, 4, reason)
+            layout.stops.add([at], 4, reason)
 
 
 def _in_doubt(layout: "Layout", events: np.ndarray) -> np.ndarray:

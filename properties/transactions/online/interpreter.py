@@ -67,8 +67,7 @@ class TransactionsInterpreter(Choosing):
         self.observed = observed
         if self.is_composite() and not observed >= FOLLOWED_BLINDLY:
             raise Beyond(f"{made.call.name} does much that is not shown")
-        for event in made.events:
-            yield event, event
+        return super().said(made, observed)
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
         """What is known of an event that nobody showed."""
