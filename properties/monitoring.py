@@ -159,11 +159,11 @@ class HistoryMonitor:
     def _values(self, event: Event) -> tuple[Any, ...]:
         """The kind of an event, and its columns."""
         try:
-            if not isinstance(event, Mapping):
-                return self._fields(event)
-        except AttributeError:  # it has only those that apply to it
-            pass
-        return read(event, "kind"), *(read(event, n, none) for n, none in zip(self._names, self._absent, strict=True))
+            return self._fields(event)
+        except AttributeError:  # a mapping, or it has only those that apply to it
+            return read(event, "kind"), *(
+                read(event, n, none) for n, none in zip(self._names, self._absent, strict=True)
+            )
 
     @property
     def found(self) -> Broken | None:

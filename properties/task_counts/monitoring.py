@@ -18,6 +18,7 @@ from fencepost.properties.task_counts.scenarios.settling import Finished
 BY_LEADERS = frozenset(TASK_COUNTS.shown_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
 """After these a task may be one too many."""
+LOOKED_AT = BY_LEADERS | CHANGES
 
 
 class CountsBeside(Beside):
@@ -45,8 +46,9 @@ class CountsBeside(Beside):
         self.calls += 1
         for event in events:
             self.seen.note(event)
-            for broken in self._look(event):
-                yield broken, frozenset()
+            if read(event, "kind") in LOOKED_AT:
+                for broken in self._look(event):
+                    yield broken, frozenset()
         if self.seen.outside and self.outside is None:
             self.outside = self.calls
         if isinstance(made.result, Finished) and not made.result.quiet and self._is_up():
