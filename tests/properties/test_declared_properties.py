@@ -8,6 +8,7 @@ import pytest
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER, NONE
+from fencepost.properties.history.properties_of import in_a_table
 from fencepost.properties.history.related import (
     APPLIED,
     IT,
@@ -27,6 +28,7 @@ from fencepost.properties.history.related import (
 from fencepost.properties.task_counts.history.events import Kind
 from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
 from fencepost.properties.task_counts.history.view import TaskCountView
+from fencepost.properties.transactions.history.driven import DRIVEN
 from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from fencepost.properties.transactions.history.view import TransactionView
 from random_task_counts import doctored as doctored_task_counts
@@ -64,7 +66,7 @@ class Plain:
         """Of an expression, where the event that is looked at stands at this row."""
         match expression:
             case Setting(name):
-                return getattr(self.view, name)
+                return self.view.setting(name)
             case Operation("when", (condition, yes, no)):
                 return self.value(yes if self.value(condition, row) else no, row)
             case Operation("not", (arg,)):
@@ -118,8 +120,35 @@ def views() -> list[tuple[Mapping[str, HistoryProperty[Any]], EventView]]:
     for make in (noise_of_task_counts, doctored_task_counts):
         found.append((task_counts.properties, TaskCountView(make(3, 6), {"mode": "B"})))
     for make in (noise_of_transactions, doctored_transactions):
-        found.append((transactions.properties, TransactionView(make(3, 6), {"mode": "v2", "max_epoch": 3})))
+        config = {"mode": "v2", "max_epoch": 3, "partitions": 2}
+        found.append((transactions.properties, TransactionView(make(3, 6), config)))
+        found.append((in_a_table(*DRIVEN), TransactionView(make(4, 6), config)))
+    found.append((CORNERS, TaskCountView(doctored_task_counts(3, 6), {"mode": "B"})))
+    found.append((CORNERS, TaskCountView(noise_of_task_counts(3, 6), {"mode": "B"})))
     return found
+
+
+def corner(name: str, event: Related) -> HistoryProperty[Any]:
+    """Says something of an event that is related in this way."""
+    return declared(
+        name, "618.2", "a property", each(Kind.transaction_committed, Kind.count_written, by=("connector",)),
+        (event.count > IT.task) | (event.at > IT.at), lambda view, at, other: "", explained=event,
+    )  # fmt: skip
+
+
+CORNERS = in_a_table(*(
+    corner(name, event)
+    for name, event in {
+        "greatest_blank": greatest("offset", Kind.set_written, by=("connector", "node"), blank=True),
+        "greatest_along": greatest("count", Kind.set_written, by=("connector",), along="offset", where=IT.node >= 0),
+        "greatest_of_all": greatest("offset", Kind.count_written, by=()),
+        "next_by_number": following(Kind.task_running, by=("connector",)),
+        "next_chosen": following(Kind.task_running, by=("connector",), where=IT.node > 0),
+        "last_of_all": last(Kind.topic_claimed, by=()),
+        "first_of_all": first(Kind.set_written, by=()),
+    }.items()
+))  # fmt: skip
+"""Ways of being related that no property of a protocol uses yet."""
 
 
 @pytest.mark.parametrize(("properties", "view"), views())
