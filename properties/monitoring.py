@@ -107,6 +107,12 @@ class Beside:
         """Whose doing the violation of a property is: by an event, and the one that explains it, if there is one."""
         return frozenset()
 
+    def lacking(self, made: Made, event: Event, other: Event | None) -> str:
+        """Python that the ``result`` of a call should fulfil, where what its event violates is that something is
+        missing: an implementation that is right may show the event as well.  ``other`` explains the violation.  Empty
+        where the event itself is wrong."""
+        return ""
+
     def excuses(self, call: int, concerned: Concerned) -> bool:
         """Had happened, by the call of this number (counted from 1), what excuses a violation?  It is not taken
         back."""
@@ -135,6 +141,7 @@ class HistoryMonitor:
         self._fields = attrgetter("kind", *self._names)
         self._rows: list[tuple[int, ...]] = []
         self._events: list[Event] = []
+        self._made: list[Made] = []
         self._ends: list[int] = []  # by call: how many events there are after it
         self._quiet: list[int] = []  # calls, counted from 1, after which nothing is left to happen
         self._told: list[tuple[Broken, Concerned, float]] = []  # with how many events it takes
@@ -144,6 +151,7 @@ class HistoryMonitor:
     def watch(self, made: Made, messages: Sequence[Message] = ()) -> None:
         """Take note of a call with its result and events; ``messages``: what waits for the driver after it."""
         events, codes, before = self.beside.events(made), self.history.vocabulary.codes, len(self._rows)
+        self._made.append(made)
         for event in events:
             kind, *values = self._values(event)
             if kind in codes:
@@ -221,7 +229,9 @@ class HistoryMonitor:
             if is_excused not in seen:
                 seen.add(is_excused)
                 text = prefixes.told(name, at, shown or end, at_rest=not shown)
-                yield Broken(rule, text, event, call=shown_in), is_excused, shown or inf
+                explains = self._events[other] if other >= 0 else None
+                check = "" if event is None else self.beside.lacking(self._made[shown_in - 1], event, explains)
+                yield Broken(rule, text, None if check else event, check, shown_in), is_excused, shown or inf
             if not is_excused:
                 return  # what comes later is of no interest
 

@@ -61,8 +61,7 @@ def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
 def test_command(line: str, place: Path, bootstrap: str) -> None:
     """It runs, says something, and ends with the exit code that the README states."""
     words, code = words_of(line, place, bootstrap)
-    made = Path(words[1])
-    if words[0] == "replay" and not made.exists():  # if this test runs by itself
+    if words[0] == "replay" and not (made := Path(words[1])).exists():  # if this test runs by itself
         name = "tests.lock/fenced" if made.name == "lock" else "id-blocks/kraft"
         assert process("generate", name, made, "--histories", 20).code == 0
     ran = process(*words)

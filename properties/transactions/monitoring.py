@@ -151,6 +151,13 @@ class TransactionsBeside(Beside):
             ids |= {read(event, "producer_id", -1), *(t.pair[0] for t in of_txn if t is not None)}
         return frozenset(ids - {-1})
 
+    def lacking(self, made: Made, event: Event, other: Event | None) -> str:
+        """A fetch is wrong by the record that it leaves out, as far as the reader's call shows."""
+        record = -1 if other is None else read(other, "record", -1)
+        if made.call.name != "read" or read(event, "kind") != "fetched" or record < 0:
+            return ""
+        return f"{record} in [record for _, record in result]"
+
     def excuses(self, call: int, concerned: Concerned) -> bool:
         return bool(self.expecting) and any(one in concerned for one, since in self.tainted.items() if since <= call)
 
