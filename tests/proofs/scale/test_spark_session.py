@@ -100,7 +100,7 @@ def test_workers_in_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     They share this disk, so the refusal of local paths is lifted; all else is as on other machines.
     """
     for module in ("generate", "replay"):
-        monkeypatch.setattr(f"fencepost.proofs.{module}.require_reachable", lambda place, spark: None)
+        monkeypatch.setattr(f"fencepost.proofs.scale.{module}.require_reachable", lambda place, spark: None)
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     cluster = SparkSettings("local-cluster[2,1,1024]")
     generate(tmp_path, PLANTED, histories=2000, seed=1, config={"bent": 0.01}, many=True, spark=cluster)
