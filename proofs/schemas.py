@@ -193,6 +193,8 @@ class Agreed(TypedDict):
     implementation: Annotated[str, Meta(description="MODULE:FACTORY.")]
     protocol: Protocol
     variant: Variant
+    observe: Annotated[str, Meta(description="all of what it shows was looked at, or what a black-box shows.")]
+    observed: Annotated[list[str], Meta(description="The kinds of event that were looked at.")]
     model: Annotated[str, Meta(description="The model that was followed; none where promises alone were asked for.")]
     seed: Seed
     verdict: Annotated[str, Meta(description="holds, violated or unknown.")]

@@ -54,6 +54,12 @@ BESIDE = "beside:beside_reference"
 )
 @click.option("--promises-only", is_flag=True, help="Check promises on events only; skip the model.")
 @click.option(
+    "--observe",
+    type=click.Choice(["black-box", "all"]),
+    help="Look at what clients, readers and users see, or at all that the implementation shows.  "
+    "[default: black-box with --bootstrap, else all]",
+)
+@click.option(
     "--promise",
     "promises",
     multiple=True,
@@ -76,7 +82,7 @@ BESIDE = "beside:beside_reference"
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
-    promises_only: bool, promises: tuple[str, ...], bootstrap: str | None, client: str | None,
+    promises_only: bool, observe: Any, promises: tuple[str, ...], bootstrap: str | None, client: str | None,
     beside_reference: bool, timeouts: bool, newcomers: int | None, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
@@ -122,11 +128,13 @@ def agree(
     with spinner(f"agreement of {target}{where}", examples) as bar:
         report = run(
             target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps, config=config,
-            expecting=excused, promises_only=promises_only, promises=only, progress=bar.advance,
+            expecting=excused, promises_only=promises_only, observe=observe, promises=only, progress=bar.advance,
         )  # fmt: skip
     against = "" if report.model != "none" else " (its promises only; model: none)"
     if promises and only is not None:
         against = f" ({', '.join(sorted(only))} only; model: none)"
+    if report.observe == "black-box":
+        against += ", by what a black box shows"
     console.print(
         f"{target}{where} against {agreeing.protocol}/{variant}{against}, seed {seed}: {SIGNS[report.verdict]} "
         f"after {report.examples} clusters, {duration(report.seconds)}"
@@ -149,6 +157,7 @@ def agree(
     if json_file is not None:
         document: Agreed = {
             "schema": SCHEMA, "implementation": target, "protocol": report.protocol, "variant": variant,
+            "observe": report.observe, "observed": list(report.observed),
             "model": report.model, "seed": seed, "verdict": report.verdict, "examples": report.examples,
             "program": report.program,
             "predicted": {rule: broken.program for rule, broken in report.predicted.items()},

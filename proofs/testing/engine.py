@@ -15,6 +15,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.testing.consequences import going_on
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.failures import Disagreement
+from fencepost.proofs.testing.observing import Observe, outside
 from fencepost.proofs.testing.pasting import paste
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.proofs.testing.shrinking import shrink
@@ -34,11 +35,11 @@ class ImplementationError(InputError):
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """What came of it.  ``examples``: systems driven, up to the one that failed; ``observed``: event kinds that were
-    shown; ``model``: what it was held against beside the promises, or ``none``; ``predicted``: promises that the
-    variant is known to break and did break, each with its shortest program; ``dangers``: how often each of those that
-    were met was; ``least``: the share of the systems that the model must follow to their end for *holds*, else the
-    verdict is *unknown*."""
+    """What came of it.  ``examples``: systems driven, up to the one that failed; ``observe``: whether all that it shows
+    was looked at, or what a black box shows; ``observed``: which event kinds that is; ``model``: what it was held
+    against beside the promises, or ``none``; ``predicted``: promises that the variant is known to break and did break,
+    each with its shortest program; ``dangers``: how often each of those that were met was; ``least``: the share of the
+    systems that the model must follow to their end for *holds*, else the verdict is *unknown*."""
 
     implementation: str
     protocol: str
@@ -54,6 +55,7 @@ class AgreementReport:
     seconds: float
     dangers: Mapping[str, int] = field(default_factory=dict)
     least: float = 0.0
+    observe: Observe = "all"
 
     @property
     def systems(self) -> int:
@@ -97,6 +99,7 @@ def agree(
     steps: int | None = None,
     database: ExampleDatabase | None = None,
     config: Mapping[str, Any] | None = None,
+    observe: Observe | None = None,
     observed: frozenset[str] | None = None,
     prefixes: Sequence[Sequence[Call]] = (),
     expecting: Collection[str] | None = None,
@@ -111,7 +114,10 @@ def agree(
 
     ``steps``: machine steps in an example, each a call or a burst of calls (default: as many as the protocol says);
     ``config``: further keys for the factory;
-    ``observed``: the event kinds that the implementation shows whenever they happen (default: found out by trying);
+    ``observe``: whether all that the implementation shows is held against model and promises, or only what a black box
+    shows (default: all, and a black box where real brokers are driven);
+    ``observed``: the event kinds that the implementation shows whenever they happen (default: those of a black box, or
+    where all is looked at, found out by trying);
     ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
     violation is no failure where it comes about as the documents predict (default: those of the variant);
     ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
@@ -137,6 +143,10 @@ def agree(
         raise ValueError(f"the model of {protocol} has no variant {variant!r}: there are {there}")
     factory, name = reach(implementation)
     _require_plug(agreeing, factory, name or repr(implementation), variant, config or {})
+    looked_at: Observe = observe or ("all" if agreeing.probed else "black-box")
+    if looked_at == "black-box":
+        factory, observed = outside(factory, agreeing.black_box), observed or agreeing.black_box
+        agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # of which too little is seen
     excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
     search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
     search.progress = progress
@@ -157,7 +167,7 @@ def agree(
         {rule: _shortest(search, name, [predicted[rule]], rule) for rule in sorted(predicted)},
         search.examples_to_failure or search.examples,
         tuple(sorted(search.observed)), search.coverage, time.monotonic() - began,
-        search.exercised.counts(search.coverage), least,
+        search.exercised.counts(search.coverage), least, looked_at,
     )  # fmt: skip
 
 

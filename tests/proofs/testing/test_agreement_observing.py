@@ -1,0 +1,92 @@
+"""What is observed is an option of its own: all that an implementation shows, or what a black box does."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import fencepost, read_json
+from fencepost.proofs.testing import AgreementReport, agree
+from fencepost.properties.agreement import driven
+from fencepost.reference_impl.id_blocks import reference
+
+BLACK_BOX = driven("id-blocks").black_box
+
+
+class CommitsToldLate:
+    """The reference, but that what it tells of its inside comes after what it tells its clients."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.system, self.inside = reference(config), list[Any]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+    def drain_events(self) -> list[Any]:
+        told, shown = self.inside, list(self.system.drain_events())
+        self.inside = [e for e in shown if e.kind == "block_committed"]
+        return [*told, *(e for e in shown if e.kind != "block_committed")]
+
+
+def commits_told_late(config: Mapping[str, Any]) -> CommitsToldLate:
+    """A cluster of which clients see nothing that is wrong."""
+    return CommitsToldLate(config)
+
+
+def judged(observe: Any, **options: Any) -> AgreementReport:
+    return agree(commits_told_late, protocol="id-blocks", variant="kraft", observe=observe, max_examples=30, **options)
+
+
+@pytest.mark.parametrize("promises_only", [False, True])
+def test_a_black_box_is_judged_by_its_outside(promises_only: bool) -> None:
+    """By the model, and by promises alone: what it shows of its inside is wrong only for who looks at that."""
+    inside, outside = (judged(observe, promises_only=promises_only) for observe in ("all", "black-box"))
+    assert (inside.verdict, outside.verdict) == ("violated", "holds")
+    assert (inside.observe, outside.observe) == ("all", "black-box")
+    assert set(outside.observed) == BLACK_BOX
+    assert set(inside.observed) > BLACK_BOX
+    assert "block_committed" not in outside.coverage.kinds
+
+
+def test_all_is_the_default_in_process() -> None:
+    """And means what it always did."""
+    assert judged(None).observe == "all"
+    assert judged(None).verdict == "violated"
+
+
+@pytest.mark.parametrize("name", ["next_id_not_advanced", "duplicate_answer_installed"])
+def test_defects_are_found_from_outside(name: str) -> None:
+    """By promises alone, with a program that fails by itself, though the implementation shows more there."""
+    report = agree(
+        f"fencepost.reference_impl.id_blocks.defects.broken:{name}",
+        protocol="id-blocks", variant="kraft", observe="black-box", promises_only=True, seed=1,
+    )  # fmt: skip
+    assert report.failure is not None
+    assert "730.P" in report.failure.promise
+    with pytest.raises(AssertionError):
+        exec(report.program, {})
+
+
+def test_what_ends_a_program_is_not_held_against_a_black_box() -> None:
+    """Settling does much that is not shown, and ends every program on transactions: up to there they are followed."""
+    report = agree(
+        "fencepost.reference_impl.transactions:reference", protocol="transactions", variant="v2", observe="black-box",
+        max_examples=15, seed=1, verdict_only=True,
+    )  # fmt: skip
+    assert report.verdict == "holds"
+    assert any(reason.startswith("settle does much") for reason in report.coverage.beyond)
+
+
+def test_the_command_says_what_was_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its first line, and in JSON."""
+    monkeypatch.setenv("COLUMNS", "400")
+    file = tmp_path / "report.json"
+    asked = ("agree", "id-blocks/kraft", "--examples", 3, "--json", file)
+    ran = fencepost(*asked, "--observe", "black-box")
+    assert ran.code == 0
+    assert ", by what a black box shows, seed" in ran.out
+    told = read_json(file)
+    assert (told["observe"], set(told["observed"])) == ("black-box", BLACK_BOX)
+    ran = fencepost(*asked)
+    assert "black box" not in ran.out
+    assert read_json(file)["observe"] == "all"
