@@ -8,7 +8,7 @@ In v1 a late copy can be taken for something new (KAFKA-17754 and its kin): that
 excused.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,6 +103,8 @@ class TransactionsBeside(Beside):
         self.upto: dict[tuple[int, int], int] = {}  # (reader, partition): the end of its latest fetch
         self._rivals: set[int] = set()  # clients that asked for a producer id, and may still use it
         self._awaiting: dict[int, int] = {}  # client: its latest InitProducerId
+        self._named: set[int] = set()  # InitProducerIds that say which pair their client holds
+        self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was shown: was one a success?
         self._first_seen: dict[int, int] = {}  # message: transactions begun before
         self._flying: Sequence[Message] = ()
 
@@ -180,6 +182,8 @@ class TransactionsBeside(Beside):
         elif name in ("settle", "newcomers"):
             for message in self._flying:
                 self._note_delivery(message)
+            inits = Counter(m[2] for m in self._flying if m[1] == "init" and m[4] not in self._named)
+            self._doubt(any(count > 1 for count in inits.values()))
         elif name == "probe":
             self._doubt(True)  # it is a producer of its own
         elif name == "deliver" and made.message is not None:
@@ -190,7 +194,7 @@ class TransactionsBeside(Beside):
         number, kind, _, target, request = message
         client, transaction = self.asker.get(request, (-1, None))
         if kind == "init":
-            self._doubt(self._awaiting.get(client) != request)
+            self._doubt(self._awaiting.get(client) != request or self._comes_again(client, request))
         elif kind == "marker":
             begun = self._first_seen.get(number, len(self.transactions))
             for later in self.transactions.values():
@@ -207,6 +211,14 @@ class TransactionsBeside(Beside):
 
     def _taint(self, transaction: Transaction) -> None:
         self.tainted.setdefault(transaction.pair[0], self.calls)
+
+    def _comes_again(self, client: int, request: int) -> bool:
+        """Does this InitProducerId name no pair, and come while its client has an answer on its way already?  Then it
+        bumps the epoch once more, and the client goes on with the one before (`come_late` of the model).  Where an
+        answer was lost, the client waits for that to this copy."""
+        if request in self._named or self._granted.get(request) is False:
+            return False
+        return any(m[1] == "init_answer" and self.asker.get(m[4], (-1, None))[0] == client for m in self._flying)
 
     def _takes_anything(self, leader: str) -> bool:
         """Can what is late be written?  Without verification; and offsets, which have no sequence numbers."""
@@ -231,6 +243,8 @@ class TransactionsBeside(Beside):
         client, request = read(event, "client"), read(event, "request")
         self.asker[request] = (client, None)
         self._awaiting[client] = request
+        if _pair(event)[0] >= 0:
+            self._named.add(request)
         self._rivals.add(client)
         on_their_way = {self.asker.get(m[4], (client, None))[0] for m in self._flying if m[1] == "init"}
         is_fenced = self.is_fenced(_pair(event))
@@ -241,7 +255,9 @@ class TransactionsBeside(Beside):
         self._rivals.discard(read(event, "client"))
 
     def _init_handled(self, event: Event) -> Iterator[Verdict]:
-        client, _ = self.asker.get(read(event, "request", -1), (-1, None))
+        request = read(event, "request", -1)
+        client, _ = self.asker.get(request, (-1, None))
+        self._granted[request] = self._granted.get(request, False) or not read(event, "error", 0)
         if not read(event, "error", 0) and client >= 0:
             yield from self._handed(event, client)
 

@@ -2,11 +2,12 @@
 
 import pytest
 from fencepost.properties.agreement import driven
-from fencepost.properties.driving import Made
+from fencepost.properties.driving import Made, Run, read
 from fencepost.properties.transactions.driving.programs import Call, message
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.monitoring import EXPECTING
 from fencepost.properties.transactions.scenarios.settling import Probed, Settled
+from fencepost.reference_impl.transactions.system import reference
 
 COMMIT, ABORT = 1, 0
 PAIR = {"producer_id": 7, "epoch": 0}
@@ -262,6 +263,48 @@ def test_lone_client_that_is_fenced():
     copy = (0, "init", "client-0", "coordinator", 0)
     doubtful = fed(fed(monitor(), *OPENED), call=Call("deliver", INIT), message=copy)
     assert fed(doubtful, failed).found is None
+
+
+def test_copy_of_its_first_request_may_fence_a_lone_client():
+    """InitProducerId without a pair bumps the epoch each time: a copy that comes when the client has an answer on its
+    way leaves the client behind.  Where that answer was lost, or was an error, the client goes on with the one to the
+    copy; and a request that names its pair is answered again, without a bump."""
+    failed = {"kind": "client_failed", "client": 0, "error": 47}
+    answered = (1, "init_answer", "coordinator", "client-0", 0)
+    copy = {"call": Call("deliver", INIT), "message": (0, "init", "client-0", "coordinator", 0)}
+    handled = {"kind": "init_handled", "txn_id": 0, "request": 0, "producer_id": -1, "epoch": -1, "error": 51}
+
+    def after(first, *shown, flying):
+        watching = fed(monitor(), first, *shown, flying=flying)
+        return fed(fed(watching, **copy), *OPENED[1:], failed).found
+
+    assert after(OPENED[0], flying=(answered,)) is None
+    assert after(OPENED[0], flying=()).rule == "txn.P8"
+    assert after(OPENED[0], handled, flying=(answered,)).rule == "txn.P8"
+    assert after({**OPENED[0], **PAIR}, flying=(answered,)).rule == "txn.P8"
+
+
+@pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
+@pytest.mark.parametrize("shown", [OUTSIDE, frozenset(TRANSACTIONS.codes)])
+def test_initialized_twice_over(mode, shown):
+    """InitProducerId is delivered twice, the first answer is taken, and what the producer sends is refused (47, 90): so
+    it is in Kafka as well, and no promise is broken."""
+    answer = message("init_answer", "coordinator", "client-0")
+    config = {"seed": 0, "mode": mode, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767}
+    watching = driven("transactions").monitoring(config, frozenset())
+    watching.observed = shown
+    run = Run(reference, config, watching)
+    for call in (
+        Call("init", 0), Call("deliver", INIT, keep=True), Call("log_append"), Call("deliver", INIT),
+        Call("log_append"), Call("deliver", answer), Call("begin", 0), Call("send", 0, 0),
+    ):  # fmt: skip
+        assert run.call(call) is not None
+    while run.system.messages():
+        _, kind, source, target, _ = run.system.messages()[0]
+        run.call(Call("deliver", message(kind, source, target)))
+    errors = {read(e, "error", 0) for made in run.made for e in made.events}
+    assert errors & {47, 90}
+    assert watching.found is None, str(watching.found)
 
 
 def test_what_hangs():
