@@ -1,7 +1,10 @@
 """Reports for scripts: JSON with the stable fields, and JUnit XML as CI systems read it."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +23,37 @@ SCHEMA = 1
 
 def write_json(file: Path, document: Any) -> None:
     """Writes a document; keys in the order given, so that equal runs give equal files, timings aside."""
-    file.write_text(json.dumps(document, indent=1, default=str) + "\n", encoding="utf-8")
+    write_text(file, json.dumps(document, indent=1, default=str) + "\n")
+
+
+def write_text(file: Path, text: str) -> None:
+    """Writes a report, whole or not at all: beside its place, from where it is renamed.  Raises OSError, with the name
+    of the report, where there is no room for it."""
+    if file.exists() and not file.is_file():  # a pipe, or a device, has nothing that could be kept
+        with file.open("w", encoding="utf-8") as stream, _told_of(file):
+            stream.write(text)
+            stream.flush()
+        return
+    place = file.resolve()  # the file that a link names, not the link, is replaced
+    draft = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        with _told_of(file):
+            draft.write_text(text, encoding="utf-8")
+            if place.exists():
+                draft.chmod(stat.S_IMODE(place.stat().st_mode))
+            draft.replace(place)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _told_of(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = f"{error.strerror or error}; the report is not written, make room or name another file"
+        raise OSError(error.errno, why, str(file)) from error
 
 
 def verify_document(seed: int, profile: Profile, results: Iterable[Result], sources: Mapping[str, str]) -> "Verify":
@@ -60,4 +93,5 @@ def write_junit(file: Path, results: Sequence[Result], problems: Sequence[str] =
             suite.add_testcase(case)
     for suite in suites.values():
         report.add_testsuite(suite)
-    report.write(str(file))
+    text = report.tostring().decode()  # type: ignore[no-untyped-call]
+    write_text(file, text if text.startswith("<?xml") else f'<?xml version="1.0" encoding="UTF-8"?>\n{text}')

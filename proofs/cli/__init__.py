@@ -1,14 +1,16 @@
 """The command line.  ``fencepost verify`` is the main job; each other command is one engine by itself.
 
-Exit code 0: as expected; 1: not; 2: bad input or environment, with a message of one line; 130: interrupted.
+`exits` has what the exit codes say, and the one line that a command ends in where it cannot go on.
 """
 
 import logging
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 import click
-from fencepost.proofs.cli.interrupts import interruptible
+from fencepost.proofs.cli.exits import INTERRUPTED, ended_by, make_printable, table
+from fencepost.proofs.cli.interrupts import interruptible, leave
 
 COMMANDS = {
     "verify": "fencepost.proofs.cli.verify:verify",
@@ -47,6 +49,7 @@ class Lazy(click.Group):
         module, _, name = COMMANDS[cmd_name].partition(":")
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
+        command.epilog = table()
         return command
 
     def resolve_command(
@@ -59,56 +62,33 @@ class Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]}, epilog=table())
 @click.version_option(package_name="fencepost")
 def fencepost() -> None:
     """Kafka's exactly-once protocols: run, searched, proved, and held against real logs.
 
     Start with `fencepost verify`, then `fencepost list id-blocks`.  A protocol of your own goes by the package that it
     is in: `fencepost prove my.lease/core`.
-
-    Exit code 0: everything is as expected, predicted violations included; 1: something is not; 2: bad input or
-    environment, with a message of one line; 130: interrupted.
     """
 
 
-def main() -> None:
-    """The entry point: runs a command and turns what went wrong with its input into one line and exit code 2."""
+def run(arguments: Sequence[str]) -> int:
+    """A command with its arguments; returns its exit code, having said in one line what was wrong with the input."""
+    make_printable()
     # Libraries report an interrupt, or a worker's end, through logging: that would be a page on top of our one line.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         with interruptible():
-            code = fencepost(prog_name="fencepost", standalone_mode=False)
-        sys.exit(code or 0)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        sys.exit(2)
-    except click.ClickException as error:
-        command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "fencepost"
-        refuse(f"{error.format_message().rstrip('.')}; see {command} --help", command)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("fencepost: interrupted", err=True)
-        sys.exit(130)
-    except input_errors() as error:
-        refuse(str(error))
-    except Exception as error:  # in the model of a user's own, which runs once, on symbols
-        from fencepost.properties.registry import place
-
-        where = place(error)
-        if not where:
-            raise
-        refuse(f"{where}: {type(error).__name__}: {error}")
+            code = fencepost(list(arguments), prog_name="fencepost", standalone_mode=False)
+            sys.stdout.flush()  # on a full disk this is where it is found out
+        return int(code or 0)
+    except BaseException as error:
+        return ended_by(error)
 
 
-def refuse(why: str, command: str = "fencepost") -> NoReturn:
-    """One line on the error stream, and exit code 2."""
-    click.echo(f"{command}: {' '.join(why.split())}", err=True)
-    sys.exit(2)
-
-
-def input_errors() -> tuple[type[Exception], ...]:
-    """The errors that mean bad input or environment; imported when one has been raised."""
-    from fencepost.model.language.checks.errors import InputError
-    from fencepost.proofs.unanswered import wire_errors
-
-    return (OSError, InputError, *wire_errors())
+def main() -> NoReturn:
+    """The entry point."""
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:
+        leave(code)
+    sys.exit(code)

@@ -14,6 +14,7 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, PROFILE, PROTOCOL, SEED, OutputFile, complete_variant
 from fencepost.proofs.cli.output import console, duration, read_from, spinner
 from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.nearest import instead, underscored
 
@@ -57,13 +58,13 @@ def dangers(
     _print_open(matrices, promise)
     if json_file is not None:
         rows = (json.dumps(line.as_dict()) for matrix in matrices for line in matrix.lines(promise))
-        json_file.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+        write_text(json_file, "[\n" + ",\n".join(rows) + "\n]\n")
     if table is not None:
         from fencepost.proofs.necessity.tables import digest_of
         from fencepost.proofs.scope.matrix import holes
 
         digest = digest_of([entry for entry, _ in wanted])
-        table.write_text(as_table(holes(matrices, promise), len(matrices), digest), encoding="utf-8")
+        write_text(table, as_table(holes(matrices, promise), len(matrices), digest))
     return 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from fencepost.proofs.cli.options import JSON, OutputFile
 from fencepost.proofs.cli.output import console
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import write_json, write_text
 
 
 @click.command()
@@ -24,5 +24,5 @@ def findings(json_file: Path | None, table: Path | None) -> int:
     if json_file is not None:
         write_json(json_file, document())
     if table is not None:
-        table.write_text(page(), encoding="utf-8")
+        write_text(table, page())
     return 0

@@ -9,7 +9,7 @@ from fencepost.proofs.necessity.loosening import rules_of
 from fencepost.proofs.necessity.sets import KeptSets, asked, faults, file_of, read, search, write
 from fencepost.proofs.necessity.sufficient import Standing, promises_of
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import write_json, write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant
 
 STANDINGS: tuple[Standing, ...] = ("must", "may", "not needed")
@@ -52,7 +52,7 @@ def tell_sets(
     if json_file is not None:
         write_json(json_file, rows)
     if table is not None:
-        table.write_text(HEAD + "".join(lines), encoding="utf-8")
+        write_text(table, HEAD + "".join(lines))
     return 1 if wrong else 0
 
 

@@ -20,7 +20,7 @@ from fencepost.proofs.cli.options import (
 )
 from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, spinner, verdict_sign
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.proofs.report import SCHEMA, write_json, write_text
 from fencepost.properties.catalogue import (
     CatalogueError,
     Profile,
@@ -199,7 +199,7 @@ def necessity(
         write_json(json_file, [n.as_dict() | of_sets | {"sources": read} for n, of_sets in rows])
     if table is not None:
         tests = Path("tests")
-        table.write_text(page(entry, entries, every, tests if tests.is_dir() else None, earlier), encoding="utf-8")
+        write_text(table, page(entry, entries, every, tests if tests.is_dir() else None, earlier))
     if kept is not None and earlier is not None:
         earlier.write(kept)
     open_ones = ("survives-bounded", "refuted")

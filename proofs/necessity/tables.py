@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.mutations import Mutation
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
@@ -21,6 +22,7 @@ from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term
 from fencepost.proofs.necessity.ledger import Verdicts, counts, ledger
 from fencepost.proofs.necessity.search import Necessity
+from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
 
 FOLDER = Path(__file__).parents[1] / "verdicts"
@@ -105,11 +107,15 @@ class Kept:
         """Nothing is kept in a file that does not exist."""
         if not file.exists():
             return cls()
-        return cls({row.pop("key"): row for row in json.loads(file.read_text(encoding="utf-8"))})
+        try:
+            return cls({row.pop("key"): row for row in json.loads(file.read_text(encoding="utf-8"))})
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise InputError(f"{file}: these are no verdicts of earlier runs ({why}); name another file") from None
 
     def write(self, file: Path) -> None:
         lines = [json.dumps({"key": key, **row}) for key, row in self.used.items()]
-        file.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+        write_text(file, "[\n" + ",\n".join(lines) + "\n]\n")
 
     def key(self, entry: ProtocolEntry, variant: Variant, mutant: Mutation | None, profile: Profile) -> str:
         full = "" if variant.full is None else digest(entry.variant(variant.full))

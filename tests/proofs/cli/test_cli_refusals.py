@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import fencepost, process
 from fencepost.proofs import cli
+from fencepost.proofs.cli.exits import IN_THE_CODE
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
@@ -253,17 +254,19 @@ ERRORS_OF_INPUT = (
 def test_every_error_of_input_is_one_line(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever command it ends; an error that is not one of input is shown as the defect that it is."""
+    """Whatever command it ends; of an error that is not one of input the line says where the code is wrong."""
     error = resolve_name(name)
     raised = error("no such thing", Path("here"), "look") if name.endswith("RecordingError") else error("no such thing")
     monkeypatch.setattr(cli, "fencepost", Mock(side_effect=raised))
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
+    assert cli.run([]) == 2
     assert capsys.readouterr().err == f"fencepost: {raised}\n"
     monkeypatch.setattr(cli, "fencepost", Mock(side_effect=KeyError("a defect")))
-    with pytest.raises(KeyError, match="a defect"):
-        cli.main()
+    assert cli.run([]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith(f": KeyError: 'a defect'; {IN_THE_CODE}, FENCEPOST_TRACEBACK=1 shows how it came to it")
+    monkeypatch.setenv("FENCEPOST_TRACEBACK", "1")
+    assert cli.run([]) == 2
+    assert capsys.readouterr().err.startswith("Traceback (most recent call last):")
 
 
 def test_without_a_command_the_help_is_shown() -> None:

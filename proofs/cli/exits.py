@@ -1,0 +1,149 @@
+"""Exit codes: what each one says, in one table; and the one line that a command ends in where it cannot go on."""
+
+import codecs
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+CODES = {
+    0: "everything that was asked was judged, and is as expected, predicted violations included",
+    1: "something is not as expected, or what was required was not decided",
+    2: "bad input or environment, told in one line, or nothing at all could be judged",
+    130: "interrupted, by Ctrl-C or SIGTERM; what was found so far is in the reports",
+}
+"""What a command says by its exit code.  The help of each command and README have this table.  A part that is
+inconclusive is told beside the verdict, and never makes a 0 by itself."""
+HOLDS, NOT_SO, REFUSED, INTERRUPTED = CODES
+TRACEBACK = "FENCEPOST_TRACEBACK"
+"""The environment variable that asks for all of a traceback where there is one."""
+IN_THE_CODE = "this is a mistake in the code there, and no verdict"
+HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def table() -> str:
+    """The table as the help of a command shows it."""
+    lines = [line for code, says in CODES.items() for line in _row(code, says)]
+    return "\n".join(["\b", "Exit codes:", *lines])
+
+
+def _row(code: int, says: str) -> Iterable[str]:
+    from textwrap import wrap
+
+    first, *rest = wrap(says, 70)
+    return [f"  {code:<5}{first}", *(f"       {line}" for line in rest)]
+
+
+def in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Signs in place of those that a terminal has not."""
+    assert isinstance(error, UnicodeEncodeError)
+    missing = error.object[error.start : error.end]
+    return "".join(LIKE.get(sign, "?") for sign in missing), error.end
+
+
+LIKE = {"…": "...", "–": "-", "—": "-", "→": "->", "×": "x", "µ": "u", "“": '"', "”": '"', "’": "'", "²": "^2"}
+
+
+def make_printable() -> None:
+    """Lets both streams print every text, also where the terminal knows ASCII only."""
+    codecs.register_error("fencepost.in_ascii", in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure") and "utf" not in (stream.encoding or "").lower():
+            stream.reconfigure(errors="fencepost.in_ascii")
+
+
+def say(why: str, command: str = "fencepost") -> None:
+    """One line on the error stream."""
+    try:
+        click.echo(f"{command}: {' '.join(why.split())}", err=True)
+    except OSError:  # the error stream is full or closed: the exit code is left to say it
+        return
+
+
+def ended_by(error: BaseException) -> int:
+    """Says in one line what has ended a command, and returns its exit code."""
+    if os.environ.get(TRACEBACK) and not isinstance(error, click.ClickException | KeyboardInterrupt):
+        traceback.print_exception(error)
+    if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):  # what click makes of both
+        error = error.__cause__
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        say("interrupted")
+        return INTERRUPTED
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+    elif isinstance(error, click.ClickException):
+        command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "fencepost"
+        say(f"{error.format_message().rstrip('.')}; see {command} --help", command)
+    elif isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+        _leave_streams()  # who was reading has seen enough, and needs no word more
+    else:
+        say(_why(error))
+    return REFUSED
+
+
+def _leave_streams() -> None:
+    """What is still to be written goes nowhere: the interpreter would try again at its end, and complain."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # a stream of a test, which is no file
+        return
+
+
+def _why(error: BaseException) -> str:
+    """What went wrong, where, and what to do."""
+    if isinstance(error, MemoryError) or "out of memory" in str(error)[:200]:
+        return f"memory ended{_while(error)}; use smaller bounds, fewer histories or fewer cores"
+    if isinstance(error, RecursionError):
+        return f"something is nested too deeply to be read{_while(error)}"
+    if isinstance(error, SystemExit):
+        return f"{_place(error)} called sys.exit({error.code!r}) before there was a verdict; take the call out"
+    if isinstance(error, SyntaxError):
+        return f"{_told(error.filename)}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    if isinstance(error, _input_errors()):
+        if isinstance(error, OSError) and error.filename is not None and error.strerror:
+            return f"{error.filename}: {error.strerror}"
+        return str(error) or type(error).__name__
+    what = f"{_place(error)}: {type(error).__name__}: {error}"
+    return f"{what}; {IN_THE_CODE}, {TRACEBACK}=1 shows how it came to it"
+
+
+def _input_errors() -> tuple[type[BaseException], ...]:
+    """The errors that mean bad input or environment; imported when one has been raised."""
+    try:
+        from fencepost.model.language.checks.errors import InputError
+        from fencepost.proofs.unanswered import wire_errors
+    except Exception:  # the language itself was edited, and is what cannot be imported
+        return (OSError,)
+    return (OSError, InputError, *wire_errors())
+
+
+def _frames(error: BaseException) -> list[tuple[str, int | None]]:
+    """The files and lines that were being run, outermost first, without what stands for no file."""
+    walked = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    return [(file, line) for file, line in walked if not file.startswith("<")]
+
+
+def _place(error: BaseException) -> str:
+    """The file and line where it was raised; of an error in a library, the line that called it."""
+    frames = _frames(error)
+    libraries = (os.path.dirname(os.__file__), "site-packages", "dist-packages")
+    ours = [(file, line) for file, line in frames if not any(folder in file for folder in libraries)]
+    for file, line in (ours or frames)[-1:]:
+        return f"{_told(file)}:{line}"
+    return "the command"
+
+
+def _while(error: BaseException) -> str:
+    place = _place(error)
+    return f" at {place}" if place != "the command" else ""
+
+
+def _told(file: Any) -> str:
+    """A file of the checkout from its root on, any other in full."""
+    text = os.path.realpath(str(file))
+    return os.path.relpath(text, HERE) if text.startswith(HERE + os.sep) else str(file)

@@ -1,0 +1,142 @@
+"""Exit codes: one table, in every help and the README; and one line for whatever a command cannot go on with."""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from unittest.mock import Mock
+
+import click
+import pytest
+from command_line import SCRIPT, clean_environment, fencepost, process, read_json
+from fencepost.proofs import cli
+from fencepost.proofs.cli.exits import CODES, table
+
+ROOT = Path(__file__).parents[3]
+KRAFT = "id-blocks/kraft"
+
+
+@pytest.mark.parametrize("command", ["", *cli.COMMANDS])
+def test_every_help_has_the_table(command: str) -> None:
+    """The same lines in each."""
+    ran = fencepost(*filter(None, [command]), "--help")
+    assert ran.code == 0
+    assert "\n".join(line for line in table().splitlines()[2:]) in ran.out.replace("\n  ", "\n")
+
+
+def test_the_readme_has_the_table() -> None:
+    """Row by row, in its words."""
+    rows = [f"| {code} | {says} |" for code, says in CODES.items()]
+    assert "\n".join(rows) in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert list(CODES) == [0, 1, 2, 130]
+
+
+ENDED = {
+    "sys.exit(0)": (SystemExit(0), "called sys.exit(0) before there was a verdict; take the call out"),
+    "memory": (MemoryError(), "; use smaller bounds, fewer histories or fewer cores"),
+    "memory of Z3": (RuntimeError("b'out of memory'"), "fencepost: memory ended at "),
+    "depth": (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read"),
+    "full disk": (OSError(28, "No space left on device", "r.json"), "fencepost: r.json: No space left on device"),
+    "end of input": (EOFError("no more"), ": EOFError: no more; this is a mistake in the code there, and no verdict"),
+}
+
+
+@pytest.mark.parametrize("what", ENDED)
+def test_what_ends_a_command_is_one_line_and_2(
+    what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a command, where click has its own ideas of what ends one."""
+    error, told = ENDED[what]
+
+    @click.command()
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setattr(cli.Lazy, "get_command", Mock(return_value=broken))
+    assert cli.run(["list"]) == 2
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert told in line
+
+
+@pytest.mark.parametrize("full", ["report", "output"])
+def test_a_full_device(full: str, tmp_path: Path) -> None:
+    """One line that names it, no exception of the interpreter's end after it, and exit code 2."""
+    out = open("/dev/full", "w") if full == "output" else subprocess.PIPE  # noqa: SIM115
+    words = ["findings", *(["--json", "/dev/full"] if full == "report" else [])]
+    ran = subprocess.run(
+        [SCRIPT, *words], stdout=out, stderr=subprocess.PIPE, text=True, env=clean_environment(), check=False
+    )
+    assert ran.returncode == 2
+    [line] = ran.stderr.splitlines()
+    assert "No space left on device" in line
+
+
+def test_a_report_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    """Where there is no room for it no half of it stays, and what stood there before stays as it was."""
+    file = tmp_path / "r.json"
+    file.write_text("earlier")
+
+    def short_of_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    ran = subprocess.run(
+        [SCRIPT, "findings", "--json", str(file)],
+        preexec_fn=short_of_room, capture_output=True, text=True, env=clean_environment(), check=False,
+    )  # fmt: skip
+    assert ran.returncode == 2, ran.stderr
+    assert "r.json: File too large; the report is not written" in ran.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
+    assert file.read_text() == "earlier"
+    assert fencepost("findings", "--json", file).code == 0
+    assert read_json(file)
+
+
+def test_a_report_to_a_pipe(tmp_path: Path) -> None:
+    """What is no file is written to, and not replaced by one."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        assert cli.run(["findings", "--json", str(pipe)]) == 0
+        assert reader.stdout is not None and reader.stdout.read().startswith("[")
+    assert pipe.is_fifo()
+
+
+def test_a_terminal_that_knows_ascii_only() -> None:
+    """Other signs stand for those that it has not."""
+    ran = process("show", "id-blocks/by-broker-id", "no id twice", PYTHONIOENCODING="ascii")
+    assert ran.code == 0, ran.err
+    ran = process("agree", KRAFT, "--bootstrap", "nowhere…:1", PYTHONIOENCODING="ascii")
+    assert ran.code == 2
+    assert len(ran.err.splitlines()) == 1 and ran.err.isascii()
+
+
+def test_an_edited_model_that_is_no_python(tmp_path: Path) -> None:
+    """Where it is wrong, in a line, in whichever of the four folders it is."""
+    for file in ("model/id_blocks/kraft.py", "model/language/checks/errors.py", "properties/registry.py"):
+        copy = tmp_path / file.replace("/", "-")
+        for folder in ("model", "properties", "proofs", "reference_impl"):
+            (copy / "fencepost").mkdir(parents=True, exist_ok=True)
+            (copy / "fencepost" / folder).symlink_to(ROOT / folder)
+        _edit(copy / "fencepost", file)
+        command = [sys.executable, "-c", "from fencepost.proofs.cli import main; main()", "prove", KRAFT]
+        environment = clean_environment(PYTHONPATH=str(copy))
+        ran = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=copy, check=False)
+        assert ran.returncode == 2, ran.stderr
+        [line] = ran.stderr.splitlines()
+        assert f"{Path(file).name}:1: SyntaxError: " in line
+
+
+def _edit(package: Path, file: str) -> None:
+    """A mistake in one file of a package that is links: the folders above the file become folders of links."""
+    *folders, name = file.split("/")
+    place = package
+    for folder in folders:
+        place = place / folder
+        there = place.resolve()
+        place.unlink()
+        place.mkdir()
+        for each in there.iterdir():
+            (place / each.name).symlink_to(each)
+    (place / name).unlink()
+    (place / name).write_text("class Kraft(:\n")
