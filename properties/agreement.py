@@ -242,6 +242,8 @@ class Agreeing:
 
     Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
     fail; ``replays``, how many runs shrinking may take.  Not ``probed``: it shows the black box, and no more.
+    ``between``: between what is judged and its driver is a program that speaks to it, so that an exception out of a
+    call is that program's, and says nothing of what is judged; an AssertionError is a finding.
     """
 
     protocol: str
@@ -266,6 +268,7 @@ class Agreeing:
     replays: int = 3_000
     probed: bool = True
     implementation: str = ""
+    between: bool = False
 
     def monitoring(self, config: Mapping[str, Any], expecting: frozenset[str]) -> Monitor:
         """The monitor of a run of a system with this configuration; ``expecting``: rules that it is known to break."""

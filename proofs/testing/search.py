@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.testing.choices import by_seed_alone
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.exercised import Exercised
@@ -43,6 +44,7 @@ class Watch:
             reading = read_followed(agreeing.follow(config["mode"], config))
             self.tracker = Tracker(reading, observed, coverage, agreeing.ending)
             coverage.spec = reading.plain.spec
+        self.agreeing = agreeing
         self.monitor = agreeing.monitoring(config, expecting)
         self.monitor.only, self.monitor.observed = only, observed
         self.coverage, self.wanted = coverage, wanted
@@ -51,6 +53,8 @@ class Watch:
         if made.error is not None:
             if isinstance(made.error, wire_errors()):
                 raise Unreachable(made.error)
+            if self.agreeing.between and not isinstance(made.error, AssertionError):
+                raise Unreachable(BetweenError(made)) from made.error
             raise Disagreed(Evidence(made, None, ()), (FalseConjunct("plug", "", f"the call raised {made.error!r}"),))
         self.monitor.watch(made, messages)
         if self.tracker is not None:
@@ -98,6 +102,16 @@ def _cut(run: Run, broken: Broken) -> Failure:
     assert isinstance(run.watcher, Watch)
     made = tuple(run.made[: broken.call])
     return Failure(Program(run.config, tuple(run.tried[: broken.call])), made, run.watcher, _broke(made[-1], broken))
+
+
+class BetweenError(InputError):
+    """What speaks to the system that is judged has failed, and nothing is said of that system."""
+
+    def __init__(self, made: Made) -> None:
+        error = f"{type(made.error).__name__}: {made.error}"
+        super().__init__(
+            f"{made.text} raised {error}; that is a defect of what speaks to the brokers, not of the brokers: report it"
+        )
 
 
 class Unreachable(BaseException):

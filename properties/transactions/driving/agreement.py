@@ -43,6 +43,7 @@ OVER_THE_WIRE = replace(
     tries=5,
     replays=1_000,
     probed=False,
+    between=True,
     ending=frozenset({"settle", "probe"}),
     # Measured with the reference behind the same interface: 82 to 100 % in v2, 60 to 71 % in the others.
     followed={"v2": 0.5, "v1-verified": 0.3, "v1": 0.3},

@@ -6,7 +6,7 @@
 One thread at a time. A connection that failed is thrown away and made anew at the next request.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.reference_impl.live.tcp.connection import (
@@ -15,12 +15,15 @@ from fencepost.reference_impl.live.tcp.connection import (
     NoAnswer,
     WireError,
     parse_servers,
+    unanswered,
 )
 from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.reading import reading
 from fencepost.reference_impl.live.tcp.schemas import build
 from fencepost.reference_impl.live.tcp.versions import Bounds, Offered, offered_by
 
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
+FORBIDDEN = frozenset({29, 30, 31, 35, 42, 53})  # not authorized, unsupported, invalid: it will not become better
 READY_S = 30.0  # how long a cluster that has just started may take to name a coordinator or a leader
 
 
@@ -32,6 +35,7 @@ class Brokers:
         self.timeout_s = timeout_s
         self.addresses: dict[int, Broker] = {}
         self.cluster_id: str | None = None
+        self.controller = -1  # not every broker says
         self._connections: dict[int, Connection] = {}
         self._leaders: dict[tuple[str, int], int] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
@@ -73,12 +77,16 @@ class Brokers:
             include_cluster_authorized_operations=False, include_topic_authorized_operations=False,
         )  # fmt: skip
         answer = self.ask_any(request) if self.addresses else self._ask_bootstrap(request)
-        self.cluster_id = answer.cluster_id
-        self.addresses = {int(b.node_id): Broker(int(b.node_id), b.host, int(b.port)) for b in answer.brokers}
         leaders: dict[int, int] = {}
-        for found in answer.topics:
-            if not int(found.error_code):
-                leaders |= {int(each.partition_index): int(each.leader_id) for each in found.partitions}
+        with reading(request, answer):
+            addresses = {int(b.node_id): Broker(int(b.node_id), b.host, int(b.port)) for b in answer.brokers}
+            if not addresses and not self.addresses:
+                raise ValueError("it names no brokers")
+            for found in answer.topics:
+                if not int(found.error_code) and found.name == topic:
+                    leaders |= {int(each.partition_index): int(each.leader_id) for each in found.partitions}
+        self.cluster_id, self.controller = answer.cluster_id, int(answer.controller_id)
+        self.addresses = addresses or self.addresses
         if topic is not None:
             self._leaders |= {(topic, number): leader for number, leader in leaders.items() if leader >= 0}
         return leaders
@@ -99,16 +107,49 @@ class Brokers:
             return known
         version = self.offered.version("find_coordinator")
         request = build("find_coordinator", version or 3, key=key, key_type=kind)
-        error = 0
-        for _ in Patience(READY_S):
-            answer = self.ask_any(request)
-            error = int(answer.error_code)
-            if not error:
-                broker = self._coordinators[kind, key] = int(answer.node_id)
-                if broker not in self.addresses:
-                    self.refresh()
+        why = ""
+        for tried in Patience(READY_S):
+            asked = self._in_turn(tried)
+            try:
+                answer = self.ask(asked, request)
+            except NoAnswer as failed:
+                why = str(failed)
+                self._silent.add(asked)
+                continue
+            with reading(request, answer):
+                error, broker = int(answer.error_code), int(answer.node_id)
+            if error in FORBIDDEN:
+                raise WireError(f"{self.bootstrap}: no coordinator of {key!r} is named: error {error}")
+            if not error and broker not in self.addresses:
+                self.refresh()
+            if not error and broker in self.addresses:
+                self._coordinators[kind, key] = broker
                 return broker
-        raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r}: error {error}")
+            why = f"error {error}" if error else f"broker {broker} is named, which is not in the cluster"
+        raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r} within {READY_S:.0f} s: {why}")
+
+    def ask_controller(self, request: Any, moved: Callable[[Any], bool]) -> Any:
+        """The answer of the controller, or, where a broker does not say which one that is, of any broker that does not
+        answer that it is another, as `moved` tells. Raises NoAnswer if there is none within `READY_S`."""
+        why = ""
+        for tried in Patience(READY_S):
+            asked = self.controller if self.controller in self.addresses and not tried % 2 else self._in_turn(tried)
+            try:
+                answer = self.ask(asked, request)
+                with reading(request, answer):
+                    if not moved(answer):
+                        return answer
+                why = f"broker {asked} is not the controller"
+                self.refresh()
+            except NoAnswer as failed:
+                why = str(failed)
+                self._silent.add(asked)
+        raise NoAnswer(f"{self.bootstrap}: no controller within {READY_S:.0f} s: {why}")
+
+    def _in_turn(self, tried: int) -> int:
+        """The broker to be asked, of those of which any may answer: another at each try."""
+        brokers = sorted(self.addresses, key=self._silent.__contains__)
+        return brokers[tried % len(brokers)]
 
     def is_same(self) -> bool:
         """Whether the cluster still answers, on a connection from before, and is the one it was."""
@@ -145,20 +186,21 @@ class Brokers:
                 with Connection(host, port, self.timeout_s) as connection:
                     return connection.call(request)
             except WireError as error:
-                failures.append(str(error))
+                failures.append(unanswered(host, port, error))
         raise NoAnswer("no bootstrap server answered: " + "; ".join(failures))
 
     def _offered(self) -> Offered:
         """The versions and features that all brokers in reach have in common."""
-        found = []
+        found, failures = [], []
         for broker in self.addresses:
             try:
                 self._connections[broker] = connection = self._connect(broker)
                 found.append(offered_by(connection, broker))
-            except NoAnswer:
+            except NoAnswer as error:
+                failures.append(str(error))
                 self._connections.pop(broker, None)
         if not found:
-            raise NoAnswer(f"{self.bootstrap}: none of the brokers {list(self.addresses.values())} can be reached")
+            raise NoAnswer(f"{self.bootstrap}: none of its brokers can be reached: {'; '.join(failures)}")
         first, *others = found
         bounds = dict(first.bounds)
         for other in others:

@@ -17,15 +17,22 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from fencepost.reference_impl.live.tcp.decoding import decode
 from fencepost.reference_impl.live.tcp.mended import MENDED
+from kio.schema.api_versions.v0.response import ApiVersionsResponse
+from kio.schema.errors import ErrorCode
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.types import ProducerId
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
+from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta
 
 LARGEST_RESPONSE = 100 * 1024 * 1024  # bytes; Kafka's own default for socket.request.max.bytes
+API_VERSIONS, UNSUPPORTED_VERSION = 18, 35
+UNSUPPORTED = struct.pack(">h", UNSUPPORTED_VERSION)
+SHOWN = 64  # bytes of an answer in a message
+HTTP, TLS_ALERT, TLS_HANDSHAKE = b"HTTP", 0x15, 0x16
+HTTP_REQUEST, PROBED_S = b"GET / HTTP/1.0\r\n\r\n", 1.0
 
 
 class WireError(Exception):
@@ -40,6 +47,10 @@ class NoAnswer(WireError):
 
     A `WireError` that is not this one is an answer that could not be understood.
     """
+
+
+class Unreadable(WireError):
+    """An answer that was had and cannot be read. One line, with the request and the answer."""
 
 
 class Broker(NamedTuple):
@@ -79,18 +90,32 @@ class Connection:
 
     def call(self, request: Any) -> Any:
         """Send a request class of `kio.schema.<api>.v<n>.request` and return the response of the same version."""
-        kind = type(request)
+        kind, payload = type(request), b""
+        where = f"{self.host}:{self.port}"
         self._correlation += 1
         try:
             self._socket.sendall(self._frame(kind, request))
-            (length,) = struct.unpack(">i", self._read(4))
+            start = self._read(4)
+            if said := other_protocol(start):
+                raise WireError(f"{where}: speaks {said}, not Kafka; name the port of a plain Kafka listener")
+            (length,) = struct.unpack(">i", start)
             if not 4 <= length <= LARGEST_RESPONSE:
                 raise ValueError(f"a response of {length} bytes is not Kafka's")
-            return self._decode(kind, self._read(length))
-        except (OSError, ValueError, SerialError) as error:
+            payload = self._read(length)
+            return self._decode(kind, payload)
+        except OSError as error:
             self.close()
-            failure = NoAnswer if isinstance(error, OSError) else WireError
-            raise failure(f"{self.host}:{self.port}: no answer to {kind.__name__}: {error or 'timed out'}") from error
+            raise NoAnswer(f"{where}: no answer to {kind.__name__}: {error or 'timed out'}") from error
+        except ValueError as error:
+            self.close()
+            told = f"{payload[:SHOWN].hex()}{'…' if len(payload) > SHOWN else ''}" if payload else "nothing"
+            version = int(kind.__version__)
+            raise Unreadable(
+                f"{where}: no answer that can be read to {kind.__name__} version {version}: {error}; it is {told}"
+            ) from error
+        except BaseException:
+            self.close()  # what was sent is answered, perhaps, and that must not be taken for another answer
+            raise
 
     def close(self) -> None:
         """Close the socket; safe to repeat."""
@@ -120,10 +145,13 @@ class Connection:
 
     def _decode(self, kind: Any, payload: bytes) -> Any:
         response = _response_to(kind)
-        header, offset = entity_reader(response.__header_schema__)(payload, 0)
+        header, offset = decode(response.__header_schema__, payload)
         if header.correlation_id != self._correlation:
             raise ValueError(f"the answer is to request {header.correlation_id}, not to {self._correlation}")
-        return entity_reader(response)(payload, offset)[0]
+        if int(kind.__api_key__) == API_VERSIONS and payload[offset : offset + 2] == UNSUPPORTED:
+            # The rest is of version 0, whichever was asked for (KIP-511), or of none (librdkafka's mock): not used.
+            return ApiVersionsResponse(error_code=ErrorCode(UNSUPPORTED_VERSION), api_keys=())
+        return decode(response, payload, offset)[0]  # bytes left over are not looked at, as in Kafka's clients
 
     def _read(self, count: int) -> bytes:
         parts = bytearray()
@@ -154,6 +182,23 @@ def init_producer_id(connection: Connection) -> Given:
     return Given(int(answer.error_code), int(answer.producer_id))
 
 
+def other_protocol(start: bytes) -> str:
+    """Which other protocol answers with these bytes; empty if none that is known."""
+    if start == HTTP:
+        return "HTTP"
+    return "TLS" if start[:1] in (bytes([TLS_ALERT]), bytes([TLS_HANDSHAKE])) and start[1:2] == b"\x03" else ""
+
+
+def speaks_http(host: str, port: int) -> bool:
+    """Is HTTP answered here? For a server that waits in silence for the end of a line."""
+    try:
+        with socket.create_connection((host, port), PROBED_S) as probe:
+            probe.sendall(HTTP_REQUEST)
+            return probe.recv(len(HTTP)) == HTTP
+    except OSError:
+        return False
+
+
 def find_brokers(bootstrap: str, timeout_s: float = 5.0) -> list[Broker]:
     """The live brokers that the first reachable server of `host:port,host:port…` knows, by ascending id.
 
@@ -170,8 +215,15 @@ def find_brokers(bootstrap: str, timeout_s: float = 5.0) -> list[Broker]:
                 )
                 return sorted(Broker(int(each.node_id), each.host, int(each.port)) for each in answer.brokers)
         except WireError as error:
-            failures.append(str(error))
+            failures.append(unanswered(host, port, error))
     raise NoAnswer("no bootstrap server answered: " + "; ".join(failures))
+
+
+def unanswered(host: str, port: int, error: WireError) -> str:
+    """Why a bootstrap server gave no answer."""
+    if isinstance(error, NoAnswer) and speaks_http(host, port):
+        return f"{host}:{port}: speaks HTTP, not Kafka; name the port of a Kafka listener"
+    return str(error)
 
 
 def parse_servers(bootstrap: str) -> list[tuple[str, int]]:

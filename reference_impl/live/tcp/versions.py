@@ -10,10 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer, WireError
+from fencepost.reference_impl.live.tcp.connection import (
+    UNSUPPORTED_VERSION,
+    Connection,
+    NoAnswer,
+    WireError,
+)
+from fencepost.reference_impl.live.tcp.reading import reading
 from fencepost.reference_impl.live.tcp.schemas import API_KEYS, build
 
-UNSUPPORTED_VERSION = 35
 BROKER_RESOURCE = 4  # ConfigResource.Type.BROKER
 VERIFICATION = "transaction.partition.verification.enable"
 TRANSACTION_VERSION = "transaction.version"
@@ -97,11 +102,17 @@ class Offered:
 def offered_by(connection: Connection, broker: int) -> Offered:
     """Ask a broker. Raises WireError when it does not answer."""
     address = f"{connection.host}:{connection.port}"
-    answer = connection.call(build("api_versions", 3, client_software_name="fencepost", client_software_version="1"))
-    if int(answer.error_code) == UNSUPPORTED_VERSION:  # then the answer is of version 0, and says no more
-        answer = connection.call(build("api_versions", 2))
-    bounds = {int(key.api_key): Bounds(int(key.min_version), int(key.max_version)) for key in answer.api_keys}
-    features = {each.name: int(each.max_version_level) for each in getattr(answer, "finalized_features", ())}
+    said = {"client_software_name": "fencepost", "client_software_version": "1"}
+    for version in (3, 2, 0):
+        request = build("api_versions", version, since=said, **said)
+        answer = connection.call(request)
+        if int(answer.error_code) != UNSUPPORTED_VERSION:
+            break
+    with reading(request, answer):
+        if int(answer.error_code):
+            raise WireError(f"{address}: does not say what it offers: error {int(answer.error_code)}")
+        bounds = {int(key.api_key): Bounds(int(key.min_version), int(key.max_version)) for key in answer.api_keys}
+        features = {each.name: int(each.max_version_level) for each in getattr(answer, "finalized_features", ())}
     offered = Offered(address, bounds, features)
     return Offered(address, bounds, features, _verifies(connection, broker, offered.version("describe_configs")))
 
@@ -113,9 +124,12 @@ def _verifies(connection: Connection, broker: int, version: int | None) -> bool 
         "describe_configs", version, "DescribeConfigsResource", resource_type=BROKER_RESOURCE,
         resource_name=str(broker), configuration_keys=(VERIFICATION,),
     )  # fmt: skip
+    request = build("describe_configs", version, resources=(asked,))
     try:
-        answer = connection.call(build("describe_configs", version, resources=(asked,)))
+        answer = connection.call(request)
     except NoAnswer:
         return None
-    values = [config.value for result in answer.results for config in result.configs if config.name == VERIFICATION]
-    return values[0] == "true" if values else None
+    with reading(request, answer):
+        configs = [config for result in answer.results for config in result.configs or ()]
+        values = [config.value for config in configs if config.name == VERIFICATION]
+        return values[0] == "true" if values else None

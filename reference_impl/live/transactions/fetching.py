@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from fencepost.reference_impl.live.tcp.brokers import GROUP, Brokers
-from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
+from fencepost.reference_impl.live.tcp.connection import NoAnswer, Unreadable, WireError
 from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.reading import only, reading
 from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
 from fencepost.reference_impl.live.transactions.names import Names
 from fencepost.reference_impl.transactions.brokers.record_batches import CONTROL, TRANSACTIONAL
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import AbortedTransaction, Batch, FetchResponse
 from kio.records.readers import read_batch
-from kio.serial.errors import SerialError
 from kio.serial.readers import read_signed_varint, read_signed_varlong
 
 READ_S = 10.0  # how long a leader or a group coordinator may be away
@@ -45,6 +45,7 @@ class FetchedLog:
         takes (librdkafka's mock answers one batch at a time). Raises WireError."""
         start = self._names.places[self.partition].start
         position, end = start + offset, -1
+        asked = f"Fetch of {self._names.places[self.partition].topic} from {position}"
         batches: list[Batch] = []
         aborted: dict[AbortedTransaction, None] = {}
         while end < 0 or position < end:
@@ -54,12 +55,19 @@ class FetchedLog:
             for each in (found.aborted_transactions or ()) if committed else ():
                 producer_id = self._names.shown_producer_id(int(each.producer_id))
                 aborted[AbortedTransaction(producer_id, int(each.first_offset) - start)] = None
-            fresh = [batch for batch in parse(found.records or b"", position, self._names) if batch.base_offset < end]
+            with reading(asked, found):
+                fresh = [each for each in parse(found.records or b"", position, self._names) if each.base_offset < end]
             if not fresh:
                 break
             batches += (batch._replace(base_offset=batch.base_offset - start) for batch in fresh)
             position = fresh[-1].base_offset + 1
         return FetchResponse(end - start, tuple(batches), tuple(aborted))
+
+    def _of_place(self, topics: Any, index: str) -> Any:
+        """What an answer says of this partition, and that it speaks of no other. Raises ValueError."""
+        place = self._names.places[self.partition if self.partition < len(self._names.places) else 0]
+        topic = only(topics, "topics", lambda each: getattr(each, "topic", getattr(each, "name", "")) == place.topic)
+        return only(topic.partitions, "partitions", lambda each: int(getattr(each, index)) == place.partition)
 
     def _ask(self, offset: int, committed: bool) -> Any:
         place, version = self._names.places[self.partition], self._version
@@ -79,11 +87,14 @@ class FetchedLog:
             except NoAnswer as error:
                 last: object = error
             else:
-                (found,) = answer.responses[0].partitions
-                if not int(found.error_code):
+                with reading(request, answer):
+                    code = int(getattr(answer, "error_code", 0))
+                    found: Any = None if code else self._of_place(answer.responses, "partition_index")
+                    code = code or int(found.error_code)
+                if not code:
                     return found
-                last = f"error {int(found.error_code)}"
-                if int(found.error_code) not in NOT_NOW:
+                last = f"error {code}"
+                if code not in NOT_NOW:
                     break
             self._brokers.forget()
         raise WireError(f"{self._brokers.bootstrap}: {what}: {last}")
@@ -117,11 +128,17 @@ class FetchedOffsets(FetchedLog):
             except NoAnswer as error:
                 last: object = error
             else:
-                (found,) = answer.topics[0].partitions if answer.topics else (answer,)
-                code = int(answer.error_code) or int(found.error_code)
-                if code not in NOT_NOW:
-                    return code, -1 if code == ErrorCode.UNSTABLE_OFFSET_COMMIT else int(found.committed_offset)
+                with reading(request, answer):
+                    code = int(answer.error_code)
+                    found: Any = None if code else self._of_place(answer.topics, "partition_index")
+                    code = code or int(found.error_code)
+                    if not code:
+                        return 0, int(found.committed_offset)
+                if code == ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                    return code, -1
                 last = f"error {code}"
+                if code not in NOT_NOW:
+                    break
             self._brokers.forget()
         raise WireError(f"{self._brokers.bootstrap}: offset fetch of group {self._group}: {last}")
 
@@ -171,8 +188,8 @@ def _marker(data: bytes, at: int) -> int:
 def _records(data: bytes, at: int, base: int, names: Names) -> Iterator[tuple[int, int]]:
     try:
         batch, _ = read_batch(data, at)
-    except (SerialError, ValueError) as error:
-        raise WireError(f"offset {base}: a record batch that cannot be read: {error}") from error
+    except Exception as error:  # kio's, and whatever else comes of bytes that are no records
+        raise Unreadable(f"offset {base}: a record batch that cannot be read: {error}") from error
     for record in batch.records:
         value = record.value or b""
         if record.key != names.record_key or not value.isdigit():

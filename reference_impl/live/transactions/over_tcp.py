@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, connect
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
 from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.reading import only, reading
 from fencepost.reference_impl.live.tcp.schemas import build
 from fencepost.reference_impl.live.transactions.config import SCALE, WireConfig, split, transaction_timeout
 from fencepost.reference_impl.live.transactions.fetching import FetchedLog, FetchedOffsets
@@ -146,11 +147,13 @@ class WireSystem(ClientSide):
         except NoAnswer:
             self.brokers.forget()
             return UNKNOWN
-        (found,) = answer.transaction_states
-        if int(found.error_code) in TRY_AGAIN:
+        with reading(request, answer):
+            found = only(answer.transaction_states, "transactions")
+            code, state = int(found.error_code), str(found.transaction_state)
+        if code in TRY_AGAIN:
             self.brokers.forget()
             return UNKNOWN
-        return str(found.transaction_state)
+        return state
 
     def _wait_for_time_out(self, seconds: float) -> None:
         until = time.monotonic() + seconds

@@ -7,12 +7,13 @@ due also where a transaction has added a partition and written nothing: the coor
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from fencepost.reference_impl.live.tcp.brokers import READY_S, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.reading import only, reading
 from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
 from fencepost.reference_impl.live.transactions.names import Place
 from fencepost.reference_impl.live.transactions.remote import TRY_AGAIN
@@ -21,6 +22,9 @@ from fencepost.reference_impl.transactions.errors import ErrorCode
 FIRST_BATCH, LARGEST_BATCH = 8, 64  # partitions created at a time
 FENCES = 2  # tries to free a partition
 LATEST = -1
+BROKERS_CHOOSE, REPLICAS = -1, 3  # of a topic; the first since Kafka 2.4 (KIP-464)
+ELSEWHERE = frozenset({7, 14, 15, 41})  # in time, loading, not available, not the controller: ask again, perhaps others
+THERE_ALREADY, INVALID_REPLICATION = 36, 38
 FENCE_TIMEOUT_MS = 60_000
 NEVER_BEGUN = 105  # TRANSACTIONAL_ID_NOT_FOUND
 UNSETTLED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
@@ -43,6 +47,7 @@ class Pool:
         self._names = 0
         self._topics = 0
         self._free: deque[Place] = deque()
+        self._made: list[str] = []  # topics
         self.returned: deque[Returned] = deque()
         self._warm_up()
 
@@ -64,17 +69,8 @@ class Pool:
         self._topics += 1
         version = self._brokers.offered.version("create_topics")
         if version is not None:
-            wanted = build(
-                "create_topics", version, "CreatableTopic", name=topic, num_partitions=count, replication_factor=-1,
-                assignments=(), configs=(),
-            )  # fmt: skip
-            request = build("create_topics", version, topics=(wanted,), timeout=milliseconds(int(READY_S * 1000)))
-            (made,) = self._brokers.ask_any(request).topics
-            if int(made.error_code):
-                raise WireError(
-                    f"{self._brokers.bootstrap}: cannot create topic {topic}: error {int(made.error_code)}, "
-                    f"{made.error_message}"
-                )
+            self._made.append(topic)
+            self._create_topic(topic, count, version)
         for _ in Patience(READY_S):  # without CreateTopics, asking for the topic makes it, as large as the broker likes
             leaders = self._brokers.refresh(topic, create=version is None)
             if len(leaders) >= (count if version is not None else 1) and min(leaders.values()) >= 0:
@@ -82,6 +78,28 @@ class Pool:
                 if len(self._ends(places, committed=False)) == len(places):
                     return places
         raise WireError(f"{self._brokers.bootstrap}: topic {topic} has no leaders after {READY_S:.0f} s: {leaders}")
+
+    def _create_topic(self, topic: str, count: int, version: int) -> None:
+        """Have the controller make it, with as many replicas as the brokers choose; those that cannot choose are told
+        how many. Raises WireError."""
+        for replicas in (BROKERS_CHOOSE, min(REPLICAS, len(self._brokers.addresses)), 1):
+            wanted = build(
+                "create_topics", version, "CreatableTopic", name=topic, num_partitions=count,
+                replication_factor=replicas, assignments=(), configs=(),
+            )  # fmt: skip
+            request = build("create_topics", version, topics=(wanted,), timeout=milliseconds(int(READY_S * 1000)))
+
+            def made(answer: Any) -> Any:
+                return only(answer.topics, "topics", lambda each: each.name == topic)
+
+            answer = self._brokers.ask_controller(request, lambda answer: int(made(answer).error_code) in ELSEWHERE)
+            code = int(made(answer).error_code)
+            if code in (0, THERE_ALREADY):  # an answer before may have been lost, and the name is nobody else's
+                return
+            if code != INVALID_REPLICATION:
+                break
+        why = getattr(made(answer), "error_message", "") or "no reason is given"
+        raise WireError(f"{self._brokers.bootstrap}: cannot create topic {topic}: error {code}, {why}")
 
     def _take_back(self) -> None:
         """Free what was returned, where nothing is open and no marker is due; fence where something is."""
@@ -112,9 +130,10 @@ class Pool:
         except NoAnswer:
             self._brokers.forget()
             return False
-        (found,) = answer.transaction_states
-        code = int(found.error_code)
-        return code == NEVER_BEGUN or (not code and str(found.transaction_state) not in UNSETTLED)
+        with reading(request, answer):
+            found = only(answer.transaction_states, "transactions")
+            code = int(found.error_code)
+            return code == NEVER_BEGUN or (not code and str(found.transaction_state) not in UNSETTLED)
 
     def _ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
         """The last stable offset, or the end; places whose leader does not say are left out."""
@@ -147,15 +166,15 @@ class Pool:
             )
             for topic, numbers in by_topic.items()
         )  # fmt: skip
-        answer = self._brokers.ask(
-            leader, build("list_offsets", version, replica_id=-1, isolation_level=int(committed), topics=topics)
-        )
-        return {
-            by_topic[topic.name][int(each.partition_index)]: int(each.offset)
-            for topic in answer.topics
-            for each in topic.partitions
-            if not int(each.error_code)
-        }
+        request = build("list_offsets", version, replica_id=-1, isolation_level=int(committed), topics=topics)
+        answer = self._brokers.ask(leader, request)
+        with reading(request, answer):
+            return {
+                by_topic[topic.name][int(each.partition_index)]: int(each.offset)
+                for topic in answer.topics
+                for each in topic.partitions
+                if not int(each.error_code)
+            }
 
     def _warm_up(self) -> None:
         """Wait until the coordinator answers: a cluster that has just started is still loading."""
@@ -177,7 +196,9 @@ class Pool:
         )  # fmt: skip
         try:
             coordinator = self._brokers.coordinator(TRANSACTION, transactional_id)
-            return int(self._brokers.ask(coordinator, request).error_code)
+            answer = self._brokers.ask(coordinator, request)
+            with reading(request, answer):
+                return int(answer.error_code)
         except NoAnswer:
             self._brokers.forget()
             return ErrorCode.COORDINATOR_NOT_AVAILABLE

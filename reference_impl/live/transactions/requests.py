@@ -14,6 +14,7 @@ from io import BytesIO
 from typing import Any
 
 from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.tcp.reading import only, reading
 from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
 from fencepost.reference_impl.live.transactions.names import Names
 from fencepost.reference_impl.transactions.brokers.record_batches import TRANSACTIONAL
@@ -34,6 +35,7 @@ from kio.records.writers import write_new_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
 ALL_IN_SYNC = -1  # acks
+FORBIDDEN = frozenset({29, 30, 31, 53, 58})  # topics, groups, clusters, transactional ids, and who is not known
 Data = (
     InitProducerIdRequest
     | AddPartitionsToTxnRequest
@@ -78,12 +80,17 @@ class Codec:
     def decode(self, data: Data, answer: Any) -> Answer:
         """The answer to `data`; an error's other fields are those of Kafka's errors, not what the broker puts there.
 
-        Raises WireError for an answer without an answer, such as one that speaks of no partition.
+        Raises `Unreadable` for an answer without an answer, such as one that speaks of no partition, or of another; and
+        WireError where the brokers' owner does not allow the request.
         """
-        try:
-            return self._decode(data, answer)
-        except (IndexError, ValueError) as error:
-            raise WireError(f"an answer to {type(data).__name__} without what was asked for: {answer}") from error
+        with reading(data, answer):
+            decoded = self._decode(data, answer)
+        if decoded.error_code in FORBIDDEN:
+            raise WireError(
+                f"{type(data).__name__} is not allowed here: error {decoded.error_code}; give the principal that asks "
+                "the permissions on topics, groups and transactional ids whose names begin with fencepost-"
+            )
+        return decoded
 
     def _decode(self, data: Data, answer: Any) -> Answer:
         match data:
@@ -91,8 +98,8 @@ class Codec:
                 error = int(answer.error_code)
                 return InitProducerIdResponse(error) if error else InitProducerIdResponse(0, *self._pair(answer))
             case AddPartitionsToTxnRequest():
-                (topic,) = answer.results_by_topic_v3_and_below
-                return AddPartitionsToTxnResponse(int(topic.results_by_partition[0].partition_error_code))
+                found = self._of_place(answer.results_by_topic_v3_and_below, "results_by_partition", data.partition)
+                return AddPartitionsToTxnResponse(int(found.partition_error_code))
             case AddOffsetsToTxnRequest():
                 return AddPartitionsToTxnResponse(int(answer.error_code))
             case EndTxnRequest():
@@ -101,13 +108,19 @@ class Codec:
                     return EndTxnResponse(error)
                 return EndTxnResponse(0, *self._pair(answer))
             case ProduceRequest():
-                (written,) = answer.responses[0].partition_responses
+                written = self._of_place(answer.responses, "partition_responses", data.partition)
                 error, offset = int(written.error_code), int(written.base_offset)
                 start = self.names.places[data.partition].start
                 return ProduceResponse(error, offset - start if offset >= 0 and not error else -1)
             case TxnOffsetCommitRequest():
-                return ProduceResponse(int(answer.topics[0].partitions[0].error_code))
+                return ProduceResponse(int(self._of_place(answer.topics, "partitions", 0).error_code))
         raise TypeError(f"{data} is no request of a client")
+
+    def _of_place(self, topics: Any, inner: str, partition: int) -> Any:
+        """What an answer says of a partition, and that it speaks of no other. Raises ValueError."""
+        place = self.names.places[partition]
+        topic = only(topics, "topics", lambda each: each.name == place.topic)
+        return only(getattr(topic, inner), "partitions", lambda each: _index(each) == place.partition)
 
     def _init(self, data: InitProducerIdRequest) -> Any:
         since = () if data.producer_epoch >= 0 else ("producer_id", "producer_epoch")  # of version 3 (KIP-360)
@@ -177,3 +190,8 @@ class Codec:
 
     def _part(self, api: str, part: str, /, **fields: Any) -> Any:
         return build(api, self.versions[api], part, **fields)
+
+
+def _index(partition: Any) -> int:
+    """The number of the partition that a part of an answer speaks of, whatever its field is called."""
+    return int(partition.index if hasattr(partition, "index") else partition.partition_index)

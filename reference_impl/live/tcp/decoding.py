@@ -1,0 +1,193 @@
+"""Reads a response by kio's schema of it, whatever its bytes are: the response, or ValueError says what is wrong.
+
+    decode(DescribeTransactionsResponse, payload, offset)     # (the response, where it ends)
+
+kio's own reader is not used for what brokers send. It refuses tagged fields that it does not know, which Kafka's
+protocol asks every reader to pass over (KIP-482), and error codes that came after it; and where a length in front of
+an array is too large for the memory, it ends the process. Here such a field is passed over, such a code is an int, and
+no length is believed that the bytes left could not fill.
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+LONGEST_VARINT = 5  # bytes of an unsigned number of 32 bits
+PACKED = {
+    "bool": struct.Struct(">?"), "int8": struct.Struct(">b"), "int16": struct.Struct(">h"),
+    "uint16": struct.Struct(">H"), "int32": struct.Struct(">i"), "uint32": struct.Struct(">I"),
+    "int64": struct.Struct(">q"), "float64": struct.Struct(">d"), "error_code": struct.Struct(">h"),
+    "timedelta_i32": struct.Struct(">i"), "timedelta_i64": struct.Struct(">q"), "datetime_i64": struct.Struct(">q"),
+}  # fmt: skip
+KNOWN_ERRORS: Mapping[int, ErrorCode] = {int(code): code for code in ErrorCode}
+
+
+class Part(NamedTuple):
+    """A field of a response. `kind`: Kafka's name of its type, or the class of what lies in it."""
+
+    name: str
+    kind: Any
+    is_array: bool
+    is_nullable: bool
+    default: Any
+
+
+class Layout(NamedTuple):
+    """A class of kio's schema: the fields in order, and those that have a tag."""
+
+    parts: tuple[Part, ...]
+    tagged: Mapping[int, Part]
+    is_flexible: bool
+
+
+class Cursor:
+    """The bytes of one response, read from the front."""
+
+    def __init__(self, payload: bytes, at: int) -> None:
+        self.payload, self.at = payload, at
+
+    @property
+    def left(self) -> int:
+        """How many bytes are left."""
+        return len(self.payload) - self.at
+
+    def take(self, count: int) -> bytes:
+        """The next bytes. Raises ValueError where there are not so many."""
+        if not 0 <= count <= self.left:
+            raise ValueError(f"{count} bytes are announced at byte {self.at}, and {self.left} are left")
+        taken = self.payload[self.at : self.at + count]
+        self.at += count
+        return taken
+
+    def number(self, packed: struct.Struct) -> Any:
+        """The next number of a fixed size."""
+        return packed.unpack(self.take(packed.size))[0]
+
+    def unsigned(self) -> int:
+        """The next unsigned number of variable size."""
+        found = 0
+        for place in range(LONGEST_VARINT):
+            byte = self.take(1)[0]
+            found |= (byte & 0x7F) << 7 * place
+            if not byte & 0x80:
+                return found
+        raise ValueError(f"a number at byte {self.at - LONGEST_VARINT} does not end")
+
+    def length(self, is_flexible: bool, size: str) -> int:
+        """The next length, -1 for null. Raises ValueError for one that is none."""
+        found = self.unsigned() - 1 if is_flexible else int(self.number(PACKED[size]))
+        if found < -1:
+            raise ValueError(f"length {found} at byte {self.at}")
+        return found
+
+
+def decode(kind: Any, payload: bytes, offset: int = 0) -> tuple[Any, int]:
+    """A response, or a header, that begins at `offset`, and where it ends. Raises ValueError."""
+    cursor = Cursor(payload, offset)
+    return _entity(kind, cursor), cursor.at
+
+
+def _entity(kind: Any, cursor: Cursor) -> Any:
+    layout = _layout(kind)
+    values = {part.name: part.default for part in layout.tagged.values()}
+    for part in layout.parts:
+        values[part.name] = _part(part, cursor, layout.is_flexible)
+    if layout.is_flexible:
+        for _ in range(cursor.unsigned()):
+            tag, size = cursor.unsigned(), cursor.unsigned()
+            known, inner = layout.tagged.get(tag), Cursor(cursor.take(size), 0)
+            if known is not None:
+                values[known.name] = _part(known, inner, True)
+                if inner.left:
+                    raise ValueError(f"the field {known.name} with tag {tag} has {inner.left} bytes more than it needs")
+    return kind(**values)
+
+
+def _part(part: Part, cursor: Cursor, is_flexible: bool) -> Any:
+    if not part.is_array:
+        return _value(part, cursor, is_flexible)
+    length = cursor.length(is_flexible, "int32")
+    if length > cursor.left:  # everything that can lie in an array takes a byte at least
+        raise ValueError(f"{part.name} is to have {length} elements, and {cursor.left} bytes are left")
+    if length < 0:
+        return _null(part)
+    return tuple(_value(part, cursor, is_flexible) for _ in range(length))
+
+
+def _value(part: Part, cursor: Cursor, is_flexible: bool) -> Any:
+    if is_dataclass(part.kind):
+        return _entity(part.kind, cursor)
+    if part.kind in PACKED:
+        return CONVERTED.get(part.kind, _as_it_is)(cursor.number(PACKED[part.kind]))
+    if part.kind == "uuid":
+        found = UUID(bytes=cursor.take(16))
+        return found if found.int or not part.is_nullable else None
+    length = cursor.length(is_flexible, "int16" if part.kind == "string" else "int32")
+    if length < 0:
+        return _null(part)
+    taken = cursor.take(length)
+    return taken.decode() if part.kind == "string" else taken
+
+
+def _null(part: Part) -> None:
+    if not part.is_nullable:
+        raise ValueError(f"{part.name} is null, and must not be")
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _moment(ms: int) -> datetime | None:
+    """A time; None for one before 1970, as -1 is."""
+    try:
+        return None if ms < 0 else datetime.fromtimestamp(ms // 1000, UTC) + timedelta(milliseconds=ms % 1000)
+    except (OverflowError, OSError) as error:
+        raise ValueError(f"{ms} ms since 1970 is no time") from error
+
+
+def _duration(ms: int) -> timedelta:
+    try:
+        return timedelta(milliseconds=ms)
+    except OverflowError as error:
+        raise ValueError(f"{ms} ms is no duration") from error
+
+
+CONVERTED: Mapping[str, Callable[[Any], Any]] = {
+    "error_code": lambda code: KNOWN_ERRORS.get(code, code),
+    "timedelta_i32": _duration,
+    "timedelta_i64": _duration,
+    "datetime_i64": _moment,
+}
+
+
+@cache
+def _layout(kind: Any) -> Layout:
+    parts, tagged = [], {}
+    for field in fields(kind):
+        default = None if field.default is MISSING else field.default
+        inner, is_nullable = _without_none(field.type)
+        is_array = get_origin(inner) is tuple
+        if is_array:
+            inner, _ = _without_none(get_args(inner)[0])
+        part = Part(field.name, field.metadata.get("kafka_type", inner), is_array, is_nullable, default)
+        if "tag" in field.metadata:
+            tagged[int(field.metadata["tag"])] = part
+        else:
+            parts.append(part)
+    return Layout(tuple(parts), tagged, bool(kind.__flexible__))
+
+
+def _without_none(told: Any) -> tuple[Any, bool]:
+    """A type, and whether it may also be None."""
+    if get_origin(told) not in (Union, UnionType):
+        return told, False
+    inner = [each for each in get_args(told) if each is not type(None)]
+    return inner[0], len(inner) < len(get_args(told))
