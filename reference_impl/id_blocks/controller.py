@@ -94,21 +94,24 @@ class Controller(BaseController):
     `next_producer_id` includes records not yet committed; losing leadership throws it away together with them.
     """
 
-    __slots__ = ("metadata_log", "next_producer_id", "waiting")
+    __slots__ = ("block_size", "metadata_log", "next_producer_id", "waiting")
 
     def __init__(self, env: Environment, node_id: int, metadata_log: MetadataLog) -> None:
         super().__init__(env, node_id)
         self.metadata_log = metadata_log
         self.next_producer_id = 0
+        self.block_size = env.config.block_size
         self.waiting: list[tuple[int, RequestBody, Block]] = []  # answers that wait for their record's commit
 
     def allocate(self, body: RequestBody) -> None:
         """The next block, from what is in memory: a record now, the answer after its commit (730.7)."""
-        config, first = self.env.config, self.next_producer_id
-        if first > config.max_id - config.block_size:  # the FIRST id of the next block decides; ZooKeeper mode differs
+        first = self.next_producer_id
+        if (
+            first > self.env.config.max_id - self.block_size
+        ):  # the FIRST id of the next block decides; ZooKeeper mode differs
             self.refuse(body, ErrorCode.UNKNOWN_SERVER_ERROR.value)
             return
-        block = Block(first, config.block_size)
+        block = Block(first, self.block_size)
         grant = self.append(body, block)
         self.waiting.append((grant, body, block))
         self.env.pace.commit_later(self, self.commit, grant)
@@ -155,7 +158,7 @@ class Controller(BaseController):
 
     def become_active(self) -> None:
         """Rebuild memory from the snapshot and the committed records behind it, and from nothing else."""
-        self.next_producer_id = 0
+        self.next_producer_id, self.block_size = 0, self.env.config.block_size
         for record in self.metadata_log.committed_records():
             self.replay(record)
 

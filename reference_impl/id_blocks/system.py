@@ -156,6 +156,10 @@ class System(DrivenSystem[Environment]):
         denied = self.env.without_cluster_action
         (denied.discard if allowed else denied.add)(broker)
 
+    def set_block_size(self, size: int) -> None:
+        """The active KRaft controller makes blocks of this many ids, until another one takes over (730.8)."""
+        self.kraft[self.env.active_controller].block_size = size
+
     @property
     def active(self) -> Controller | ZkController:
         """The controller node that is active now, of the kind in charge now."""

@@ -24,6 +24,9 @@ Message = tuple[int, str, int, int]
 CONTROLLER = -1
 """In place of a broker: the ZooKeeper-mode controller."""
 
+SIZES = (1, 2, 3, 5)
+"""Lengths of blocks that a driver asks for."""
+
 Broker = Annotated[int, Index("brokers")]
 
 
@@ -35,6 +38,7 @@ _WAITING = InFlight((None, Index("brokers")), _remark, among=6)
 Number = Annotated[int, _WAITING]
 Waiting = Annotated[Message, _WAITING]
 Lost = Annotated[int, InFlight((None, Index("brokers")), _remark, happens=False, among=6)]
+Size = Annotated[int, OneOf(*SIZES)]
 Ms = Annotated[int, OneOf(20, 50, 200, 1_200, 150_000)]
 
 BLACK_BOX = ID_BLOCKS.black_box
@@ -98,6 +102,14 @@ class Permissions(Protocol):
 
     def set_cluster_action(self, broker: Broker, allowed: bool) -> None:
         """Give a broker the permission that AllocateProducerIds needs, or take it away."""
+
+
+class Lengths(Protocol):
+    """Optional: a cluster that has it shows that brokers take the length of a block from the answer (730.8)."""
+
+    def set_block_size(self, size: Size) -> None:
+        """The active KRaft controller makes blocks of this many ids from now on, as one of another version does;
+        a controller that takes over makes blocks of ``block_size``."""
 
 
 def missing(system: Any, variant: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fencepost.properties.id_blocks.scenarios.blocks import Bridge, Direct, Rpc
+from fencepost.properties.id_blocks.scenarios.blocks import Bridge, Direct, Kraft
 from fencepost.properties.machine import variants
 from hypothesis import strategies as st
 
@@ -31,7 +31,7 @@ def sizes(mode: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 MACHINES = {
-    **variants(Rpc, {"kraft": sizes("kraft")}),
+    **variants(Kraft, {"kraft": sizes("kraft")}),
     **variants(Direct, {"zookeeper": sizes("zookeeper")}),
     **variants(Bridge, {"bridge": sizes("bridge")}),
 }

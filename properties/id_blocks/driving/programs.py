@@ -6,14 +6,21 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fencepost.properties import calls
-from fencepost.properties.id_blocks.driving.interface import COLUMNS, CONTROLLER, BridgeSystem, Permissions, System
+from fencepost.properties.id_blocks.driving.interface import (
+    COLUMNS,
+    CONTROLLER,
+    BridgeSystem,
+    Lengths,
+    Permissions,
+    System,
+)
 from fencepost.properties.roles import Amount, Named, Simplest
 
 
 class Call(calls.Call):
     """One call."""
 
-    interface = (System, BridgeSystem, Permissions)
+    interface = (System, BridgeSystem, Permissions, Lengths)
     columns = COLUMNS
     keys: ClassVar = {
         "brokers": Amount(),

@@ -31,6 +31,7 @@ CALLS = {
     "snapshot": Allowed(often=("snapshot_taken",)),
     "advance": Allowed(often=("request_timed_out", "backoff_over")),
     "set_cluster_action": Allowed(),
+    "set_block_size": Allowed(),
     "zk_step": Allowed(once=("zk_read", "zk_written", "zk_conflict", "request_refused"), must=True),
     "upgrade_broker": Allowed(once=("broker_upgraded",), must=True),
     "migrate": Allowed(once=("migrated",), must=True),
@@ -39,7 +40,7 @@ CALLS = {
 
 def _everything_committed_and_answered(s: Any, e: Any) -> Any:
     return (s.committed == s.logged) & ~exists(
-        Request, lambda r: (s.stage[r] == Stage.RECORDED) & (s.first[r] + s.size <= s.committed)
+        Request, lambda r: (s.stage[r] == Stage.RECORDED) & (s.block_end(r) <= s.committed)
     )
 
 

@@ -4,7 +4,7 @@ Four columns are computed, not stored.  ``slot``: the number under which the mod
 first time that a controller acts on a request its slot is the request's own number, and each further time (the network
 delivered it again) a number of its own.  ``asker``: the broker whose request it is.  ``controller``: which
 ZooKeeper-mode controller, one per election.  ``by_controller``: a ZooKeeper operation of the controller, not of a
-broker.
+broker.  Of a driven cluster also ``size``: the length of the blocks that the active controller makes.
 """
 
 from fencepost.model.id_blocks.bridge import Controller
@@ -50,12 +50,12 @@ def _kraft_code(s, e):
 
 
 def _block_of_the_answer(s, e):
-    return (s.first[e.slot] == e.first) & (e.length == s.size)
+    return (s.first[e.slot] == e.first) & (e.length == s.length(e.slot))
 
 
 def _good_answer(s, e):
     """Each conjunct on its own, so that a history that breaks one is told which."""
-    return implies(e.error == 0, s.first[e.slot] == e.first) & implies(e.error == 0, e.length == s.size)
+    return implies(e.error == 0, s.first[e.slot] == e.first) & implies(e.error == 0, e.length == s.length(e.slot))
 
 
 HANDED_OUT = Observation(
@@ -95,7 +95,7 @@ RPC = (
     Observation(
         "block_installed",
         (Do("install", _broker),),
-        after=lambda s, e: (s.cursor[e.broker] == e.first) & (e.length == s.size),
+        after=lambda s, e: (s.cursor[e.broker] == e.first) & (s.end[e.broker] == e.first + e.length),
         rule="730.8",
     ),
     HANDED_OUT,
@@ -135,6 +135,32 @@ KRAFT = (
         rule="730.4",
     ),
 )
+
+
+def _driven_code(s, e):
+    """No ids are left for a block of the length that the active controller makes blocks of."""
+    return _kraft_code(s, e) & implies(e.error == UNKNOWN_SERVER_ERROR, s.ids < s.next + e.size)
+
+
+DRIVEN_KRAFT = (
+    *RPC,
+    Observation(
+        "block_recorded",
+        (REPEAT, Do("allocate", {**_slot, "n": "size"})),
+        before=lambda s, e: (s.next == e.first) & (e.length == e.size),
+        rule="730.8",
+    ),
+    Observation(
+        "block_committed",
+        (Do("commit", {"r": "slot"}),),
+        after=lambda s, e: (s.first[e.slot] == e.first) & (e.length == s.length(e.slot)),
+        rule="730.7",
+    ),
+    *LOG[2:],
+    Observation(REFUSED.kind, REFUSED.steps, before=_driven_code, rule="730.18"),
+    KRAFT[-1],
+)
+"""Of a driven cluster, whose controllers make blocks of several lengths: ``size`` is that of the active one."""
 
 
 def _no_ids_after(s, next):
@@ -231,4 +257,7 @@ BRIDGE = (
     Observation("migrated", (Do("move", {}),), after=lambda s, e: s.next == e.first, rule="730.15"),
 )
 
+DRIVEN_COLUMNS = {**COLUMNS, "size": Id}
+
 BY_VARIANT = {"kraft": KRAFT, "zookeeper": ZOOKEEPER, "bridge": BRIDGE}
+DRIVEN = {**BY_VARIANT, "kraft": DRIVEN_KRAFT}

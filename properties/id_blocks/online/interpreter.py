@@ -14,10 +14,11 @@ from fencepost.properties.agreement import UNKNOWN, Contradiction, FalseConjunct
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.id_blocks.driving.interface import Message
 from fencepost.properties.id_blocks.observations.calls import BACK_OFF_MS, GIVEN_UP_MS
-from fencepost.properties.id_blocks.observations.events import COLUMNS
+from fencepost.properties.id_blocks.observations.events import DRIVEN_COLUMNS
 
+MORE_THAN_A_BLOCK = 1_000
 SLOTS = 32  # requests and copies in the network at once
-SENT, ANSWERED, REFUSED = 1, 3, 4  # members of Stage
+SENT, RECORDED, ANSWERED, REFUSED = 1, 2, 3, 4  # members of Stage
 NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED = 41, 31
 NEEDS_A_REASON = "turn_away"
 
@@ -26,10 +27,11 @@ Memory = tuple[tuple[str, int, int], ...]
 
 
 class BlocksInterpreter:
-    """Reads one cluster of ``brokers``."""
+    """Reads one cluster of ``brokers``, whose controllers make blocks of ``size`` unless they are told otherwise."""
 
-    def __init__(self, brokers: int) -> None:
+    def __init__(self, brokers: int, size: int) -> None:
         self.brokers = brokers
+        self.configured_size = self.size = size
         self.now_ms = 0
         self.elections = 0
         self.moves = 0
@@ -46,6 +48,9 @@ class BlocksInterpreter:
         self.moves += call.name == "migrate" and made.result is True
         if call.name in ("fail_over", "migrate") and made.result is not False:
             self.held.clear()
+            self.size = self.configured_size
+        if call.name == "set_block_size":
+            self.size = call.get("size")
         if call.name == "deliver" and call.kind == "request" and made.message is not None:
             self.held[made.message[3]] += 1
         if call.name == "set_cluster_action":
@@ -72,12 +77,12 @@ class BlocksInterpreter:
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
         """What is known of an event that nobody showed."""
-        row: dict[str, Any] = dict.fromkeys(COLUMNS, UNKNOWN)
-        if made.call.name not in ("advance", "commit", "fail_over", "snapshot", "migrate"):
+        row: dict[str, Any] = dict.fromkeys(DRIVEN_COLUMNS, UNKNOWN)
+        if made.call.name not in ("advance", "commit", "fail_over", "snapshot", "migrate", "set_block_size"):
             row["broker"] = made.call.index("brokers")
         if made.message is not None and made.message[3] in self.numbers:
             row["request"] = self.numbers[made.message[3]]
-        row["controller"] = self.elections
+        row["controller"], row["size"] = self.elections, self.size
         row["by_controller"] = made.call.name == "zk_step" and made.call.index("brokers") < 0
         return row
 
@@ -86,7 +91,11 @@ class BlocksInterpreter:
         row = {name: read(event, name, -1) for name in ("broker", "first", "length", "producer_id")}
         kind, number = read(event, "kind"), read(event, "request", -1)
         row |= {"error": read(event, "error", 0), "request": number, "slot": UNKNOWN, "asker": UNKNOWN}
-        row |= {"controller": self.elections, "by_controller": kind.startswith("zk_") and row["broker"] < 0}
+        row |= {
+            "controller": self.elections,
+            "size": self.size,
+            "by_controller": kind.startswith("zk_") and row["broker"] < 0,
+        }
         if number < 0:
             return row
         if kind == "request_sent" and number not in self.numbers:
@@ -117,6 +126,8 @@ class BlocksInterpreter:
     def _slots(self, state: State, seen: Seen, request: int) -> list[int]:
         """A controller that acts on a request may act on a copy of it; an answer is to the request or to a copy."""
         stages = state["stage"]
+        if seen.kind == "block_committed":
+            return [r for (r,), stage in sorted(stages.items()) if stage == RECORDED]
         if "repeat" not in seen.actions:
             copies = [r for (r,) in stages if state["original"].get((r,), 0) == request and r != request]
             return [request, *sorted(copies)]
@@ -185,7 +196,8 @@ class BlocksInterpreter:
         """Values worth trying for a parameter, for coverage."""
         if isinstance(kind, BoolType):
             return (False, True)
-        assert isinstance(kind, AtomsType)
+        if not isinstance(kind, AtomsType):
+            return (self.size, 0, MORE_THAN_A_BLOCK)  # of ids in a block
         if kind.bound == "brokers":
             return range(self.brokers)
         if kind.bound == "controllers":

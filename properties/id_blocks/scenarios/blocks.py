@@ -7,10 +7,10 @@ scenarios are aimed at the ends of blocks and the end of the ids, where the mist
 from typing import Annotated
 
 from fencepost.properties import machine
-from fencepost.properties.id_blocks.driving.interface import CONTROLLER, Broker, Waiting
+from fencepost.properties.id_blocks.driving.interface import CONTROLLER, SIZES, Broker, Waiting
 from fencepost.properties.id_blocks.driving.programs import Call
 from fencepost.properties.machine import scenario
-from fencepost.properties.roles import Between
+from fencepost.properties.roles import Between, OneOf
 
 BURST = 24  # calls in a burst at most
 
@@ -71,6 +71,19 @@ class Rpc(Machine, steps=RPC):
     def fetch_and_use_up(self, broker: Broker) -> None:
         self.fetch(broker)
         self.client_asks_until_empty(broker)
+
+
+class Kraft(Rpc, steps={}):
+    """Brokers whose controllers make blocks of several lengths."""
+
+    @scenario(when=lambda self: callable(getattr(self.run.system, "set_block_size", None)))
+    def resize(self, broker: Broker, size: Annotated[int, OneOf(1, *SIZES)]) -> None:
+        """A broker uses up a block of another length, and its neighbour takes the next one: a broker that goes by its
+        own notion of the length hands out its neighbour's, where that is longer."""
+        self.call("set_block_size", size)
+        for one in (broker, self.index("brokers", broker + 1)):
+            self.client_asks_until_empty(one)
+            self.fetch_and_use_up(one)
 
 
 class Direct(Machine, steps={"zookeeper_step": "zk_step"}):

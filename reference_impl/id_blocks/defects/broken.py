@@ -45,6 +45,7 @@ _BROKEN = (
     Broken("block_kept_over_restart", "730.3", Breaks.PROMISE, Parts(ids=broker.BlockKeptOverRestart)),
     Broken("overlap_by_one_accepted", "730.20", Breaks.NOTHING, Parts(ids=broker.OverlapByOneAccepted)),
     Broken("shared_claim_counter", "730.19", Breaks.PROMISE, Parts(ids=broker.SharedClaimCounter)),
+    Broken("own_length", "730.8", Breaks.PROMISE, Parts(ids=broker.OwnLength)),
     Broken("in_flight_kept_on_error", "730.5", Breaks.PROGRESS, Parts(ids=broker.InFlightKeptOnError)),
     Broken("in_flight_kept_on_timeout", "730.5", Breaks.PROGRESS, Parts(ids=broker.InFlightKeptOnTimeout)),
     Broken("double_prefetch", "730.12", Breaks.CONFORMANCE, Parts(ids=broker.DoublePrefetch), why=LOSES),
@@ -92,6 +93,9 @@ _BROKEN = (
     ),
     Broken("migrates_before_upgrade", "730.14", Breaks.PROMISE, Parts(migrates_early=True), BRIDGE),
 )  # fmt: skip
+
+DRIVEN = frozenset({"own_length"})
+"""What shows only where a driver has controllers make blocks of another length: no simulated history has that."""
 
 REGISTRY = Registry(_BROKEN)
 find = REGISTRY.find

@@ -81,6 +81,13 @@ class SharedClaimCounter(ProducerIds):
             self.current.unclaimed = self.current.first
 
 
+class OwnLength(ProducerIds):
+    """Takes the length of a block from its own configuration, and not from the answer."""
+
+    def take(self, block: Block) -> None:
+        super().take(Block(block.first, self.env.config.block_size))
+
+
 class InFlightKeptOnError(ProducerIds):
     """An error answer leaves the in-flight flag set: nothing is ever requested again."""
 

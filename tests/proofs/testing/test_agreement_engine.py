@@ -17,7 +17,7 @@ def test_disagreement_names_event_conjunct_and_rule():
     failure = agree(f"{BROKEN}:answers_before_commit", max_examples=20).failure
     text = str(failure)
     assert failure.first_bad.startswith("answer_sent(") and "deliver(0)" in failure.first_bad
-    assert "answer: first[r] + size <= committed" in text
+    assert "answer: first[r] + length_of[r] <= committed" in text
     assert "[730.7: The record of a block is committed before the block is sent" in text
     assert "after a fail-over, 730.P" in text
 

@@ -35,7 +35,7 @@ def losing(left: int) -> Agreeing:
             def called(self, made: Any, messages: Any) -> None:
                 raise Beyond(LOST)
 
-        return replace(found, interpreter=lambda: Lost(config["brokers"]))
+        return replace(found, interpreter=lambda: Lost(config["brokers"], config["block_size"]))
 
     return replace(ID_BLOCKS, follow=follow)
 
