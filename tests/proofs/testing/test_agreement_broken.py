@@ -68,7 +68,8 @@ RULES = {
 """The rule that the nearest step of the model names, where it is plain which one that must be."""
 
 PROMISE_FAR_OFF = {
-    "duplicate_answer_installed", "ids_shifted_on_even_brokers", "migrates_before_upgrade", "stale_answer_installed",
+    "duplicate_answer_installed", "ids_shifted_on_even_brokers", "migrates_before_upgrade", "own_length",
+    "stale_answer_installed",
 }  # fmt: skip
 """An id twice takes more brokers, or more of the same fault, than the ways of going on that are tried."""
 
