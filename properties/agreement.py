@@ -21,7 +21,7 @@ from fencepost.model.language.observations import Observation
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tree.types import Bounds, ScalarType
 from fencepost.properties.calls import Call
-from fencepost.properties.driving import Event, Made, Message, Run
+from fencepost.properties.driving import Event, Made, Message, Program, Run
 from fencepost.properties.monitoring import Beside, HistoryMonitor, Monitor
 from fencepost.properties.registry import Found, folder
 
@@ -232,7 +232,8 @@ class Agreeing:
     everything can be tried, as ``tour`` does, to find out what an implementation shows;
     ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
-    parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not.
+    parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not;
+    ``valid``: whether a program, from which calls were taken out, still has what the promises take for granted.
 
     ``ending``: calls by which the machine ends a program and which do too much for the model to follow: promises are
     held against what they show.  ``followed``: by variant, the least share of the programs that the model must follow
@@ -260,6 +261,7 @@ class Agreeing:
     follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
     composite: frozenset[str] = frozenset()
+    valid: Callable[[Program], bool] = lambda program: True
     ending: frozenset[str] = frozenset()
     followed: Mapping[str, float] = field(default_factory=dict)
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)

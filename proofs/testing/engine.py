@@ -208,8 +208,8 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
 
 
 def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str = "") -> Disagreement:
-    """The failure with the shortest program, of those that look shortest; each is shrunk.  ``wanted``: it breaks this
-    promise, as predicted."""
+    """The failure with the shortest program, of those that look shortest; each is shrunk to one that fails for the
+    same reason.  ``wanted``: it breaks this promise, as predicted."""
 
     composite, tries = search.agreeing.composite, search.agreeing.tries
 
@@ -219,33 +219,43 @@ def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str
 
     failing = sorted(failing, key=lambda failure: (opaque(failure.program), len(failure.program.calls)))[:SHRUNK]
     all_opaque = opaque(failing[0].program)
-    programs = [failure.program for failure in failing if opaque(failure.program) == all_opaque]
+    failing = [failure for failure in failing if opaque(failure.program) == all_opaque]
     seen: dict[str, Failure] = {}
-
-    looked_for = frozenset(c.rule for failure in failing for c in failure.disagreed.conjuncts if c.action == "promise")
-
-    def fails(program: Program) -> Program | None:
-        for _ in range(patience):
-            again = search.replay(program, wanted, looked_for)
-            if again is not None and opaque(again.program) <= all_opaque:
-                seen[repr(again.program)] = again
-                return again.program
-        return None
-
     patience = tries
-    failed_again = [found for program in programs if (found := fails(program)) is not None]
-    if tries == 1 and len(failed_again) < len(programs):
+
+    def fails_as(failure: Failure) -> Callable[[Program], Program | None]:
+        reason, rules = failure.disagreed.reason, failure.disagreed.promises
+
+        def fails(program: Program) -> Program | None:
+            for _ in range(patience if search.agreeing.valid(program) else 0):
+                again = search.replay(program, wanted, rules)
+                if again is not None and opaque(again.program) <= all_opaque and again.disagreed.reason == reason:
+                    seen[repr(again.program)] = again
+                    return again.program
+            return None
+
+        return fails
+
+    failed_again = [
+        (found, fails) for failure in failing if (found := (fails := fails_as(failure))(failure.program)) is not None
+    ]
+    if tries == 1 and len(failed_again) < len(failing):
         raise ImplementationError(_not_deterministic(name or repr(search.factory)))
     if not failed_again:
         return _described(search, failing[0], name, (0, tries))
     patience = 1
-    if tries > 1 and not all(fails(failed_again[0]) for _ in range(tries)):
+    first, fails_first = failed_again[0]
+    if tries > 1 and not all(fails_first(first) for _ in range(tries)):
         patience = tries
-    shrunk = min((shrink(search.agreeing, program, fails) for program in failed_again), key=lambda p: len(p.calls))
-    last = [search.replay(shrunk, wanted) for _ in range(tries)]
+    shrunk = min((shrink(search.agreeing, program, fails) for program, fails in failed_again), key=_length)
+    last = [search.replay(shrunk, wanted, seen[repr(shrunk)].disagreed.promises) for _ in range(tries)]
     failures = [failure for failure in last if failure is not None]
     found_last = failures[-1] if failures else seen[repr(shrunk)]
     return _described(search, found_last, name, (len(failures), tries) if tries > 1 else None)
+
+
+def _length(program: Program) -> int:
+    return len(program.calls)
 
 
 def _not_deterministic(name: str) -> str:

@@ -1,11 +1,14 @@
 """What a disagreement is: the first event that no state of the model explains, and the conditions that were in its
 way; or the first that breaks a promise."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from fencepost.properties.agreement import FalseConjunct
-from fencepost.properties.driving import Made, event_text
+from fencepost.properties.driving import Made, event_text, read
+
+_NUMBERS = re.compile(r"-?\d+")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,21 @@ class Disagreed(Exception):
     def __init__(self, evidence: Evidence, conjuncts: tuple[FalseConjunct, ...]) -> None:
         super().__init__(str(evidence))
         self.evidence, self.conjuncts = evidence, conjuncts
+
+    @property
+    def promises(self) -> frozenset[str]:
+        """The rule numbers of the promises that are broken."""
+        return frozenset(c.rule for c in self.conjuncts if c.action == "promise")
+
+    @property
+    def reason(self) -> tuple[Any, ...]:
+        """What is wrong, in words without numbers: programs that fail for the same reason have it in common.  Of a
+        promise, which and how; else the event that no state of the model explains, or those that are missing."""
+        evidence = self.evidence
+        broken = tuple((c.rule, _NUMBERS.sub("", c.text)) for c in self.conjuncts if c.action == "promise")
+        if broken or evidence.made.error is not None:
+            return (*broken, type(evidence.made.error).__name__)
+        return read(evidence.event, "kind") if evidence.event is not None else "", evidence.expected
 
 
 @dataclass(frozen=True)

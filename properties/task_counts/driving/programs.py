@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fencepost.properties import calls
+from fencepost.properties.driving import Program
 from fencepost.properties.roles import Amount, Simplest
 from fencepost.properties.task_counts.driving.interface import COLUMNS, System
 from fencepost.properties.task_counts.scenarios.settling import do, finish, run, work
@@ -37,6 +38,20 @@ _OPERATIONS = {
     "write_refused": "write_count", "check_before": "check_before", "open_producer": "open_producer",
     "check_after": "check_after",
 }  # fmt: skip
+
+
+def valid(program: Program) -> bool:
+    """Whoever is down comes back before the faults are over, which is what `finish` says: without that nothing has to
+    come to rest, or to run."""
+    down: set[int] = set()
+    for call in program.calls:
+        if call.name == "crash":
+            down.add(call.get("worker"))
+        elif call.name in ("restart_worker", "set_support"):
+            down.discard(call.get("worker"))
+        elif call.name == "finish" and down:
+            return False
+    return True
 
 
 def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
