@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import util
 from types import FrameType
 from typing import NoReturn
 
@@ -69,6 +70,8 @@ def leave(code: int) -> NoReturn:
     """Ends this process and those that it began, without waiting for what they are doing."""
     for process in multiprocessing.active_children():
         process.kill()
+    with suppress(Exception):
+        util._run_finalizers(0)  # semaphores are given back here, else a process of Python's complains of them
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.write(SHOW_CURSOR if stream.isatty() else "")  # which progress has hidden
