@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from fencepost.proofs.cli.exits import HOLDS, NOT_SO, REFUSED
 from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
@@ -107,9 +108,12 @@ def generate(
     if variant.name not in known and simulator is None:
         there = _unsimulated(entry) if entry.name in own() and not known else f"one of {_simulated(entry)}"
         raise CatalogueError(f"{name} has no simulator; name yours with --simulator, or {there}")
-    import_from_here()
+    if simulator is not None:
+        import_from_here()
     function, usual = known.get(variant.name, ("", {}))
     config = {**usual, **parse_config(pairs)}
+    if config.get("mode", variant.name) != variant.name:
+        raise CatalogueError(f"--config mode={config['mode']} is not {name}; name the variant, and leave that out")
     each = config.get("events")
     where = settings(spark, master, histories * each if isinstance(each, int) else 0)
     manifest = run(
@@ -152,6 +156,7 @@ def _unsimulated(entry: ProtocolEntry) -> str:
     metavar="PROPERTY",
     help="Fail if this property, or conformance, is not decided; repeatable; `all`: all that the mode promises.",
 )
+@click.option("--strict", is_flag=True, help="Fail if anything that applies to the protocol is not decided.")
 @click.option(
     "--conformance/--no-conformance", default=True, show_default=True, help="Also hold each history against the model."
 )
@@ -164,6 +169,7 @@ def replay(
     protocol: str | None,
     checks: tuple[str, ...],
     required: tuple[str, ...],
+    strict: bool,
     conformance: bool,
     spark: bool | None,
     master: str | None,
@@ -174,8 +180,8 @@ def replay(
 
     DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show, or what there
     was nothing to judge of, is `unknown`, with the reason; what its mode does not know is `not promised`; a history
-    that the model cannot follow to its end is `undecided`.  Exit code 1 if something is violated, if what --require
-    names is not decided, or if nothing is.
+    that the model cannot follow to its end is `undecided`.  Exit code 1 if something is violated, or if what --require
+    names is not decided; --strict is --require all.  Exit code 2 if nothing at all was decided.
 
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
@@ -189,7 +195,7 @@ def replay(
     _require_protocol(manifest, directory, protocol)
     checks = tuple(_history_property(manifest, "--check", name) for name in checks)
     further = {CONFORMANCE: conformance_of(manifest)} if conformance else {}
-    wanted = _required(manifest, required, checks, conformance)
+    wanted = _required(manifest, (*required, *(["all"] if strict else [])), checks, conformance)
     entry = protocols()[manifest.protocol]
     variants = [v for v in entry.variants if v.name == manifest.variant] or entry.variants
     read = read_from(variants, properties_of(entry.name).module)
@@ -225,7 +231,9 @@ def replay(
     if json_file is not None:
         further_fields = {"sources": read, "required": list(wanted), "unmet": unmet}
         write_json(json_file, {"schema": SCHEMA, **report.as_dict(), **further_fields})
-    return 0 if report.holds and report.decided and not unmet else 1
+    if not report.holds or unmet:
+        return NOT_SO
+    return HOLDS if report.decided else REFUSED
 
 
 def _require_protocol(manifest: "Manifest", directory: str, asked: str | None) -> None:
@@ -243,6 +251,12 @@ def _require_protocol(manifest: "Manifest", directory: str, asked: str | None) -
     for found in (VOCABULARIES, HISTORIES):
         if protocol not in found:
             raise CatalogueError(f"{directory}: histories of {protocol} are not judged: {found.lacking(protocol)}")
+    there = [variant.name for variant in protocols()[protocol].variants]
+    if manifest.variant and manifest.variant not in there:
+        meant = instead(manifest.variant, there, f"fencepost list {protocol}")
+        raise CatalogueError(
+            f"{directory}: {protocol} has no variant {manifest.variant!r}, as the manifest says; {meant}"
+        )
 
 
 def _required(

@@ -71,7 +71,8 @@ def leave(code: int) -> NoReturn:
     for process in multiprocessing.active_children():
         process.kill()
     with suppress(Exception):
-        util._run_finalizers(0)  # semaphores are given back here, else a process of Python's complains of them
+        util._run_finalizers(0)  # type: ignore[attr-defined]
+        # Semaphores are given back by it, else a process of Python's own complains of them.
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.write(SHOW_CURSOR if stream.isatty() else "")  # which progress has hidden

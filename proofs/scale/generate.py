@@ -16,7 +16,7 @@ from uuid import uuid4
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.history import VOCABULARIES, HistoryError, HistoryFile, HistoryWriter, Manifest
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.manifest import MANIFEST
+from fencepost.properties.history.manifest import ATTEMPT, MANIFEST
 from fencepost.properties.history.pieces import Rows, columns_of
 from fencepost.properties.history.writer import ROWS_PER_GROUP
 from fencepost.properties.registry import PROTOCOLS, default
@@ -53,6 +53,7 @@ class Recipe:
     many: bool
     seed: int
     config: Mapping[str, Any]
+    variant: str = ""
 
 
 def generate(
@@ -87,7 +88,7 @@ def generate(
         if protocol in PROTOCOLS:
             raise HistoryError(f"{protocol} has no histories: {VOCABULARIES.lacking(protocol)}")
         raise HistoryError(f"unknown protocol {protocol!r}; known: {', '.join(VOCABULARIES)}")
-    recipe = Recipe(location, protocol, simulator, many, seed, dict(config or {}))
+    recipe = Recipe(location, protocol, simulator, many, seed, dict(config or {}), variant)
     units = _units(recipe, histories)
     location.make()
     written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
@@ -122,8 +123,8 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
     vocabulary = VOCABULARIES[recipe.protocol]
     simulate = simulator_named(recipe.simulator)
     faults: dict[str, int] = {}
-    name = f"part-{unit.number:05d}.attempt-{uuid4().hex}.parquet"
-    with HistoryWriter(recipe.directory, name, vocabulary) as writer:
+    name = f"part-{unit.number:05d}{ATTEMPT}{uuid4().hex}.parquet"
+    with HistoryWriter(recipe.directory, name, vocabulary, variant=recipe.variant) as writer:
         if recipe.many:
             columns, injected = simulate(recipe.seed, unit.first_history, unit.histories, dict(recipe.config))
             writer.add(columns)

@@ -3,6 +3,7 @@
 Spark's workers on other machines can only reach the latter, so every read and write of histories goes through here.
 """
 
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -56,6 +57,21 @@ class Location:
         filesystem, path = self._opened
         found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
         return sorted(info.base_name for info in found if info.is_file)
+
+    def refusal(self, name: str) -> str:
+        """Why a file is not to be opened, though it may be there: it is a pipe, at which the reader would wait, or a
+        link that leads out of the directory; empty if nothing is wrong with it."""
+        if not self.is_local:
+            return ""
+        folder = Path(self._opened[1])
+        place = folder / name
+        if not os.path.lexists(place):
+            return ""
+        if place.is_symlink() and not place.resolve().is_relative_to(folder.resolve()):
+            return "a link that leads out of the directory, which alone is read; put the file itself there"
+        if place.exists() and not place.is_file():
+            return "a pipe, a device or a directory, and no file"
+        return ""
 
     def open_input(self, name: str) -> Any:
         """A random-access Arrow file. Raises FileNotFoundError."""

@@ -1,10 +1,10 @@
 """manifest.json: what a directory of histories holds, who made it and how, and what it can be held to.
 
-A reader trusts only what the manifest lists. Files beside it are leftovers of retried or killed work, and a directory
-without one is unfinished: the manifest is written last, by one atomic rename.
+A reader trusts only what the manifest lists. Attempts beside it are leftovers of retried or killed work, and a
+directory without one is unfinished: the manifest is written last, by one atomic rename.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +12,8 @@ from fencepost.properties.history.location import Location
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
 MANIFEST = "manifest.json"
+ATTEMPT = ".attempt-"
+"""In the name of a file that a worker is writing; it has its final name once it counts."""
 
 
 class HistoryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,17 +59,23 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def read(cls, directory: Location) -> "Manifest":
         """The manifest of `directory`. Raises `HistoryError` if it is missing, unreadable or contradicts itself."""
         where = directory / MANIFEST
-        text = directory.read_text(MANIFEST)
-        if text is None:
-            raise HistoryError(f"{where}: not found; a directory of histories needs one (unfinished?)")
+        if why := directory.refusal(MANIFEST):
+            raise HistoryError(f"{where}: {why}")
         try:
+            text = directory.read_text(MANIFEST)
+            if text is None:
+                raise HistoryError(f"{where}: not found; a directory of histories needs one (unfinished?)")
             told = msgspec.json.decode(text, type=dict[str, Any])
             version = told["schema_version"]
             if version == SCHEMA_VERSION:
                 totals = msgspec.convert(told.pop("totals"), HistoryFile)
                 manifest = msgspec.convert(told, cls)
+        except HistoryError:
+            raise
         except KeyError as missing:
             raise HistoryError(f"{where}: not a manifest of histories: it has no {missing}") from None
+        except RecursionError:
+            raise HistoryError(f"{where}: not a manifest of histories: it is nested too deeply") from None
         except ValueError as error:
             raise HistoryError(f"{where}: not a manifest of histories: {error}") from None
         if version != SCHEMA_VERSION:
@@ -76,7 +84,28 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if manifest.totals != totals:
             raise HistoryError(f"{where}: files add up to {told_of(manifest.totals)}, totals say {told_of(totals)}")
+        for contradiction in manifest._contradictions():
+            raise HistoryError(f"{where}: {contradiction}")
         return manifest
+
+    def _contradictions(self) -> Iterator[str]:
+        """What of it cannot be so."""
+        names = [file.name for file in self.files]
+        for file in self.files:
+            if file.name in ("", ".", "..") or "/" in file.name or "\0" in file.name:
+                yield f"{file.name!r} is no name of a file within the directory, which alone is read"
+            if names.count(file.name) > 1:
+                yield f"{file.name} is listed twice"
+            if min(file.rows, file.histories, file.row_groups) < 0:
+                yield f"{file.name} cannot have {told_of(file)}: no count is negative"
+            if file.rows < file.histories:
+                yield f"{file.name} cannot have {told_of(file)}: every history has an event"
+        for fault, count in self.faults.items():
+            if count < 0:
+                yield f"{count} faults {fault!r}: no count is negative"
+        mode = self.config.get("mode", self.variant)
+        if self.variant and mode != self.variant and self.source == "simulated":  # recorded ones may be mixed
+            yield f"the variant is {self.variant!r}, and the config says mode {mode!r}: it is of another variant"
 
 
 def total(name: str, files: Sequence[HistoryFile]) -> HistoryFile:

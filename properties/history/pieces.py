@@ -79,6 +79,18 @@ def check_whole(columns: Columns, where: str) -> int:
     return len(starts)
 
 
+def check_times(columns: Columns, where: str) -> None:
+    """Raises `HistoryError` if the time runs backwards in a history of a piece that is whole."""
+    history, time = columns["history"], columns["time_us"]
+    wrong = np.flatnonzero((time[1:] < time[:-1]) & (history[1:] == history[:-1]))
+    if len(wrong):
+        row = wrong[0] + 1
+        raise HistoryError(
+            f"{where}: history {history[row]} runs backwards at step {columns['step'][row]}, from {time[row - 1]} to "
+            f"{time[row]} µs; in simulated histories time never does"
+        )
+
+
 def absent_columns(vocabulary: Vocabulary, rows: int) -> dict[str, np.ndarray]:
     """`rows` rows of which every column is absent: a start for building columns by hand."""
     return {

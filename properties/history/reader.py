@@ -2,7 +2,8 @@
 
 Opening looks at the manifest and at the Parquet footers only (files, columns, types, counts, and that no history lies
 in two row groups). Reading a piece then holds its rows to the rest (sorted, every history from step 0 without a gap).
-Files that the manifest does not list are not looked at: a task that was retried may have left them.
+Attempts that the manifest does not list are not looked at: a task that was retried may have left them. Any other piece
+that it does not list is refused, for it may be the one that is violated.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.manifest import HistoryFile, Manifest, told_of
-from fencepost.properties.history.pieces import check_whole
+from fencepost.properties.history.manifest import ATTEMPT, HistoryFile, Manifest, told_of
+from fencepost.properties.history.pieces import check_times, check_whole
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, VOCABULARIES, HistoryError, Vocabulary
 
 
@@ -30,6 +31,8 @@ class Piece:
     rows: int
     first_history: int
     last_history: int
+    timed: bool = False
+    """Does time never run backwards in it?  So it is where one clock was simulated; nodes of a cluster have several."""
 
     @property
     def where(self) -> str:
@@ -57,7 +60,8 @@ class HistoryDirectory:
         unknown = [name for name in manifest.observable if name not in vocabulary.codes]
         if unknown:
             raise HistoryError(f"{location.uri}: {manifest.protocol} has no event kind {unknown[0]!r} to observe")
-        pieces = [piece for file in manifest.files for piece in _pieces_of(location, file, vocabulary)]
+        _require_listed(location, manifest)
+        pieces = [piece for file in manifest.files for piece in _pieces_of(location, file, vocabulary, manifest)]
         pieces.sort(key=lambda piece: piece.first_history)
         for one, other in pairwise(pieces):
             if one.last_history >= other.first_history:
@@ -73,7 +77,8 @@ def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> 
 
     Raises `HistoryError` if the piece cannot be read, or holds a history that is not whole.
     """
-    wanted = [name for name in vocabulary.schema.names if name in {"history", "step", *columns}]
+    common = ("history", "step", "time_us") if piece.timed else ("history", "step")
+    wanted = [name for name in vocabulary.schema.names if name in {*common, *columns}]
     with _opened(piece.directory, piece.file) as parquet:
         try:
             table = parquet.read_row_group(piece.row_group, columns=wanted, use_threads=False)
@@ -86,7 +91,10 @@ def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> 
             raise HistoryError(f"{piece.where}: column {name!r} holds nulls; -1 stands for what does not apply")
         chunks = [_view(chunk) for chunk in column.chunks]
         arrays[name] = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
-    return arrays, check_whole(arrays, piece.where)
+    histories = check_whole(arrays, piece.where)
+    if piece.timed:
+        check_times(arrays, piece.where)
+    return arrays, histories
 
 
 def _view(array: pa.Array) -> np.ndarray:
@@ -96,6 +104,8 @@ def _view(array: pa.Array) -> np.ndarray:
 
 
 def _opened(directory: Location, name: str) -> Any:
+    if why := directory.refusal(name):
+        raise HistoryError(f"{directory / name}: {why}")
     try:
         return pq.ParquetFile(directory.open_input(name))
     except FileNotFoundError:
@@ -104,18 +114,27 @@ def _opened(directory: Location, name: str) -> Any:
         raise HistoryError(f"{directory / name}: not a whole Parquet file: {_line(error)}") from None
 
 
-def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary) -> list[Piece]:
+def _require_listed(directory: Location, manifest: Manifest) -> None:
+    """Raises `HistoryError` if there are pieces of histories that the manifest does not know; what an attempt left that
+    did not count is none."""
+    listed = {file.name for file in manifest.files}
+    for name in directory.names():
+        if name.endswith(".parquet") and name not in listed and ATTEMPT not in name:
+            raise HistoryError(f"{directory / name}: the manifest does not list this piece; take it away, or list it")
+
+
+def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary, manifest: Manifest) -> list[Piece]:
     where = directory / file.name
     with _opened(directory, file.name) as parquet:
         metadata = parquet.metadata
-        _check_schema(where, parquet.schema_arrow, vocabulary)
+        _check_schema(where, parquet.schema_arrow, vocabulary, manifest.variant)
     found = HistoryFile(file.name, metadata.num_rows, file.histories, metadata.num_row_groups)
     if found != file:
         raise HistoryError(
             f"{where}: holds {found.rows} rows in {found.row_groups} row groups, the manifest says {told_of(file)}"
         )
     column = metadata.schema.to_arrow_schema().names.index("history")
-    pieces = []
+    pieces, timed = [], manifest.source == "simulated"
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if not group.num_rows:
@@ -123,14 +142,21 @@ def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary) -
         told = group.column(column).statistics
         if told is None or not told.has_min_max:
             raise HistoryError(f"{where}: row group {number} lacks the statistics of `history`; write it with them")
-        pieces.append(Piece(directory, file.name, number, group.num_rows, told.min, told.max))
+        pieces.append(Piece(directory, file.name, number, group.num_rows, told.min, told.max, timed))
     return pieces
 
 
-def _check_schema(where: str, found: pa.Schema, vocabulary: Vocabulary) -> None:
-    version = (found.metadata or {}).get(b"fencepost.schema_version", str(SCHEMA_VERSION).encode()).decode()
+def _check_schema(where: str, found: pa.Schema, vocabulary: Vocabulary, variant: str) -> None:
+    said = {
+        name.decode(errors="replace"): told.decode(errors="replace") for name, told in (found.metadata or {}).items()
+    }
+    version = said.get("fencepost.schema_version", str(SCHEMA_VERSION))
     if version != str(SCHEMA_VERSION):
         raise HistoryError(f"{where}: schema version {version!r} is unknown; this fencepost reads {SCHEMA_VERSION}")
+    for what, asked in (("protocol", vocabulary.protocol), ("variant", variant)):
+        told = said.get(f"fencepost.{what}", asked)
+        if told != asked:
+            raise HistoryError(f"{where}: written of the {what} {told!r}, and the manifest says {asked!r}")
     for field in vocabulary.schema:
         index = found.get_field_index(field.name)
         if index < 0:

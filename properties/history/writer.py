@@ -37,7 +37,8 @@ def write_histories(
     """
     place = Location.of(directory)
     place.make()
-    with HistoryWriter(place, "part-00000.parquet", vocabulary, rows_per_group) as writer:
+    variant = str(described.get("variant", ""))
+    with HistoryWriter(place, "part-00000.parquet", vocabulary, rows_per_group, variant) as writer:
         for item in histories:
             writer.add(columns_of(vocabulary, [item]) if isinstance(item, tuple) else item)
     described.setdefault("observable", tuple(vocabulary.codes))
@@ -52,11 +53,13 @@ class HistoryWriter:
     written: HistoryFile
 
     def __init__(
-        self, directory: Location, name: str, vocabulary: Vocabulary, rows_per_group: int = ROWS_PER_GROUP
-    ) -> None:
+        self, directory: Location, name: str, vocabulary: Vocabulary, rows_per_group: int = ROWS_PER_GROUP,
+        variant: str = "",
+    ) -> None:  # fmt: skip
         self._where = directory / name
         self._name = name
-        self._schema = vocabulary.schema
+        # A manifest that says another variant than the files is not of these files.
+        self._schema = vocabulary.schema.with_metadata({**vocabulary.schema.metadata, "fencepost.variant": variant})
         self._rows_per_group = rows_per_group
         self._waiting: list[Columns] = []
         self._waiting_rows = self._rows = self._histories = self._row_groups = 0

@@ -1,6 +1,7 @@
 """A directory of histories that is not whole is refused, in one line that says what is wrong and where."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -187,6 +188,7 @@ def test_a_history_split_over_files(directory: Path) -> None:
     for (name, part), histories in zip(parts.items(), (2, 8), strict=True):
         pq.write_table(part, directory / name)
         entries.append({"name": name, "rows": part.num_rows, "histories": histories, "row_groups": 1})
+    (directory / PART).unlink()
     edit_manifest(directory, lambda m: (m.update(files=entries), m["totals"].update(row_groups=2)))
     assert "a.parquet row group 0: history 1 also lies in b.parquet row group 0" in refusal(directory)
 
@@ -216,12 +218,95 @@ def test_a_row_group_without_statistics(directory: Path) -> None:
     assert "row group 0 lacks the statistics of `history`" in refusal(directory)
 
 
-def test_files_not_listed_are_ignored(directory: Path) -> None:
-    """The ghost of a retried task, whole or broken, changes nothing."""
+def test_attempts_not_listed_are_ignored(directory: Path) -> None:
+    """The ghost of a retried task changes nothing; a further piece is refused, for what it has is not judged."""
     before = replay(directory, cores=1)
     (directory / "part-00000.attempt-1.parquet").write_bytes((directory / PART).read_bytes())
-    (directory / "part-00001.parquet").write_bytes(b"half a file")
     assert replay(directory, cores=1) == before
+    (directory / "part-00001.parquet").write_bytes(b"half a file")
+    assert "part-00001.parquet: the manifest does not list this piece" in refusal(directory)
+
+
+def _renamed(name: str) -> Callable[[dict[str, Any]], object]:
+    return lambda m: m["files"][0].update(name=name)
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (_renamed("../h/part-00000.parquet"), "'../h/part-00000.parquet' is no name of a file within the directory"),
+        (_renamed("/etc/passwd"), "'/etc/passwd' is no name of a file within the directory"),
+        (_renamed(".."), "'..' is no name of a file within the directory"),
+        (lambda m: [m["files"].append(m["files"][0]), m["totals"].update(rows=5700)], "files add up to"),
+        (
+            lambda m: [m["files"].append(m["files"][0]), m["totals"].update(rows=5700, histories=20, row_groups=10)],
+            "part-00000.parquet is listed twice",
+        ),
+        (lambda m: [e.update(rows=-1) for e in (m["files"][0], m["totals"])], "no count is negative"),
+        (lambda m: [e.update(histories=9999) for e in (m["files"][0], m["totals"])], "every history has an event"),
+        (lambda m: m.update(faults={"drop": -5}), "-5 faults 'drop': no count is negative"),
+        (lambda m: m.update(variant="kraft"), "written of the variant '', and the manifest says 'kraft'"),
+        (lambda m: m.update(variant="kraft", config={"mode": "bridge"}), "it is of another variant"),
+    ],
+)
+def test_manifests_that_cannot_be_of_these_files(
+    directory: Path, edit: Callable[[dict[str, Any]], object], told: str
+) -> None:
+    """What contradicts itself, or the files, or leads elsewhere."""
+    edit_manifest(directory, lambda m: [edit(m), None][1])
+    assert told in refusal(directory)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\xff\xfe{}", "not a manifest of histories: "),
+        (b'{"config":' + b"[" * 100_000, "not a manifest of histories: it is nested too deeply"),
+        (b"[" * 100_000, "not a manifest of histories: "),
+        (b"[1, 2]", "not a manifest of histories: "),
+        (b"null", "not a manifest of histories: "),
+        (b"", "not a manifest of histories: "),
+        (b'{"schema_version": 1, "totals": []}', "not a manifest of histories: "),
+    ],
+    ids=["not UTF-8", "deep config", "deep", "a list", "null", "empty", "totals"],
+)
+def test_manifests_that_are_none(directory: Path, content: bytes, told: str) -> None:
+    """Whatever stands there."""
+    (directory / "manifest.json").write_bytes(content)
+    assert told in refusal(directory)
+
+
+def test_pipes_and_links_that_lead_out(directory: Path, tmp_path: Path) -> None:
+    """A reader would wait at a pipe for ever, and a link shows what lies elsewhere; one within is as good as a file."""
+    content = (directory / PART).read_bytes()
+    (tmp_path / "elsewhere.parquet").write_bytes(content)
+    (directory / PART).unlink()
+    (directory / PART).symlink_to(tmp_path / "elsewhere.parquet")
+    assert "part-00000.parquet: a link that leads out of the directory" in refusal(directory)
+    (directory / PART).unlink()
+    os.mkfifo(directory / PART)
+    assert "part-00000.parquet: a pipe, a device or a directory, and no file" in refusal(directory)
+    (directory / PART).unlink()
+    (directory / "data").write_bytes(content)
+    (directory / PART).symlink_to("data")
+    assert replay(directory, cores=1).histories == 10
+    (directory / "manifest.json").rename(tmp_path / "manifest.json")
+    (directory / "manifest.json").symlink_to(tmp_path / "manifest.json")
+    assert "manifest.json: a link that leads out of the directory" in refusal(directory)
+
+
+def test_time_that_runs_backwards(directory: Path) -> None:
+    """In simulated histories there is one clock; a recording is merged from several."""
+
+    def backwards(table: pa.Table) -> pa.Table:
+        times = table.column("time_us").to_numpy().copy()
+        times[3] = times[4] + 7
+        return table.set_column(2, table.schema.field("time_us"), pa.array(times))
+
+    rewrite(directory, backwards)
+    assert "history 0 runs backwards at step 4, from " in refusal(directory)
+    edit_manifest(directory, lambda m: m.update(source="recorded"))
+    assert replay(directory, cores=1).histories == 10
 
 
 def test_unknown_check(directory: Path) -> None:

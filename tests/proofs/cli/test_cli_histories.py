@@ -1,7 +1,9 @@
 """`generate` and `replay`: in processes of this machine unless Spark is asked for, with the same report either way."""
 
+import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,51 @@ def test_large_work_goes_to_spark_and_says_so(
     assert histories.settings(False, "local[7]", histories.LARGE) is None
     assert histories.settings(None, "local[7]", 1) == SparkSettings("local[7]")
     assert histories.settings(True, None, 1) == SparkSettings("local[2]")
+
+
+def test_what_is_no_success(made: Path, tmp_path: Path) -> None:
+    """Nothing decided is 2; what is required and not decided is 1, as is anything undecided if --strict asks."""
+    shown = tmp_path / "shown"
+    words = ("generate", KRAFT, shown, "--histories", 3, "--config", "events=100", "--cores", 1)
+    assert fencepost(*words).code == 0
+    file = shown / "manifest.json"
+    told = read_json(file)
+    assert fencepost("replay", shown, "--cores", 1, "--strict").code == 0
+    file.write_text(json.dumps(told | {"config": {}}))
+    ran = fencepost("replay", shown, "--cores", 1)
+    assert ran.code == 0 and "conformance                  unknown: " in ran.out
+    for asked in (("--strict",), ("--require", "conformance"), ("--require", "all")):
+        ran = fencepost("replay", shown, "--cores", 1, *asked)
+        assert (ran.code, "required, and not decided: conformance" in ran.err) == (1, True)
+    file.write_text(json.dumps(told | {"observable": []}))
+    ran = fencepost("replay", shown, "--cores", 1)
+    assert (ran.code, "nothing was decided" in ran.err) == (2, True)
+    assert fencepost("replay", shown, "--cores", 1, "--require", "ids_unique").code == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        ({"variant": "zookeeper", "config": {}}, "written of the variant 'kraft', and the manifest says 'zookeeper'"),
+        ({"variant": "zookeeper"}, "the variant is 'zookeeper', and the config says mode 'kraft'"),
+        (
+            {"variant": "kraf", "config": {}},
+            "id-blocks has no variant 'kraf', as the manifest says; did you mean kraft",
+        ),
+    ],
+)
+def test_a_manifest_of_another_variant(made: Path, tmp_path: Path, edit: dict[str, object], told: str) -> None:
+    """It is told before anything is judged."""
+    copied = tmp_path / "copied"
+    shutil.copytree(made, copied)
+    manifest = read_json(copied / "manifest.json")
+    (copied / "manifest.json").write_text(json.dumps(manifest | edit))
+    ran = fencepost("replay", copied, "--cores", 1)
+    assert (ran.code, told in ran.err) == (2, True), ran.err
+
+
+def test_a_mode_that_is_not_the_variant(tmp_path: Path) -> None:
+    """Histories of one variant are not generated under the name of another."""
+    ran = fencepost("generate", "transactions/v2", tmp_path / "made", "--config", "mode=v1")
+    assert (ran.code, "--config mode=v1 is not transactions/v2; name the variant" in ran.err) == (2, True)
+    assert not (tmp_path / "made").exists()

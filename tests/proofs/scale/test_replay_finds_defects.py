@@ -15,7 +15,7 @@ def test_a_broken_implementation(tmp_path: Path, name: str) -> None:
     """What can break the promise does so within 300 histories under faults; what cannot never does."""
     broken = REGISTRY[name]
     config = {**dict(broken.needs), "broken": name}
-    generate(tmp_path, SIMULATE, histories=300, seed=1, config=config, variant=name, cores=1)
+    generate(tmp_path, SIMULATE, histories=300, seed=1, config=config, notes=name, cores=1)
     found = replay(tmp_path, cores=1).violations
     assert ("ids_unique" in found) == (broken.breaks is Breaks.PROMISE)
 

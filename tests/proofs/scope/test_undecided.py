@@ -51,9 +51,9 @@ def test_what_judged_nothing_is_unknown(without_answers: Path, tmp_path: Path) -
 
 
 def test_nothing_decided_at_all_is_no_success(without_answers: Path) -> None:
-    """Exit code 1, and a line that says so."""
+    """Exit code 2, and a line that says so."""
     ran = fencepost("replay", without_answers, "--no-spark", "--no-conformance", "--check", "answers_disjoint")
-    assert ran.code == 1
+    assert ran.code == 2
     assert ran.err.splitlines() == [
         "nothing was decided: every property is unknown or not promised, which is no success"
     ]
