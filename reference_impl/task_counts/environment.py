@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.task_counts.tasks.worker import Worker
 
 Status = tuple[str, str]  # state, trace
+YIELDING = ("FAILED", "UNASSIGNED")
+"""States that a worker does not write over what another one wrote in a later generation."""
 
 
 class Environment(shared.Environment[Config]):
@@ -41,10 +43,16 @@ class Environment(shared.Environment[Config]):
         self.group = Group(self.log)
         self.workers: list[Worker] = []
         self.statuses: dict[tuple[str, int], Status] = {}  # the status topic; task -1 is the Connector
+        self.written_by: dict[tuple[str, int], tuple[int, int]] = {}  # worker, and generation of its assignment
 
-    def put_status(self, connector: str, task: int, state: str, trace: str = "") -> None:
-        """Write to the status topic."""
+    def put_status(self, connector: str, task: int, state: str, trace: str, node: int, generation: int) -> None:
+        """Write to the status topic.  A worker that is out of the group, whose task fails since another worker has it
+        by now, does not say so: REST goes on saying RUNNING. (KafkaStatusBackingStore.putSafe, canWriteSafely)"""
+        writer, written = self.written_by.get((connector, task), (node, generation))
+        if state in YIELDING and writer != node and written > generation:
+            return
         self.statuses[connector, task] = (state, trace)
+        self.written_by[connector, task] = node, generation
 
     def new(self, part: str, *arguments: Any) -> Any:
         """An object of a replaceable piece."""

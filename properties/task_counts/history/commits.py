@@ -50,7 +50,11 @@ def _first_newer(view: TaskCountView, rows: np.ndarray) -> np.ndarray:
 
 
 def newest_set_polls(view: TaskCountView) -> Rows:
-    """The newest set of each connector that has one at the end, and was not deleted since, against who polls there."""
+    """The newest set of each connector that has one at the end, and was not deleted since, against who polls there.
+
+    Failed tasks are restarted, of those whose failure REST shows.  One it does not (`_unnoticed`): Kafka's own workers
+    leave such a task where it is.
+    """
     numbers, newest = view.numbers_of(*_CONNECTOR), _last_of_group(view, Kind.set_written)
     known = _last_of_group(view, Kind.connector_written) != NONE
     newest = newest[known & (newest > _last_of_group(view, Kind.connector_tombstoned))]
@@ -64,9 +68,34 @@ def newest_set_polls(view: TaskCountView) -> Rows:
         (view.at("offset", rows), view.at("set", polling)),
     ]
     wanted, there = np.split(joined(*(np.concatenate(pair) for pair in pairs)), [len(rows)])
+    missing = np.flatnonzero(~contained(wanted, there))
     bad = np.zeros(len(newest), bool)
-    bad[one[~contained(wanted, there)]] = True
+    bad[[one[m] for m in missing if not _unnoticed(view, int(numbers.of[rows[m]]), int(task[m]))]] = True
     return found(newest, bad, np.full(len(newest), NEVER))
+
+
+def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
+    """Did a task fail on a worker that others took for gone, and was its failure hidden by another worker's RUNNING,
+    which is gone for good?
+
+    A worker that fell out of the group writes no FAILED over what another one wrote in a later generation
+    (KafkaStatusBackingStore.putSafe), and if that one is gone when it is back, it still has the task, as one that it
+    need not start (WorkerCoordinator.metadata, DistributedHerder.startWork).
+    """
+    kinds = (Kind.task_starting, Kind.task_running, Kind.task_failed, Kind.task_stopped)
+    mine = view.applying(("connector", "task"), *kinds)
+    mine = mine[(view.numbers_of(*_CONNECTOR).of[mine] == connector) & (view.columns["task"][mine] == task)]
+    kind, node, instance = (view.columns[name][mine] for name in ("kind", "node", "instance"))
+    failed, began = np.flatnonzero(kind == Kind.task_failed), np.flatnonzero(kind == Kind.task_running)
+    if not len(failed) or not len(began) or node[began[-1]] == node[failed[-1]]:
+        return False
+    stopped = view.rows_of(Kind.worker_stopped)
+    stopped = stopped[view.place[stopped] == view.place[mine[0]]]
+    fails, at, ends = failed[-1], began[-1], stopped[view.columns["node"][stopped] == node[began[-1]]]
+    gone = ends[ends > max(mine[at], mine[fails])]
+    stays = not np.any(view.columns["node"][stopped[stopped > mine[fails]]] == node[fails])
+    over = np.any((instance == instance[at]) & (kind >= Kind.task_failed)) if len(gone) else True
+    return stays and not over and not np.any((kind == Kind.task_starting) & (mine > gone[0]))
 
 
 def _last_of_group(view: TaskCountView, *kinds: Kind) -> np.ndarray:

@@ -59,7 +59,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     ),
     HistoryProperty(
         "fenced_before_count", "618.7",
-        "a count is written once all ids of the count before were fenced since the newest set, or both are 1 [618.5]",
+        "a count is written once all ids of the count before were fenced since the newest set; or again, or both are 1",
         _CONNECTOR, topic.fenced_before_count, saying("not all fenced that are covered by"),
         _TOPIC | {Kind.id_fenced}, needs_order=True,
     ),

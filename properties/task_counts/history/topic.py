@@ -14,11 +14,15 @@ _OF_LEADERS = (
 
 
 def fenced_before_count(view: TaskCountView) -> Rows:
-    """Counts, against whether every id that the count before covers was fenced since the newest set came."""
+    """Counts, against whether every id that the count before covers was fenced since the newest set came.
+
+    A count may be written again for a set that has one, with the same value: by a leader that looked for a newer set
+    and found none, while another one had led in between and finished its own round. It covers what it covered.
+    """
     rows = view.applying(_CONNECTOR, Kind.count_written)
     before, newest = view.latest_count(rows), view.newest_set[rows]
     size, covered = view.value("count", rows), view.value("count", before)
-    due = (before != NONE) & ~((covered == 1) & (size == 1))
+    due = (before != NONE) & ~((covered == 1) & (size == 1)) & ~((before > newest) & (covered == size))
     fenced = view.fine(Kind.id_fenced)
     one, task = expanded(np.where(due, np.minimum(covered, 1 + len(fenced)), 0))
     wanted = (*(view.at(column, rows[one]) for column in _ROUND), task)

@@ -39,7 +39,7 @@ class Connector:
         unchanged = yield from self.publish()
         if self.stopping:
             return
-        self.env.put_status(self.name, NONE, "RUNNING")
+        self.herder.put_status(self.name, NONE, "RUNNING")
         asks = self.env.revision.rounds_by == CONNECTOR and self.herder.enabled
         self.due = self.due or unchanged
         while asks and not self.failed:
@@ -115,4 +115,4 @@ class Connector:
             self.due = True
         elif reply.status not in (0, OK):
             self.failed = True
-            self.env.put_status(self.name, NONE, "FAILED", reply.trace)
+            self.herder.put_status(self.name, NONE, "FAILED", reply.trace)

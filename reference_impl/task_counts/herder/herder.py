@@ -221,7 +221,12 @@ class Herder:
             if self.tasks.get(task.id) is task:
                 del self.tasks[task.id]
             if self.env.statuses.get(task.id, ("", ""))[0] == "RUNNING":
-                self.env.put_status(*task.id, "UNASSIGNED")
+                self.put_status(*task.id, "UNASSIGNED")
+
+    def put_status(self, name: str, task: int, state: str, trace: str = "") -> None:
+        """Say what became of a task, or (-1) of a Connector, in the generation of the assignment by which this worker
+        has it."""
+        self.env.put_status(name, task, state, trace, self.node, self.generation)
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
         """A user's restart of one task."""
@@ -391,7 +396,14 @@ class Herder:
         yield from self.start_assigned()
 
     def start_assigned(self) -> Script:
-        """Start what is assigned and does not run; what runs with an older set is stopped first."""
+        """Start what is assigned and does not run; what runs with an older set is stopped first.
+
+        A task that failed is not started, as long as this worker has it (DistributedHerder.startWork starts what is not
+        in `runningAssignment`, and the task is).  So it stays failed with a worker that fell out of the group, whose
+        task was fenced by the worker that has it by then, if that one is gone before the first is back:
+        WorkerCoordinator keeps `assignmentSnapshot` and says in `metadata` that it has the task, and
+        IncrementalCooperativeAssignor revokes only what two members claim.
+        """
         state = self.view.state
         yield from self.stop_tasks(self.outdated())
         for name in sorted(self.owned_connectors):

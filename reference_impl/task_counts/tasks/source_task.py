@@ -307,7 +307,7 @@ class SourceTask:
     def put_status(self, state: str, trace: str = "") -> None:
         """Only the instance that its worker counts as the task's."""
         if not self.left_running:
-            self.env.put_status(*self.id, state, trace)
+            self.herder.put_status(*self.id, state, trace)
 
     def attempt(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
         """One operation, whose failure is the task's."""

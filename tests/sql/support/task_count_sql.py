@@ -98,6 +98,21 @@ PARTS = {
           AND (o.kind IN (56, 57) AND o.instance = r.instance AND r.instance >= 0
                OR o.kind = 2 AND o.node = r.node AND r.node >= 0)
       WHERE r.kind = 54 AND r.connector >= 0 AND r.task >= 0 AND o.step IS NULL""",
+    "ends": """
+      SELECT history, connector, task, max(CASE WHEN kind = 56 THEN step END) AS failed_at,
+        max(CASE WHEN kind = 54 THEN step END) AS ran_at, max(CASE WHEN kind = 50 THEN step END) AS started_at
+      FROM events WHERE kind IN (50, 54, 56) AND connector >= 0 AND task >= 0 GROUP BY history, connector, task""",
+    "unnoticed": """
+      SELECT e.history, e.connector, e.task FROM ends e
+        JOIN events f ON f.history = e.history AND f.step = e.failed_at
+        JOIN events r ON r.history = e.history AND r.step = e.ran_at AND r.node <> f.node
+        JOIN events g ON g.history = e.history AND g.kind = 2 AND g.node = r.node
+          AND g.step > greatest(e.failed_at, e.ran_at)
+        LEFT JOIN events o ON o.history = e.history AND (o.kind IN (56, 57) AND o.instance = r.instance
+            AND o.connector = e.connector AND o.task = e.task
+          OR o.kind = 2 AND o.node = f.node AND o.step > f.step)
+      WHERE o.step IS NULL
+      GROUP BY e.history, e.connector, e.task, e.started_at HAVING min(g.step) > coalesce(e.started_at, -1)""",
     "newest": """
       SELECT s.history, s.connector, s.step, s.spot, s.n FROM events s
         JOIN (SELECT history, connector, max(CASE WHEN kind = 26 THEN step END) AS set_at,
@@ -117,7 +132,10 @@ VIOLATIONS = {
       HAVING c.first_at IS NULL OR min(CASE WHEN k.kind = 27 THEN k.n ELSE 0 END) <= c.task""",
     "newest_set_polls": """
       SELECT n.history, n.step FROM newest n
-        LEFT JOIN polling p ON p.history = n.history AND p.connector = n.connector AND p.gen = n.spot AND p.task < n.n
+        LEFT JOIN (SELECT history, connector, gen, task FROM polling
+                   UNION ALL SELECT u.history, u.connector, m.spot, u.task FROM unnoticed u
+                     JOIN newest m ON m.history = u.history AND m.connector = u.connector) p
+          ON p.history = n.history AND p.connector = n.connector AND p.gen = n.spot AND p.task < n.n
       GROUP BY n.history, n.step, n.n HAVING count(DISTINCT p.task) < n.n""",
     "fenced_never_commit": "SELECT history, step FROM seen WHERE kind = 61 AND raised > epoch",
     "ids_of_their_own": """
@@ -153,6 +171,7 @@ VIOLATIONS = {
         LEFT JOIN events f ON f.history = c.history AND f.node = c.node AND f.connector = c.connector AND f.kind = 42
           AND f.error = 0 AND f.task >= 0 AND f.task < c.latest AND f.step < c.step AND f.step > coalesce(c.set_at, -1)
       WHERE c.kind = 27 AND c.connector >= 0 AND c.latest IS NOT NULL AND NOT (c.latest = 1 AND c.n = 1)
+        AND NOT (c.latest_at > coalesce(c.set_at, -1) AND c.latest = c.n)
       GROUP BY c.history, c.step, c.latest HAVING count(DISTINCT f.task) < c.latest""",
     "checked_after_fencing": f"""
       SELECT b.history, b.step FROM (

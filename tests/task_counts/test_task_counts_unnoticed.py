@@ -1,0 +1,84 @@
+"""A task whose failure is not shown: it fails on a worker that fell out of the group, and REST says RUNNING.
+
+Kafka leaves it there (DistributedHerder.startWork, WorkerCoordinator.metadata, KafkaStatusBackingStore.putSafe).
+"""
+
+from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.task_counts.history.events import TASK_COUNTS
+from fencepost.properties.task_counts.history.properties import HISTORY
+from fencepost.properties.task_counts.scenarios.settling import finish, run, work
+from fencepost.reference_impl.task_counts import reference
+
+CONFIG = {
+    "seed": 0, "workers": 2, "connectors": 1, "max_tasks": 1, "protocol": "cooperative", "support": "enabled",
+    "heartbeat_ms": 3_000, "mode": "shipped",
+}  # fmt: skip
+OWNER, OTHER = 0, 1
+
+
+def fenced_out_of_the_group():
+    """The task's worker stands still, the other one starts the task, and the first is fenced when it goes on."""
+    system = reference(CONFIG)
+    run(system)
+    system.configure(0, 0, 1)
+    run(system)
+    assert [thread[2] for thread in system.threads() if thread[1] == "poll"] == [OWNER]
+    system.stall(OWNER)
+    system.expire(OWNER)
+    run(system)
+    work(system)
+    system.resume(OWNER)
+    work(system, OWNER)
+    return system
+
+
+def ends(system):
+    """What polls when the faults are over, and how often the promise is broken."""
+    finished = finish(system, 2, 1, 1)
+    rows = [(e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]) for e in system.drain_events()]
+    found = HISTORY.check(columns_of(TASK_COUNTS, [(0, rows)]), config={"mode": "shipped"})[0]
+    return finished.at_work, found["newest_set_polls"].violations
+
+
+def test_rest_says_that_the_other_one_runs():
+    """A worker writes no FAILED over what another one wrote in a later generation."""
+    system = fenced_out_of_the_group()
+    assert system.status(0, 0) == ("RUNNING", "")
+    assert [thread[2] for thread in system.threads() if thread[1] == "poll"] == [OTHER]
+
+
+def test_both_have_it_and_both_let_go():
+    """While the other one is there, the leader sees that two have the task, and it is started anew."""
+    assert ends(fenced_out_of_the_group()) == ({(0, 0)}, 0)
+
+
+def test_the_failed_one_keeps_it():
+    """When the other one is gone, the first says that it has the task, and nothing starts it: 618.P4 asks for failed
+    tasks to be restarted, and this one is not, since nothing says so.  A user who restarts it all the same has it
+    run."""
+    system = fenced_out_of_the_group()
+    system.crash(OTHER)
+    system.expire(OTHER)
+    run(system)
+    assert ends(system) == (frozenset(), 0)
+    system = fenced_out_of_the_group()
+    system.crash(OTHER)
+    system.expire(OTHER)
+    run(system)
+    system.restart_task(OWNER, 0, 0)
+    assert ends(system) == ({(0, 0)}, 0)
+
+
+def test_a_failure_that_is_shown_is_no_excuse():
+    """The other one is gone before the first goes on, so that its FAILED is the last word in its own generation; a
+    task that is still not started breaks the promise."""
+    system = reference(CONFIG)
+    run(system)
+    system.configure(0, 0, 1)
+    run(system)
+    thread = next(thread for thread in system.threads() if thread[1] == "poll")
+    system.step(thread[0], "failed")
+    assert system.status(0, 0)[0] == "FAILED"
+    rows = [(e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]) for e in system.drain_events()]
+    found = HISTORY.check(columns_of(TASK_COUNTS, [(0, rows)]), config={"mode": "shipped"})[0]
+    assert found["newest_set_polls"].violations == 1
