@@ -27,6 +27,7 @@ Seed = Annotated[int, Meta(description="The same seed gives the same report, tim
 Seconds = Annotated[float, Meta(description="How long it took.")]
 Sources = Annotated[dict[str, str], Meta(description="The files that were judged, each with a hash of its text.")]
 Bounds = Annotated[dict[str, int], Meta(description="Bounds by name, within which states were looked at.")]
+Interrupted = Annotated[bool, Meta(description="Was it interrupted?  Then this is what was found up to there.")]
 Version = Annotated[int, Meta(description="The version of this schema.")]
 Dangers = Annotated[list[str], Meta(description="Dangers by name; `fencepost dangers` explains them.")]
 Excused = Annotated[dict[str, str], Meta(description="Dangers that were met under a condition alone, with that.")]
@@ -213,9 +214,10 @@ class Agreed(TypedDict):
 
 
 class Generated(TypedDict):
-    """Simulated histories."""
+    """Simulated histories; none if it was interrupted, since a directory of histories is whole or is none."""
 
     schema: Version
+    interrupted: NotRequired[Interrupted]
     events: int
     histories: int
     seed: Seed

@@ -9,6 +9,7 @@ import click
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner
+from fencepost.proofs.extras import how_to_install
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.agreement import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
@@ -88,8 +89,9 @@ def agree(
     """Drive an implementation, and hold it against the model.
 
     It goes through deliveries, losses, copies, crashes and time, and what it shows must be what the model allows.  A
-    failure prints the shortest program found; paste it, and it fails by itself.  Modules are also looked for in the
-    working directory.  Example: fencepost agree id-blocks/kraft --implementation mycluster:factory
+    failure prints the shortest program found; paste it, and it fails by itself.  The module of --implementation may be
+    in the working directory, which is looked through last.  Example: fencepost agree id-blocks/kraft --implementation
+    mycluster:factory
 
     With --bootstrap it is real brokers that are driven: when each request and each answer arrives, how often, or
     whether at all.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
@@ -97,7 +99,8 @@ def agree(
     from fencepost.proofs.testing import agree as run
 
     agreeing, variant = _driven(name)
-    import_from_here()
+    if implementation is not None:
+        import_from_here()
     kept = _promises(agreeing.protocol, variant)
     excused, only = _rules("--expecting", expecting, kept), _rules("--promise", promises, kept)
     config: dict[str, Any] = {}
@@ -114,7 +117,7 @@ def agree(
     if client and beside_reference and client != "raw":
         raise CatalogueError("--beside-reference compares raw requests; leave out --client")
     if (library := LIBRARIES.get(client or "")) and find_spec(library) is None:
-        raise CatalogueError(f"--client {client} is not installed: pip install 'fencepost[clients]'")
+        raise CatalogueError(f"--client {client} is not installed: {how_to_install('clients')}")
     live = BESIDE if beside_reference else CLIENTS.get(client or "", "")
     target = implementation or agreeing.reference
     if live and not implementation:

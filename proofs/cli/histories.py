@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.exits import HOLDS, NOT_SO, REFUSED
+from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
@@ -116,10 +117,19 @@ def generate(
         raise CatalogueError(f"--config mode={config['mode']} is not {name}; name the variant, and leave that out")
     each = config.get("events")
     where = settings(spark, master, histories * each if isinstance(each, int) else 0)
-    manifest = run(
-        directory, simulator or function, histories=histories, seed=seed, config=config,
-        protocol=entry.name, variant=variant.name, spark=where, cores=cores,
-    )  # fmt: skip
+
+    def none_yet() -> None:
+        if json_file is not None:
+            document: Generated = {
+                "schema": SCHEMA, "interrupted": True, "events": 0, "histories": 0, "seed": seed, "faults": {},
+            }  # fmt: skip
+            write_json(json_file, document)
+
+    with when_interrupted(none_yet):
+        manifest = run(
+            directory, simulator or function, histories=histories, seed=seed, config=config,
+            protocol=entry.name, variant=variant.name, spark=where, cores=cores,
+        )  # fmt: skip
     totals = manifest.totals
     console.print(f"{totals.rows:,} events in {totals.histories:,} histories, {len(manifest.files)} files, seed {seed}")
     if manifest.faults:

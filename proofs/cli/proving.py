@@ -21,7 +21,9 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
-@click.option("--rlimit", type=int, help="Z3's resource limit per obligation; more decides more, and takes longer.")
+@click.option(
+    "--rlimit", type=click.IntRange(1), help="Z3's resource limit per obligation; more decides more, and takes longer."
+)
 @click.option("--verbose", is_flag=True, help="Also read the proof aloud, a few lines an action.")
 @JSON
 def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) -> int:

@@ -53,8 +53,13 @@ def record(
     if not log_dirs and clients is None:
         raise click.UsageError("name log directories, or --clients FILE, or both")
     from fencepost.proofs.recording.command import Request
+    from fencepost.properties.history.claiming import require_free
+    from fencepost.properties.history.location import Location
 
     recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.command")
+    if topics and protocol != "transactions":
+        raise click.UsageError(f"--topic is of transactions, and {protocol} has no topics; leave it out")
+    require_free(Location.of(out))
     with _reading() as progress:
         report = recorder.record(
             Request(log_dirs, clients, out, block_size, topics, quiet_end, kafka_version, progress)

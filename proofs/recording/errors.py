@@ -13,3 +13,9 @@ class RecordingError(InputError, ValueError):
     def __init__(self, what: str, where: Path, todo: str, position: int | None = None) -> None:
         place = str(where) if position is None else f"{where} byte {position}"
         super().__init__(f"{place}: {what}; {todo}")
+
+
+def require_no_pipe(file: Path) -> None:
+    """Raises `RecordingError` for a pipe or a device among the files of a node, at which a reader would wait."""
+    if file.exists() and not file.is_file():
+        raise RecordingError("is a pipe, a device or a directory, and no file", file, "copy the whole log directory")

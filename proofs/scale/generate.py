@@ -2,11 +2,11 @@
 
 Workers write their own Parquet under names of their own; only manifest entries return. The driver then gives the files
 of the attempts that counted their final names and writes the manifest last. A task that was retried or killed may leave
-a file behind, which no manifest lists.
+a file behind, which no manifest lists; it goes away in the end, and if that was missed, with the next run.
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,9 @@ from uuid import uuid4
 
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.history import VOCABULARIES, HistoryError, HistoryFile, HistoryWriter, Manifest
+from fencepost.properties.history.claiming import claimed
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.manifest import ATTEMPT, MANIFEST
+from fencepost.properties.history.manifest import ATTEMPT
 from fencepost.properties.history.pieces import Rows, columns_of
 from fencepost.properties.history.writer import ROWS_PER_GROUP
 from fencepost.properties.registry import PROTOCOLS, default
@@ -82,31 +83,36 @@ def generate(
     protocol = protocol or default()
     location = Location.of(directory)
     require_reachable(location, spark)
-    if location.read_text(MANIFEST) is not None:
-        raise HistoryError(f"{location.uri}: holds histories already; remove it, or name another directory")
     if protocol not in VOCABULARIES:
         if protocol in PROTOCOLS:
             raise HistoryError(f"{protocol} has no histories: {VOCABULARIES.lacking(protocol)}")
         raise HistoryError(f"unknown protocol {protocol!r}; known: {', '.join(VOCABULARIES)}")
     recipe = Recipe(location, protocol, simulator, many, seed, dict(config or {}), variant)
-    units = _units(recipe, histories)
-    location.make()
-    written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
+    with claimed(location):
+        units = _units(recipe, histories)
+        written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
+        return _finished(recipe, histories, written, notes)
+
+
+def _finished(recipe: Recipe, histories: int, written: Sequence[Written], notes: str) -> Manifest:
+    """Gives the files their final names, and writes the manifest of them."""
     files, faults = [], dict[str, int]()
     for unit in sorted(written, key=lambda unit: unit.number):
         name = f"part-{unit.number:05d}.parquet"
-        location.move(unit.file.name, name)
+        recipe.directory.move(unit.file.name, name)
         files.append(HistoryFile(name, unit.file.rows, unit.file.histories, unit.file.row_groups))
         for fault, count in unit.faults.items():
             faults[fault] = faults.get(fault, 0) + count
-    observable = tuple(VOCABULARIES[protocol].codes)
     manifest = Manifest(
-        protocol, observable, tuple(files), variant=variant, seed=seed, config=recipe.config, faults=faults, notes=notes
-    )
+        recipe.protocol, tuple(VOCABULARIES[recipe.protocol].codes), tuple(files),
+        variant=recipe.variant, seed=recipe.seed, config=recipe.config, faults=faults, notes=notes,
+    )  # fmt: skip
     if manifest.totals.histories != histories:
         empty = histories - manifest.totals.histories
-        raise HistoryError(f"{simulator}: {empty} of {histories} histories have no event; every history needs one")
-    manifest.write(location)
+        raise HistoryError(
+            f"{recipe.simulator}: {empty} of {histories} histories have no event; every history needs one"
+        )
+    manifest.write(recipe.directory)
     return manifest
 
 

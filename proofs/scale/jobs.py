@@ -16,6 +16,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+ENDING = 0.3
+"""Seconds in which a process that was told to end has ended."""
 
 
 def cores_here() -> int:
@@ -45,8 +47,11 @@ class Jobs(AbstractContextManager["Jobs"]):
         """Ends the processes; jobs that are under way are given up."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-            for process in set(multiprocessing.active_children()) - self._others:
+            begun = set(multiprocessing.active_children()) - self._others
+            for process in begun:
                 process.terminate()
+            for process in begun:  # what they were writing is not gone before they are
+                process.join(ENDING)
 
     def hand_in(self, function: Callable[..., T], *arguments: Any, travels: bool = True) -> Callable[[], T]:
         """The result, when called.  ``travels``: could another process import what the arguments name?

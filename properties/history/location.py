@@ -4,6 +4,7 @@ Spark's workers on other machines can only reach the latter, so every read and w
 """
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -47,10 +48,34 @@ class Location:
     def __truediv__(self, name: str) -> str:
         return f"{self.uri}/{name}"
 
-    def make(self) -> None:
-        """Create the directory, and those above it."""
+    @property
+    def path(self) -> str:
+        """Where its file system has it."""
+        return str(self._opened[1])
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has a manifest."""
         filesystem, path = self._opened
+        return bool(filesystem.get_file_info(f"{path}/manifest.json").is_file)
+
+    def make(self) -> bool:
+        """Create the directory, and those above it; was it not there before?"""
+        filesystem, path = self._opened
+        there = filesystem.get_file_info(path).type != pafs.FileType.NotFound
         filesystem.create_dir(path, recursive=True)
+        return not there
+
+    def remove(self, name: str) -> None:
+        """Delete a file in it."""
+        filesystem, path = self._opened
+        filesystem.delete_file(f"{path}/{name}")
+
+    def remove_empty(self) -> None:
+        """Delete the directory, if nothing is in it."""
+        if self.is_local:
+            with suppress(OSError):
+                os.rmdir(self.path)
 
     def names(self) -> list[str]:
         """Names of the files in it, sorted; empty if there is no such directory."""
@@ -63,7 +88,7 @@ class Location:
         link that leads out of the directory; empty if nothing is wrong with it."""
         if not self.is_local:
             return ""
-        folder = Path(self._opened[1])
+        folder = Path(self.path)
         place = folder / name
         if not os.path.lexists(place):
             return ""

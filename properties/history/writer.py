@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fencepost.properties.history.claiming import claimed
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import HistoryFile, Manifest
 from fencepost.properties.history.pieces import Columns, Rows, check_whole, columns_of
@@ -33,17 +34,17 @@ def write_histories(
     Each item is either (history, rows), the rows being sequences of the columns after `history`, or columns that hold
     any number of whole histories. Items come in ascending order of history. `described` are further fields of
     `Manifest` (source, ordered, variant, seed, config, observable, faults, notes); `observable` defaults to every kind.
-    Raises `HistoryError` if a history is not whole or does not fit the schema.
+    Raises `HistoryError` if histories stand there already, or a history is not whole or does not fit the schema.
     """
     place = Location.of(directory)
-    place.make()
     variant = str(described.get("variant", ""))
-    with HistoryWriter(place, "part-00000.parquet", vocabulary, rows_per_group, variant) as writer:
-        for item in histories:
-            writer.add(columns_of(vocabulary, [item]) if isinstance(item, tuple) else item)
     described.setdefault("observable", tuple(vocabulary.codes))
-    manifest = Manifest(protocol=vocabulary.protocol, files=(writer.written,), **described)
-    manifest.write(place)
+    with claimed(place):
+        with HistoryWriter(place, "part-00000.parquet", vocabulary, rows_per_group, variant) as writer:
+            for item in histories:
+                writer.add(columns_of(vocabulary, [item]) if isinstance(item, tuple) else item)
+        manifest = Manifest(protocol=vocabulary.protocol, files=(writer.written,), **described)
+        manifest.write(place)
     return manifest
 
 

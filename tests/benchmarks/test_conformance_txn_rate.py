@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install fencepost[test]")
+pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install -e '.[test]'")
 from conformance_histories import Columns, first_histories
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel
 from transaction_bends import histories

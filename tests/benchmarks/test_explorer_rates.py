@@ -60,7 +60,7 @@ def search(topic: int, engine: str) -> Exploration:
 def test_rate(benchmark: Any, engine: str) -> None:
     """631,237 states with promises checked and traces kept, by each engine (compiled beforehand)."""
     if engine == "numba":
-        pytest.importorskip("numba", reason="the numba engine is an extra: pip install 'fencepost[fast]'")
+        pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
     result = benchmark.pedantic(search, args=(3, engine), rounds=3, warmup_rounds=1)
     assert (result.distinct, result.generated) == COUNTS[3]
     if benchmark.enabled:  # tests on several workers are not timed

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install fencepost[test]")
+pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install -e '.[test]'")
 import duckdb
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import replay

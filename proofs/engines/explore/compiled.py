@@ -22,6 +22,7 @@ from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
 from fencepost.proofs.engines.explore.scalar import emit_scalar
 from fencepost.proofs.engines.explore.search import Found, OutOfMemory, Search
+from fencepost.proofs.extras import how_to_install
 from fencepost.proofs.readings.ground import BoundsError
 from numpy.typing import NDArray
 
@@ -177,7 +178,7 @@ def load_compiled(kernels: Kernels) -> Any:
     """The compiled module, kept in the user's cache under a hash of its source, since numba caches by file."""
     if importlib.util.find_spec("numba") is None:
         raise NotInstalled(
-            "engine='numba' needs numba, which is not installed: pip install 'fencepost[fast]', or use engine='numpy'"
+            f"engine='numba' needs numba, which is not installed: {how_to_install('fast')}, or use engine='numpy'"
         )
     source = _HEAD + emit_scalar(kernels.ground, kernels.packing) + _INSERT
     name = f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"

@@ -146,8 +146,10 @@ def read_observations(file: Path) -> list[Observation]:
                 raise ValueError("a field is not of its type")
             if not seen.fault and (seen.error == 0) != (seen.producer_id >= 0):
                 raise ValueError(f"error {seen.error} with producer id {seen.producer_id}")
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             todo = "each line is a JSON object with time_us, broker, and producer_id and error, or fault"
             raise RecordingError(f"line {number} is not an observation: {error}", file, todo) from None
         observations.append(seen)
+    if not observations:
+        raise RecordingError("holds no observation of a client", file, "give what clients saw, or leave out the file")
     return observations

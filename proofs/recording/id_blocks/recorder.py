@@ -98,6 +98,8 @@ def record(
     by_clients = list(client_events(seen))
     in_time = heapq.merge(by_log, by_clients, key=lambda event: event[0])
     rows = [row(step, *event) for step, event in enumerate(in_time)]
+    if not rows:
+        raise RecordingError("holds no event of a producer id", Path(log_dirs[0]), "name the logs of other nodes")
     levels = [dated.fact.level for dated in facts if isinstance(dated.fact, MetadataVersion)]
     write_histories(
         out,

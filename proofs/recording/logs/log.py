@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.errors import RecordingError, require_no_pipe
 from fencepost.proofs.recording.logs.log_dirs import SEGMENT, node_of, text_of
 from fencepost.proofs.recording.logs.record_columns import records_one_by_one, varint
 from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, CODEC, CONTROL, HEADER, Tear, segment_of
@@ -196,6 +196,7 @@ def read_batches(file: Path, expected: int) -> tuple[tuple[Batch, ...], Tear | N
 
 
 def _bytes(file: Path) -> bytes:
+    require_no_pipe(file)
     try:
         return file.read_bytes()
     except OSError as error:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.errors import RecordingError, require_no_pipe
 from fencepost.proofs.recording.logs.segments import METADATA_LOG, Segment, Tear, read_segment
 
 PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<number>\d+)")
@@ -202,6 +202,7 @@ def _check_gaps(replica: Replica, cleaned: int) -> None:
 
 def text_of(file: Path) -> str:
     """The content of a small file."""
+    require_no_pipe(file)
     try:
         return file.read_bytes().decode(errors="replace")
     except OSError as error:

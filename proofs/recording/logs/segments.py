@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from crc32c import crc32c
-from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.errors import RecordingError, require_no_pipe
 
 METADATA_LOG = "__cluster_metadata"
 HEADER = np.dtype(
@@ -90,6 +90,7 @@ def segment_of(file: Path, content: np.ndarray, expected: int, *, checksums: boo
 
 
 def _mapped(file: Path) -> np.ndarray:
+    require_no_pipe(file)
     try:
         with file.open("rb") as opened:
             opened.seek(0, 2)

@@ -15,7 +15,7 @@ A record's value is its number in ASCII digits, and an offset that is committed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,11 +100,22 @@ def read_events(file: Path) -> ClientEvents:
                 header = msgspec.json.decode(line, type=Header)
             else:
                 rows.append(LINES.row(line))
-        except ValueError as error:
+        except (ValueError, RecursionError, OverflowError) as error:
             todo = "each line is a JSON object with time_us, kind and the kind's columns; the first may be a header"
             raise RecordingError(f"line {number} is not an event of a client: {error}", file, todo) from None
-    values = np.array(rows, np.int64).reshape(-1, len(LINES.names))
+    if not lines:
+        raise RecordingError(
+            "holds neither a header nor an event of a client", file, "give what clients saw, or leave out the file"
+        )
+    values = _whole_numbers(rows, file)
     return ClientEvents(header, {name: values[:, place].copy() for place, name in enumerate(LINES.names)})
+
+
+def _whole_numbers(rows: Sequence[Sequence[int]], file: Path) -> np.ndarray:
+    try:
+        return np.array(rows, np.int64).reshape(-1, len(LINES.names))
+    except OverflowError as error:
+        raise RecordingError(f"a number has more than 64 bits: {error}", file, "correct that line") from None
 
 
 def _is_header(line: str) -> bool:

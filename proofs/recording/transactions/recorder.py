@@ -100,10 +100,16 @@ def record_transactions(
     logs = read_cluster(list(map(Path, log_dirs)), _wanted(header, topics), progress) if log_dirs else None
     if logs is not None and header is not None and clients is not None:
         _check_places(header, logs, clients)
+    if logs is not None:
+        _check_topics(topics, logs, log_dirs)
     found = Sources.of(logs, seen, header)
     notes, config = list(found.notes), dict[str, Any]()
     at_rest = (quiet_end or (header is not None and header.quiet_end)) and not found.restless
     columns = merged(found.sources)
+    if not len(columns["kind"]):
+        where = log_dirs[0] if log_dirs else clients
+        assert where is not None
+        raise RecordingError("holds no event of a transaction, so there is nothing to judge", where, "name other logs")
     config["mode"] = (header.mode if header is not None and header.mode else "") or found.mode
     config |= {"quiet_end": at_rest, "kafka_version": kafka_version, **found.names.told}
     committed = {str(part.place): part.end for part in logs.all} if logs is not None else {}
@@ -115,7 +121,7 @@ def record_transactions(
         config["ordered_among"] = sorted(header.observable)
     ordered = len(found.sources) <= 1 and (seen is None or (header is not None and header.ordered))
     manifest = write_histories(
-        out, [columns] if len(columns["kind"]) else [], TRANSACTIONS,
+        out, [columns], TRANSACTIONS,
         source="recorded", ordered=ordered, variant=config["mode"].replace("mixed", "v2"),
         observable=tuple(kind.name for kind in sorted(found.observable)), config=config,
         faults=dict(header.faults) if header is not None else {},
@@ -140,6 +146,16 @@ def _wanted(header: Header | None, topics: Collection[str]) -> Any:
         return places is None or place in places
 
     return wanted
+
+
+def _check_topics(topics: Collection[str], logs: ClusterLogs, log_dirs: Sequence[Path]) -> None:
+    there = {part.place.topic for part in logs.data}
+    for topic in topics:
+        if topic not in there:
+            held = {folder.name.rpartition("-")[0] for each in log_dirs for folder in each.iterdir() if folder.is_dir()}
+            meant = ", ".join(sorted(name for name in held if name and not name.startswith("__"))) or "none"
+            todo = f"topics that these hold and could be meant: {meant}"
+            raise RecordingError(f"holds no partition of topic {topic!r} that is recorded", log_dirs[0], todo)
 
 
 def _check_places(header: Header, logs: ClusterLogs, clients: Path) -> None:

@@ -39,7 +39,7 @@ def test_threads_change_nothing(alone: Exploration, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("threads", [1, 2])
 def test_engines_agree(alone: Exploration, threads: int) -> None:
     """The compiled engine finds the same states, counts and traces."""
-    pytest.importorskip("numba", reason="the numba engine is an extra: pip install 'fencepost[fast]'")
+    pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
     assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="numba")) == outcome(alone)
 
 

@@ -191,8 +191,10 @@ def test_a_broken_promise_is_found_in_clients_alone(tmp_path: Path) -> None:
     assert f"record {sent['record']}" in str(report.violations["aborts_unread"]["first"])
 
 
-def test_no_event_at_all_is_a_history_of_none(tmp_path: Path) -> None:
-    """An empty file is read; nothing is judged."""
-    (tmp_path / "clients.jsonl").write_text("")
-    record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")
-    assert not any(replay(tmp_path / "out", cores=1).judged.values())
+@pytest.mark.parametrize("content", ["", "{}\n"])
+def test_no_event_at_all_is_refused(tmp_path: Path, content: str) -> None:
+    """Of nothing, or of a header alone, there is nothing to judge; nothing is written."""
+    (tmp_path / "clients.jsonl").write_text(content)
+    with pytest.raises(RecordingError, match="holds n"):
+        record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
