@@ -198,7 +198,9 @@ class Agreed(TypedDict):
     observed: Annotated[list[str], Meta(description="The kinds of event that were looked at.")]
     model: Annotated[str, Meta(description="The model that was followed; none where promises alone were asked for.")]
     seed: Seed
-    verdict: Annotated[str, Meta(description="holds, violated or unknown.")]
+    verdict: Annotated[
+        str, Meta(description="holds, violated, differs (from the model, and breaks no promise) or unknown.")
+    ]
     examples: Annotated[int, Meta(description="Systems that were driven.")]
     program: Annotated[str, Meta(description="Of a violation: Python that fails when it is pasted.")]
     predicted: Annotated[dict[str, str], Meta(description="By rule, programs of predicted violations.")]
@@ -211,6 +213,10 @@ class Agreed(TypedDict):
     followed: Annotated[float | None, Meta(description="The share of systems that the model followed to their end.")]
     least: Annotated[float | None, Meta(description="The least share that is asked for.")]
     beyond: Annotated[dict[str, int], Meta(description="Why the model did not follow, with how often.")]
+    compared: Annotated[float | None, Meta(description="The share of the calls that were held against the model.")]
+    least_compared: Annotated[float, Meta(description="The least share that is asked for.")]
+    differences: Annotated[list[dict[str, str]], Meta(description="What differs from the model and breaks no promise.")]
+    ended: Annotated[str | None, Meta(description="Why the search ended before its time, if it did.")]
 
 
 class Generated(TypedDict):

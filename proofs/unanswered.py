@@ -1,4 +1,5 @@
-"""Errors of a connection to brokers, for those who may meet one without having imported what speaks to brokers."""
+"""What a connection to brokers leaves behind, for those who may not have imported what speaks to brokers: errors, and
+topics."""
 
 import sys
 
@@ -8,3 +9,9 @@ def wire_errors() -> tuple[type[Exception], ...]:
     never imported: then it was not raised."""
     connection = sys.modules.get("fencepost.reference_impl.live.tcp.connection")
     return () if connection is None else (connection.WireError,)
+
+
+def remove_topics(patience_s: float = 30.0) -> list[str]:
+    """Has the topics deleted that this process has made on brokers; those that could not be, in words."""
+    pool = sys.modules.get("fencepost.reference_impl.live.transactions.pool")
+    return [] if pool is None else list(pool.remove_all(patience_s))

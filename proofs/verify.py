@@ -153,7 +153,7 @@ def _implementation(made: Verification, entry: ProtocolEntry, planned: Plan) -> 
             "agrees_with_the_model",
             "agreement",
             "agreement",
-            report.verdict,
+            "violated" if report.verdict == "differs" else report.verdict,
             report.seconds,
             None,
             evidence,

@@ -237,7 +237,8 @@ class Agreeing:
 
     ``ending``: calls by which the machine ends a program and which do too much for the model to follow: promises are
     held against what they show.  ``followed``: by variant, the least share of the programs that the model must follow
-    to their end for agreement to mean something, where it is not `FOLLOWED`.
+    to their end for agreement to mean something, where it is not `FOLLOWED`; ``compared``: the least share of the calls
+    that are held against the model, where there is one.
 
     ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.
 
@@ -264,6 +265,7 @@ class Agreeing:
     valid: Callable[[Program], bool] = lambda program: True
     ending: frozenset[str] = frozenset()
     followed: Mapping[str, float] = field(default_factory=dict)
+    compared: Mapping[str, float] = field(default_factory=dict)
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
     steps: int = 30
     tries: int = 1

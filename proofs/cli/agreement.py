@@ -1,17 +1,23 @@
 """``fencepost agree``: any implementation against the model, or real brokers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from fencepost.model.language.checks.errors import InputError
 from fencepost.model.rules import RULES
+from fencepost.proofs.cli.interrupts import when_interrupted
+from fencepost.proofs.cli.minutes import told_each_minute
 from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
-from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner
+from fencepost.proofs.cli.output import SIGNS, console, duration, errors, read_from, spinner
 from fencepost.proofs.extras import how_to_install
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.proofs.unanswered import remove_topics, wire_errors
 from fencepost.properties.agreement import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.catalogue import CatalogueError, find
 from fencepost.properties.nearest import instead, underscored
@@ -19,6 +25,8 @@ from fencepost.properties.registry import folder, own
 
 if TYPE_CHECKING:
     from fencepost.proofs.schemas import Agreed
+    from fencepost.proofs.testing import AgreementReport
+    from fencepost.proofs.testing.engine import SoFar
 
 LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
 CLIENTS = {
@@ -33,6 +41,8 @@ UNREACHED = {
     "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
 }
 """Words for what the runs left untried, by the name of its list in the report."""
+REMOVED_S, REMOVED_IN_HASTE_S = 30.0, 0.5
+"""How long may be tried to have topics deleted, in seconds; the second where the run was cut short."""
 BESIDE = "beside:beside_reference"
 """Module and factory, in the protocol's folder under `reference_impl/live`."""
 
@@ -79,12 +89,14 @@ BESIDE = "beside:beside_reference"
     metavar="COUNT",
     help="Transactions: in some of the clusters so many new producers, one after another.  5000 find ids drawn by lot.",
 )
+@click.option("--keep-topics", is_flag=True, help="Leave the topics on the brokers that the run has made there.")
 @SEED
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
     promises_only: bool, observe: Any, promises: tuple[str, ...], bootstrap: str | None, client: str | None,
-    beside_reference: bool, timeouts: bool, newcomers: int | None, seed: int, json_file: Path | None,
+    beside_reference: bool, timeouts: bool, newcomers: int | None, keep_topics: bool, seed: int,
+    json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -128,50 +140,113 @@ def agree(
     where = f" at {bootstrap}" if bootstrap else ""
     variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
     read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
-    with spinner(f"agreement of {target}{where}", examples) as bar:
-        report = run(
-            target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps, config=config,
-            expecting=excused, promises_only=promises_only, observe=observe, promises=only, progress=bar.advance,
-        )  # fmt: skip
-    against = "" if report.model != "none" else " (its promises only; model: none)"
-    if promises and only is not None:
-        against = f" ({', '.join(sorted(only))} only; model: none)"
-    if report.observe == "black-box":
-        against += ", by what a black box shows"
-    console.print(
-        f"{target}{where} against {agreeing.protocol}/{variant}{against}, seed {seed}: {SIGNS[report.verdict]} "
-        f"after {report.examples} clusters, {duration(report.seconds)}"
-        + ("" if report.followed is None else f"; {report.followed:.0%} of {report.systems} followed to their end")
-    )
-    if report.inconclusive:
-        console.print(f"    inconclusive: {report.inconclusive}", markup=False)
-        console.print("    Its promises are kept as far as they were tried; --promises-only asks for no more.")
-    if report.failure is not None:
-        console.print(str(report.failure), markup=False)
-        console.print(report.program, markup=False)
-    for broken in report.predicted.values():
-        console.print(f"as predicted of {variant}: {broken.promise}", markup=False)
-        console.print(broken.program, markup=False)
-    for reason, count in sorted(report.coverage.beyond.items()):
-        console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
-    for what, missing in report.never.items() if not bootstrap else ():
-        if missing:
-            console.print(f"    {UNREACHED[what]}: {'; '.join(missing)}", markup=False)
-    if json_file is not None:
-        document: Agreed = {
-            "schema": SCHEMA, "implementation": target, "protocol": report.protocol, "variant": variant,
+    shown = _Shown(
+        f"{target}{where}", f"{agreeing.protocol}/{variant}", target, bootstrap, read, json_file,
+        sorted(only) if promises and only is not None else [],
+    )  # fmt: skip
+    so_far: list[SoFar] = []
+
+    def partly(why: str) -> None:
+        """What was found before the run was cut short."""
+        if so_far:
+            shown.tell(so_far[0](why))
+
+    label = f"agreement of {target}{where}"
+    progress = told_each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
+    with when_interrupted(lambda: partly("interrupted")), _topics_removed(keep_topics):
+        try:
+            with progress as bar:
+                report = run(
+                    target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
+                    config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
+                    progress=bar.advance, started=so_far.append,
+                )  # fmt: skip
+        except Exception as error:
+            if isinstance(error, (InputError, *wire_errors())):
+                partly(str(error))
+            raise
+    shown.tell(report)
+    return 0 if report.verdict == "holds" else 1
+
+
+@contextmanager
+def _topics_removed(keep: bool) -> Iterator[None]:
+    """Topics that are made within are deleted afterwards, unless they are to be kept; those that cannot be are named.
+    Who interrupts does not wait for it long."""
+    patience_s = REMOVED_S
+    try:
+        yield
+    except BaseException:
+        patience_s = REMOVED_IN_HASTE_S
+        raise
+    finally:
+        for why in () if keep else remove_topics(patience_s):
+            errors.print(f"warning: {why}", markup=False)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Where and how a report is shown.  ``only``: the promises that were asked for, if not all were."""
+
+    who: str
+    against: str
+    target: str
+    bootstrap: str | None
+    sources: dict[str, str]
+    json_file: Path | None
+    only: list[str]
+
+    def tell(self, report: "AgreementReport") -> None:
+        """Prints it, and writes it as JSON where that is asked for."""
+        against = "" if report.model != "none" else " (its promises only; model: none)"
+        if self.only:
+            against = f" ({', '.join(self.only)} only; model: none)"
+        if report.observe == "black-box":
+            against += ", by what a black box shows"
+        share = "" if report.followed is None else f"; {report.followed:.0%} of {report.systems} followed to their end"
+        share += "" if report.compared is None else f", {report.compared:.0%} of calls compared"
+        sign = SIGNS[report.verdict]
+        console.print(
+            f"{self.who} against {self.against}{against}, seed {report.seed}: {sign} after {report.examples} clusters, "
+            f"{duration(report.seconds)}{share}"
+        )
+        if report.inconclusive:
+            console.print(f"    inconclusive: {report.inconclusive}", markup=False)
+            console.print("    Its promises are kept as far as they were tried; --promises-only asks for no more.")
+        elif report.ended:
+            console.print(f"    The search ended before its time: {report.ended}", markup=False)
+        if report.failure is not None:
+            console.print(str(report.failure), markup=False)
+            console.print(report.program, markup=False)
+        for difference in report.differences:
+            console.print("differs from the model, and breaks no promise as far as was seen:", markup=False)
+            console.print(f"{difference}\n{difference.program}", markup=False)
+        for broken in report.predicted.values():
+            console.print(f"as predicted of {report.variant}: {broken.promise}", markup=False)
+            console.print(broken.program, markup=False)
+        for reason, count in sorted(report.coverage.beyond.items()):
+            console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
+        for what, missing in report.never.items() if not self.bootstrap else ():
+            if missing:
+                console.print(f"    {UNREACHED[what]}: {'; '.join(missing)}", markup=False)
+        if self.json_file is not None:
+            write_json(self.json_file, self._document(report))
+
+    def _document(self, report: "AgreementReport") -> "Agreed":
+        return {
+            "schema": SCHEMA, "implementation": self.target, "protocol": report.protocol, "variant": report.variant,
             "observe": report.observe, "observed": list(report.observed),
-            "model": report.model, "seed": seed, "verdict": report.verdict, "examples": report.examples,
+            "model": report.model, "seed": report.seed, "verdict": report.verdict, "examples": report.examples,
             "program": report.program,
             "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
             "dangers": dict(sorted(report.dangers.items())),
             "never": report.never, "seconds": round(report.seconds, 3),
-            "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap,
-            "sources": read,
+            "failure": str(report.failure) if report.failure else None, "bootstrap": self.bootstrap,
+            "sources": self.sources,
             "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
+            "differences": [{"told": str(each), "program": each.program} for each in report.differences],
+            "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
         }  # fmt: skip
-        write_json(json_file, document)
-    return 0 if report.verdict == "holds" else 1
 
 
 def _promises(protocol: str, variant: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 SIGNS = {
     "holds": "[green]holds[/]",
     "violated": "[red]violated[/]",
+    "differs": "[red]differs from the model[/]",
     "unknown": "[yellow]unknown[/]",
     "vacuous": "[yellow]vacuous[/]",
     "not proved": "[red]not proved[/]",

@@ -36,6 +36,8 @@ class Coverage:
     beyond: Counter[str] = field(default_factory=Counter)  # why systems were followed no further
     systems: int = 0  # that were called at all
     unfollowed: int = 0  # of which the model left out more than the calls that end a program
+    comparable: int = 0  # calls that are not such as end a program
+    compared: int = 0  # those of them that were held against the model
     dangers: Counter[str] = field(default_factory=Counter)  # that the steps taken are
     true: set[Conjunct] = field(default_factory=set)
     false: set[Conjunct] = field(default_factory=set)
@@ -109,6 +111,11 @@ class Coverage:
         """The share of the systems that were followed to their end."""
         return (self.systems - self.unfollowed) / self.systems if self.systems else 0.0
 
+    @property
+    def share_compared(self) -> float:
+        """The share of the calls that were held against the model; those that end a program aside."""
+        return self.compared / self.comparable if self.comparable else 0.0
+
     def unreached(self) -> list[str]:
         """Actions of the model that no step taken was."""
         return [] if self.spec is None else [name for name in self.spec.actions if not self.actions[name]]
@@ -134,7 +141,7 @@ class Coverage:
             self.actions + other.actions, self.rules + other.rules, self.errors + other.errors,
             self.kinds + other.kinds,
             self.calls + other.calls, self.beyond + other.beyond, self.systems + other.systems,
-            self.unfollowed + other.unfollowed,
+            self.unfollowed + other.unfollowed, self.comparable + other.comparable, self.compared + other.compared,
             self.dangers + other.dangers,
             self.true | other.true, self.false | other.false, self.decisive | other.decisive,
             self.spec or other.spec, self.states + other.states,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.testing.consequences import going_on
 from fencepost.proofs.testing.coverage import Coverage
+from fencepost.proofs.testing.differing import Signature
 from fencepost.proofs.testing.failures import Disagreement
 from fencepost.proofs.testing.observing import Observe, outside
 from fencepost.proofs.testing.pasting import paste
@@ -28,6 +29,10 @@ from hypothesis.errors import Flaky
 
 SHRUNK = 3  # of the failures found
 
+Verdict = Literal["holds", "violated", "differs", "unknown"]
+SoFar = Callable[[str], "AgreementReport"]
+"""Makes a report of what was found until now, given the reason why there is no more."""
+
 
 class ImplementationError(InputError):
     """The implementation cannot be reached under that name, or does not have the plug, or is not deterministic."""
@@ -39,14 +44,19 @@ class AgreementReport:
     was looked at, or what a black box shows; ``observed``: which event kinds that is; ``model``: what it was held
     against beside the promises, or ``none``; ``predicted``: promises that the variant is known to break and did break,
     each with its shortest program; ``dangers``: how often each of those that were met was; ``least``: the share of the
-    systems that the model must follow to their end for *holds*, else the verdict is *unknown*."""
+    systems that the model must follow to their end for *holds*, else the verdict is *unknown*; ``least_compared``: the
+    share of the calls that must be held against it.
+
+    ``differences``: what is otherwise than in the model and breaks no promise as far as was seen, where the search goes
+    on past that; with any of them the verdict is *differs*, unless a promise is broken.  ``ended``: why the search did
+    not come to its end; empty if it did."""
 
     implementation: str
     protocol: str
     variant: str
     model: str
     seed: int
-    verdict: Literal["holds", "violated", "unknown"]
+    verdict: Verdict
     failure: Disagreement | None
     predicted: Mapping[str, Disagreement]
     examples: int
@@ -56,6 +66,15 @@ class AgreementReport:
     dangers: Mapping[str, int] = field(default_factory=dict)
     least: float = 0.0
     observe: Observe = "all"
+    least_compared: float = 0.0
+    differences: tuple[Disagreement, ...] = ()
+    ended: str = ""
+
+    @property
+    def compared(self) -> float | None:
+        """The share of the calls that were held against the model, those that end a program aside; None where there is
+        no model."""
+        return None if self.model == "none" else self.coverage.share_compared
 
     @property
     def systems(self) -> int:
@@ -72,7 +91,11 @@ class AgreementReport:
         """Why the verdict is unknown; empty if it is not."""
         if self.verdict != "unknown":
             return ""
+        if self.ended:
+            return f"the search ended before its time: {self.ended}"
         left = "; ".join(f"{reason} ({count} times)" for reason, count in self.coverage.beyond.most_common())
+        if self.coverage.share_compared < self.least_compared:
+            return f"{self.compared:.0%} of the calls were compared, {self.least_compared:.0%} is the least: {left}"
         return (
             f"the model followed {self.followed:.0%} of {self.systems} programs to their end, "
             f"{self.least:.0%} is the least: {left}"
@@ -107,6 +130,7 @@ def agree(
     promises: Collection[str] | None = None,
     verdict_only: bool = False,
     progress: Callable[[], object] = lambda: None,
+    started: Callable[["SoFar"], object] = lambda _: None,
 ) -> AgreementReport:
     """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
     model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name (where none is
@@ -122,7 +146,8 @@ def agree(
     violation is no failure where it comes about as the documents predict (default: those of the variant);
     ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
     and for nothing else; ``verdict_only``: which guards were covered, and how short a program breaks a promise as
-    predicted, is not found out; ``progress`` is called at the start of each example.  The same arguments give the same
+    predicted, is not found out; ``progress`` is called at the start of each example; ``started`` is given, before the
+    first, what makes a report of what was found so far.  The same arguments give the same
     report, but for ``seconds`` and what is in ``database``, and but for what is chance in real brokers.  Raises
     ImplementationError, and WireError where brokers are out of reach.
     """
@@ -152,23 +177,74 @@ def agree(
     search.progress = progress
     if verdict_only:
         search.coverage = Coverage.of_steps()
+    found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only)
+    started(found.so_far)
     try:
         search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
     except Flaky as error:
-        raise ImplementationError(_not_deterministic(name or repr(implementation))) from error
-    failure = _shortest(search, name, search.failures) if search.failures else None
-    # What an implementation that fails does in predicted ways as well is of no interest.
-    predicted = {} if failure or verdict_only else search.predicted
-    least = agreeing.followed.get(variant, FOLLOWED) if agreeing.follow else 0.0
-    too_little = search.coverage.followed < least
-    return AgreementReport(
-        name or repr(implementation), protocol, variant, variant if agreeing.follow else "none", seed,
-        "violated" if failure else "unknown" if too_little else "holds", failure,
-        {rule: _shortest(search, name, [predicted[rule]], rule) for rule in sorted(predicted)},
-        search.examples_to_failure or search.examples,
-        tuple(sorted(search.observed)), search.coverage, time.monotonic() - began,
-        search.exercised.counts(search.coverage), least, looked_at,
-    )  # fmt: skip
+        raise ImplementationError(_not_deterministic(found.shown)) from error
+    return found.report()
+
+
+@dataclass
+class _Found:
+    """What a search has found, as a report."""
+
+    search: Search
+    shown: str
+    name: str
+    seed: int
+    began: float
+    observe: Observe
+    verdict_only: bool
+
+    def report(self) -> AgreementReport:
+        """Of a search that is over: every failure is shrunk."""
+        search = self.search
+        failure = _shortest(search, self.name, search.failures) if search.failures else None
+        differences = [] if failure else _differences(search, self.name)
+        broken = next((each for each in differences if each.promise or each.consequence), None)
+        # What an implementation that fails does in predicted ways as well is of no interest.
+        predicted = {} if failure or broken or self.verdict_only else search.predicted
+        shortest = {rule: _shortest(search, self.name, [predicted[rule]], rule) for rule in sorted(predicted)}
+        return self._report(failure or broken, tuple(each for each in differences if each is not broken), shortest)
+
+    def so_far(self, ended: str) -> AgreementReport:
+        """Of one under way, that ``ended`` so: nothing is driven for it, and so nothing is shrunk."""
+        failing = min(self.search.failures, key=lambda failure: len(failure.program.calls), default=None)
+        failure = _described(self.search, failing, self.name, None, driving=False) if failing else None
+        differing = () if failure else self.search.differences.values()
+        told = tuple(_described(self.search, each, self.name, None, driving=False) for each in differing)
+        return self._report(failure, told, {}, ended)
+
+    def _report(
+        self, failure: Disagreement | None, differences: tuple[Disagreement, ...],
+        predicted: Mapping[str, Disagreement], ended: str = "",
+    ) -> AgreementReport:  # fmt: skip
+        search, agreeing = self.search, self.search.agreeing
+        variant, model = search.variant, agreeing.follow is not None
+        least = agreeing.followed.get(variant, FOLLOWED) if model else 0.0
+        least_compared = agreeing.compared.get(variant, 0.0) if model else 0.0
+        too_little = search.coverage.followed < least or search.coverage.share_compared < least_compared
+        otherwise: Verdict = "unknown" if too_little or ended else "holds"
+        verdict: Verdict = "violated" if failure else "differs" if differences else otherwise
+        return AgreementReport(
+            self.shown, agreeing.protocol, variant, variant if model else "none", self.seed, verdict, failure,
+            predicted, search.examples_to_failure or search.examples, tuple(sorted(search.observed)), search.coverage,
+            time.monotonic() - self.began, search.exercised.counts(search.coverage), least, self.observe,
+            least_compared, differences, ended,
+        )  # fmt: skip
+
+
+def _differences(search: Search, name: str) -> list[Disagreement]:
+    """What the model has otherwise, each by its shortest program; the first few of them shrunk."""
+    found = sorted(search.differences.items(), key=lambda each: len(each[1].program.calls))
+    return [
+        _shortest(search, name, [failure], difference=kind)
+        if number < SHRUNK
+        else _described(search, failure, name, None, driving=False)
+        for number, (kind, failure) in enumerate(found)
+    ]
 
 
 def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
@@ -207,9 +283,12 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
         )
 
 
-def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str = "") -> Disagreement:
+def _shortest(
+    search: Search, name: str, failing: Sequence[Failure], wanted: str = "", difference: Signature | None = None
+) -> Disagreement:
     """The failure with the shortest program, of those that look shortest; each is shrunk to one that fails for the
-    same reason.  ``wanted``: it breaks this promise, as predicted."""
+    same reason.  ``wanted``: it breaks this promise, as predicted; ``difference``: it breaks none, and differs from the
+    model in this way."""
 
     composite, tries = search.agreeing.composite, search.agreeing.tries
 
@@ -228,7 +307,7 @@ def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str
 
         def fails(program: Program) -> Program | None:
             for _ in range(patience if search.agreeing.valid(program) else 0):
-                again = search.replay(program, wanted, rules)
+                again = search.replay(program, wanted, rules, difference)
                 if again is not None and opaque(again.program) <= all_opaque and again.disagreed.reason == reason:
                     seen[repr(again.program)] = again
                     return again.program
@@ -248,7 +327,8 @@ def _shortest(search: Search, name: str, failing: Sequence[Failure], wanted: str
     if tries > 1 and not all(fails_first(first) for _ in range(tries)):
         patience = tries
     shrunk = min((shrink(search.agreeing, program, fails) for program, fails in failed_again), key=_length)
-    last = [search.replay(shrunk, wanted, seen[repr(shrunk)].disagreed.promises) for _ in range(tries)]
+    rules = None if difference else seen[repr(shrunk)].disagreed.promises
+    last = [search.replay(shrunk, wanted, rules, difference) for _ in range(tries)]
     failures = [failure for failure in last if failure is not None]
     found_last = failures[-1] if failures else seen[repr(shrunk)]
     return _described(search, found_last, name, (len(failures), tries) if tries > 1 else None)
@@ -265,14 +345,17 @@ def _not_deterministic(name: str) -> str:
     )
 
 
-def _described(search: Search, last: Failure, name: str, again: tuple[int, int] | None) -> Disagreement:
+def _described(
+    search: Search, last: Failure, name: str, again: tuple[int, int] | None, driving: bool = True
+) -> Disagreement:
+    """``driving``: it may be found out what comes of going on."""
     evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.found
     promise = next((f"{c.rule}: {c.text}" for c in conjuncts if c.action == "promise"), str(broken or ""))
     return Disagreement(
         str(evidence),
         conjuncts,
         promise,
-        "" if promise or again == (0, search.agreeing.tries) else _consequence(search, last),
+        "" if promise or not driving or again == (0, search.agreeing.tries) else _consequence(search, last),
         len(last.program.calls),
         paste(name, last.program.config, last.made, evidence, conjuncts),
         again,

@@ -10,6 +10,7 @@ from typing import Any
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.testing.choices import by_seed_alone
 from fencepost.proofs.testing.coverage import Coverage
+from fencepost.proofs.testing.differing import AFTER, Signature, signature
 from fencepost.proofs.testing.exercised import Exercised
 from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.readings import read_followed
@@ -48,6 +49,10 @@ class Watch:
         self.monitor = agreeing.monitoring(config, expecting)
         self.monitor.only, self.monitor.observed = only, observed
         self.coverage, self.wanted = coverage, wanted
+        self.calls = 0
+        self.differed: tuple[int, Disagreed] | None = (
+            None  # in which call it differed from the model, where that is passed
+        )
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         if made.error is not None:
@@ -57,10 +62,17 @@ class Watch:
                 raise Unreachable(BetweenError(made)) from made.error
             raise Disagreed(Evidence(made, None, ()), (FalseConjunct("plug", "", f"the call raised {made.error!r}"),))
         self.monitor.watch(made, messages)
-        if self.tracker is not None:
-            self.tracker.watch(made, messages)
-        else:
+        self.calls += 1
+        if self.tracker is None:
             self.coverage.watched(made)
+            return
+        try:
+            self.tracker.watch(made, messages)
+        except Disagreed as disagreed:
+            if not self.agreeing.between:
+                raise
+            self.differed = self.calls, disagreed
+            self.tracker.leave(AFTER)
 
     def broken(self) -> Broken | None:
         """The promise that the run has broken so far: the one ``wanted``, as predicted, or else one that it should not
@@ -102,6 +114,15 @@ def _cut(run: Run, broken: Broken) -> Failure:
     assert isinstance(run.watcher, Watch)
     made = tuple(run.made[: broken.call])
     return Failure(Program(run.config, tuple(run.tried[: broken.call])), made, run.watcher, _broke(made[-1], broken))
+
+
+def _differed(run: Run) -> Failure | None:
+    """The run up to the call in which it differed from the model, if it did and went on."""
+    assert isinstance(run.watcher, Watch)
+    if run.watcher.differed is None:
+        return None
+    calls, disagreed = run.watcher.differed
+    return Failure(Program(run.config, tuple(run.tried[:calls])), tuple(run.made[:calls]), run.watcher, disagreed)
 
 
 class BetweenError(InputError):
@@ -151,6 +172,7 @@ class Search:
         self.progress: Callable[[], object] = lambda: None
         self.failures: list[Failure] = []
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
+        self.differences: dict[Signature, Failure] = {}  # by what they are, the shortest program seen
         self.at_once = False
         probed = observed is None and agreeing.probed
         self.observed = self._probe() if probed else (observed or frozenset()) | agreeing.black_box
@@ -187,6 +209,10 @@ class Search:
         assert isinstance(run.watcher, Watch)
         if not run.over and (failure := _failed(run, None)) is not None:
             self._fails(failure)
+        if (differed := _differed(run)) is not None:
+            known = self.differences.setdefault(signature(differed.disagreed), differed)
+            if len(differed.program.calls) < len(known.program.calls):
+                self.differences[signature(differed.disagreed)] = differed
         for broken in run.watcher.monitor.predicted:
             shortest = self.predicted.get(broken.rule)
             if shortest is None or broken.call < len(shortest.program.calls):
@@ -262,8 +288,12 @@ class Search:
             self._fails(failure)
             return None
 
-    def replay(self, program: Program, wanted: str = "", only: frozenset[str] | None = None) -> Failure | None:
-        """The program once more from the start; None if it does not fail.  ``wanted``, ``only``: see `Watch`."""
+    def replay(
+        self, program: Program, wanted: str = "", only: frozenset[str] | None = None,
+        difference: Signature | None = None,
+    ) -> Failure | None:  # fmt: skip
+        """The program once more from the start; None if it does not fail, or does not differ from the model in this
+        way.  ``wanted``, ``only``: see `Watch`."""
         run = Run(self.factory, program.config, self._watch(program.config, Coverage.none(), wanted, only))
         try:
             for call in program.calls:
@@ -272,6 +302,9 @@ class Search:
             return _failed(run, disagreed)
         except Unreachable as gone:
             raise gone.error from None
+        if difference is not None:
+            differed = _differed(run)
+            return differed if differed is not None and signature(differed.disagreed) == difference else None
         return _failed(run, None)
 
     def _probe(self) -> frozenset[str]:

@@ -50,11 +50,25 @@ class Tracker:
             self._follow(made, messages)
         except Beyond as reason:
             self.beyond = str(reason)
-            self.coverage.left(self.beyond)
+            if made.call.name not in self.ending:
+                self.coverage.left(self.beyond)
             self._leave(made)
+        else:
+            self._count(made, 1)
+
+    def leave(self, reason: str) -> None:
+        """The model is not followed any further from the next call on, for this reason."""
+        self.beyond = reason
+        self.coverage.left(reason)
+
+    def _count(self, made: Made, compared: int) -> None:
+        if made.call.name not in self.ending:
+            self.coverage.comparable += 1
+            self.coverage.compared += compared
 
     def _leave(self, made: Made) -> None:
         """A call that is not followed."""
+        self._count(made, 0)
         if self.followed_to_the_end and made.call.name not in self.ending:
             self.followed_to_the_end = False
             self.coverage.unfollowed += 1

@@ -128,11 +128,11 @@ class Brokers:
             why = f"error {error}" if error else f"broker {broker} is named, which is not in the cluster"
         raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r} within {READY_S:.0f} s: {why}")
 
-    def ask_controller(self, request: Any, moved: Callable[[Any], bool]) -> Any:
+    def ask_controller(self, request: Any, moved: Callable[[Any], bool], patience_s: float | None = None) -> Any:
         """The answer of the controller, or, where a broker does not say which one that is, of any broker that does not
-        answer that it is another, as `moved` tells. Raises NoAnswer if there is none within `READY_S`."""
-        why = ""
-        for tried in Patience(READY_S):
+        answer that it is another, as `moved` tells. Raises NoAnswer if there is none in time (`READY_S`)."""
+        why, patience_s = "", READY_S if patience_s is None else patience_s
+        for tried in Patience(patience_s):
             asked = self.controller if self.controller in self.addresses and not tried % 2 else self._in_turn(tried)
             try:
                 answer = self.ask(asked, request)
@@ -144,7 +144,7 @@ class Brokers:
             except NoAnswer as failed:
                 why = str(failed)
                 self._silent.add(asked)
-        raise NoAnswer(f"{self.bootstrap}: no controller within {READY_S:.0f} s: {why}")
+        raise NoAnswer(f"{self.bootstrap}: no controller within {patience_s:.0f} s: {why}")
 
     def _in_turn(self, tried: int) -> int:
         """The broker to be asked, of those of which any may answer: another at each try."""

@@ -14,7 +14,7 @@ from kio.static.primitive import i32Timedelta
 
 API_KEYS: Mapping[str, int] = {
     "produce": 0, "fetch": 1, "list_offsets": 2, "metadata": 3, "offset_fetch": 9, "find_coordinator": 10,
-    "api_versions": 18, "create_topics": 19, "init_producer_id": 22, "add_partitions_to_txn": 24,
+    "api_versions": 18, "create_topics": 19, "delete_topics": 20, "init_producer_id": 22, "add_partitions_to_txn": 24,
     "add_offsets_to_txn": 25, "end_txn": 26, "txn_offset_commit": 28, "describe_configs": 32,
     "describe_transactions": 65,
 }  # fmt: skip

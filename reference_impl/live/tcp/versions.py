@@ -36,11 +36,12 @@ class Bounds(NamedTuple):
 OURS: Mapping[str, Bounds] = {
     "produce": Bounds(3, 12), "fetch": Bounds(7, 12), "list_offsets": Bounds(2, 7), "metadata": Bounds(8, 8),
     "offset_fetch": Bounds(5, 7), "find_coordinator": Bounds(1, 3), "create_topics": Bounds(4, 5),
+    "delete_topics": Bounds(1, 5),
     "init_producer_id": Bounds(0, 5), "add_partitions_to_txn": Bounds(0, 3), "add_offsets_to_txn": Bounds(0, 3),
     "end_txn": Bounds(0, 5), "txn_offset_commit": Bounds(0, 5), "describe_configs": Bounds(1, 4),
     "describe_transactions": Bounds(0, 0),
 }  # fmt: skip
-OPTIONAL = frozenset({"create_topics", "describe_configs", "describe_transactions"})
+OPTIONAL = frozenset({"create_topics", "delete_topics", "describe_configs", "describe_transactions"})
 _BEFORE_V2 = {"produce": Bounds(3, 11), "end_txn": Bounds(0, 4), "txn_offset_commit": Bounds(0, 4)}
 MODES: Mapping[str, Mapping[str, Bounds]] = {
     "v1": _BEFORE_V2,

@@ -24,7 +24,7 @@ FENCES = 2  # tries to free a partition
 LATEST = -1
 BROKERS_CHOOSE, REPLICAS = -1, 3  # of a topic; the first since Kafka 2.4 (KIP-464)
 ELSEWHERE = frozenset({7, 14, 15, 41})  # in time, loading, not available, not the controller: ask again, perhaps others
-THERE_ALREADY, INVALID_REPLICATION = 36, 38
+NOT_THERE, THERE_ALREADY, INVALID_REPLICATION = 3, 36, 38
 FENCE_TIMEOUT_MS = 60_000
 NEVER_BEGUN = 105  # TRANSACTIONAL_ID_NOT_FOUND
 UNSETTLED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
@@ -100,6 +100,27 @@ class Pool:
                 break
         why = getattr(made(answer), "error_message", "") or "no reason is given"
         raise WireError(f"{self._brokers.bootstrap}: cannot create topic {topic}: error {code}, {why}")
+
+    def remove(self, patience_s: float) -> str:
+        """Delete the topics; why that could not be done, or empty. What is in them is gone, and nothing more is made
+        here."""
+        self._free.clear()
+        self.returned.clear()
+        made, self._made = self._made, []
+        version = self._brokers.offered.version("delete_topics")
+        if not made or version is None:
+            return f"the brokers cannot delete {', '.join(made)}" if made else ""
+        request = build("delete_topics", version, topic_names=tuple(made), timeout=milliseconds(int(patience_s * 1000)))
+        try:
+            answer = self._brokers.ask_controller(
+                request, lambda answer: any(int(each.error_code) in ELSEWHERE for each in answer.responses), patience_s
+            )
+            with reading(request, answer):
+                left = {each.name: int(each.error_code) for each in answer.responses if int(each.error_code)}
+        except WireError as error:
+            return f"{', '.join(made)} could not be deleted: {error}"
+        left = {name: code for name, code in left.items() if code != NOT_THERE}
+        return "; ".join(f"{name} could not be deleted: error {code}" for name, code in left.items())
 
     def _take_back(self) -> None:
         """Free what was returned, where nothing is open and no marker is due; fence where something is."""
@@ -213,3 +234,10 @@ def shared_pool(brokers: Brokers) -> Pool:
     if pool is None:
         pool = _POOLS[brokers] = Pool(brokers)
     return pool
+
+
+def remove_all(patience_s: float) -> list[str]:
+    """Delete the topics of all pools, which are made anew when they are needed; what could not be deleted, in words."""
+    said = [pool.remove(patience_s) for pool in _POOLS.values()]
+    _POOLS.clear()
+    return [each for each in said if each]

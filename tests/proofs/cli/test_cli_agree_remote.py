@@ -2,9 +2,12 @@
 (about 15 s; librdkafka's mock cluster is the broker)."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from command_line import fencepost
+from fake_kafka import FakeKafka, code
+from fencepost.proofs.cli.minutes import Minutes
 from mock_cluster import MockCluster
 
 
@@ -90,3 +93,36 @@ def test_real_client_that_lacks_a_mode(broken_broker):
     ran = fencepost("agree", "transactions/v2", "--bootstrap", broken_broker, "--client", "librdkafka")
     assert ran.code == 2
     assert "transaction.version 2" in ran.err
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_an_answer_that_cannot_be_read(keep, tmp_path):
+    """Exit code 2 and one line with the answer, whatever promise was asked for; the report has what was found before,
+    and why there is no more; and topics are left behind only where that is asked for."""
+    file, options = tmp_path / "report.json", ["--keep-topics"] if keep else []
+    with FakeKafka() as kafka:
+        refused = {"error_code": code(30), "topics": ()}
+        kafka.mangle = lambda api, _, answer: replace(answer, **refused) if api == "offset_fetch" else answer
+        ran = fencepost(
+            "agree", "transactions/v2", "--bootstrap", kafka.bootstrap, "--promise", "txn.P8", "--examples", 40,
+            "--json", file, *options,
+        )  # fmt: skip
+        assert bool(kafka.topics) == keep
+    assert ran.code == 2
+    assert "offset fetch of group" in ran.err and "error 30" in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    written = json.loads(file.read_text())
+    assert written["verdict"] == "unknown"
+    assert "error 30" in written["ended"]
+    assert written["failure"] is None
+
+
+def test_a_line_a_minute():
+    """How many clusters are done, and about how long the rest takes."""
+    minutes = Minutes("clusters", 2_000)
+    assert minutes.line() == "0 of 2,000 clusters"
+    minutes.began -= 100
+    minutes.done = 101
+    assert minutes.line() == "101 of 2,000 clusters, about 32 min left"
+    minutes.done = 2_000
+    assert minutes.line() == "2,000 of 2,000 clusters; what was found is being looked at"
