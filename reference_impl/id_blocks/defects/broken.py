@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fencepost.reference_impl.id_blocks.defects import broker, controller
+from fencepost.reference_impl.id_blocks.defects import blocks, broker, controller, takeovers
 from fencepost.reference_impl.id_blocks.system import Parts, System, build
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
 
@@ -29,6 +29,7 @@ class Broken(Defect[Parts]):
 
 BRIDGE = (("mode", "bridge"),)
 SMALL = (("max_id", 100),)
+SMALL_BRIDGE = (*BRIDGE, *SMALL)
 SHIFT = "every block is shifted alike, so the blocks stay disjoint; the id after the block is one nobody gave it"
 STALE = "a block given to a broker's earlier life is lost with its answer; with an answer cache ids come twice"
 GUARDED = "the copy is refused by 730.20 instead of dropped by 730.19: two guards, either is enough within one life"
@@ -92,6 +93,31 @@ _BROKEN = (
         Parts(migrated_next_id=lambda latest: max(0, latest.last)), BRIDGE,
     ),
     Broken("migrates_before_upgrade", "730.14", Breaks.PROMISE, Parts(migrates_early=True), BRIDGE),
+    # blocks and answers that are used again
+    Broken("prefetched_block_stays", "730.12", Breaks.PROMISE, Parts(ids=blocks.PrefetchedBlockStays)),
+    Broken("prefetched_block_saved", "730.3", Breaks.PROMISE, Parts(ids=blocks.PrefetchedBlockSaved)),
+    Broken("numbers_begin_again", "730.19", Breaks.PROMISE, Parts(ids=blocks.NumbersBeginAgain)),
+    # controllers that take over, or lose office
+    Broken("old_memory_trusted", "730.8", Breaks.PROMISE, Parts(controller=takeovers.OldMemoryTrusted)),
+    Broken(
+        "lost_requests_answered_later", "730.7", Breaks.PROMISE, Parts(controller=takeovers.LostRequestsAnsweredLater)
+    ),
+    Broken(
+        "resigning_controller_answers", "730.7", Breaks.PROMISE, Parts(controller=takeovers.ResigningControllerAnswers)
+    ),
+    Broken("snapshot_keeps_the_first", "730.10", Breaks.PROMISE, Parts(controller=takeovers.SnapshotKeepsTheFirst)),
+    # races on ZooKeeper's node
+    Broken(
+        "lost_race_taken_for_won", "730.2", Breaks.PROMISE, Parts(block_loop=takeovers.LostRaceTakenForWon), BRIDGE
+    ),
+    Broken(
+        "controller_remembers_its_block", "730.13", Breaks.PROMISE,
+        Parts(block_loop=takeovers.ControllerRemembersItsBlock), BRIDGE,
+    ),
+    Broken(
+        "begins_again_at_the_end", "730.16", Breaks.PROMISE, Parts(block_loop=takeovers.BeginsAgainAtTheEnd),
+        SMALL_BRIDGE,
+    ),
 )  # fmt: skip
 
 DRIVEN = frozenset({"own_length"})

@@ -15,7 +15,18 @@ from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
-from fencepost.reference_impl.transactions.defects import client, coordinator, ending, partition
+from fencepost.reference_impl.transactions.defects import (
+    appends,
+    bookkeeping,
+    client,
+    coordinator,
+    ending,
+    partition,
+    retries,
+    sending,
+    successors,
+    whose,
+)
 from fencepost.reference_impl.transactions.system import Parts, System, build
 
 
@@ -32,8 +43,13 @@ V1 = (("mode", "v1"),)
 VERIFIED = (("mode", "v1-verified"),)
 V2 = (("mode", "v2"),)
 GROUP = (("groups", 1),)
+GROUP_V1 = (("mode", "v1"), ("groups", 1))
 SMALL = (("mode", "v2"), ("max_epoch", 3))
+SMALL_V1 = (("mode", "v1"), ("max_epoch", 3))
+RESTARTS = (("leader_change", "restart"),)
+GROUPS = (("mode", "v1"), ("groups", 2))
 EXPIRING = (("expiration_ms", 20_000), ("expiration_check_ms", 5_000))
+EXPIRING_VERIFIED = (("mode", "v1-verified"), *EXPIRING)
 ADDS_LATE = "the fence holds at the coordinator: nothing can be added before the transaction is complete"
 NO_SUCH_EPOCH = "nobody holds an epoch above the coordinator's: what was handed out is durable, and never goes down"
 SKIPS = "an epoch is skipped at every failed attempt; the last one is never handed out all the same"
@@ -133,6 +149,87 @@ _BROKEN = (
     Broken("reader_skips_for_ever", "txn.17", PROMISE, Parts(reader=client.SkipsForEver)),
     Broken("fence_takes_any_answer", "618.12", PROMISE, Parts(admin=client.TakesErrorsForFenced)),
     Broken("fence_gives_up", "618.12", CONFORMANCE, Parts(admin=client.GivesUpFencing)),
+    # appends that fail, or are not waited for
+    Broken(
+        "init_answers_before_durable", "txn.1", PROMISE, Parts(coordinator=appends.InitAnsweredBeforeDurable)
+    ),
+    Broken("init_answered_unrecorded", "txn.1", PROMISE, Parts(coordinator=appends.InitAnsweredThoughNotRecorded)),
+    Broken("failed_add_remembered", "txn.6", PROMISE, Parts(coordinator=appends.FailedAddRemembered), V1),
+    Broken("end_answered_unrecorded", "txn.8", PROMISE, Parts(coordinator=appends.EndAnsweredThoughNotRecorded)),
+    Broken("failed_end_bumps", "txn.9", PROMISE, Parts(coordinator=appends.FailedEndBumps), V2),
+    Broken("failed_append_stays_pending", "txn.5", PROGRESS, Parts(coordinator=appends.FailedAppendStaysPending)),
+    Broken(
+        "failed_fence_never_forgotten", "txn.18", PROMISE, Parts(coordinator=appends.FailedFenceNeverForgotten), V1
+    ),
+    Broken(
+        "failed_completion_not_repeated", "txn.10", PROGRESS, Parts(coordinator=appends.FailedCompletionNotRepeated)
+    ),
+    Broken("completed_again", "txn.10", PROMISE, Parts(coordinator=appends.CompletedAgain)),
+    # whose retry it is
+    Broken("zombie_init_renewed", "txn.2", PROMISE, Parts(coordinator=retries.ZombieInitIsRenewed), V1),
+    Broken("init_retry_by_arithmetic", "txn.2", PROMISE, Parts(coordinator=retries.InitRetryByArithmetic), V1),
+    Broken("added_to_what_is_ending", "txn.5", PROMISE, Parts(coordinator=retries.AddedToWhatIsEnding), V1),
+    Broken("abort_of_nothing_keeps_epoch", "txn.9", PROMISE, Parts(coordinator=retries.AbortOfNothingKeepsEpoch), V2),
+    Broken("abort_of_the_fenced_is_a_retry", "txn.7", PROMISE, Parts(coordinator=retries.AbortOfTheFencedIsARetry), V2),
+    Broken("any_older_end_is_a_retry", "txn.7", PROMISE, Parts(coordinator=retries.AnyOlderEndIsARetry), V2),
+    Broken("end_retry_forgets_rotation", "txn.7", PROMISE, Parts(coordinator=retries.EndRetryForgetsRotation), SMALL),
+    Broken("end_retry_told_the_old_pair", "txn.9", PROMISE, Parts(coordinator=retries.EndRetryToldTheOldPair), V2),
+    # whose transaction, id or partition it is
+    Broken("last_epoch_not_fenced", "txn.4", PROMISE, Parts(coordinator=whose.LastEpochIsNotFenced), SMALL_V1),
+    Broken(
+        "rotation_markers_name_the_next_id", "txn.4", PROMISE, Parts(coordinator=whose.RotationMarkersNameTheNextId),
+        SMALL,
+    ),
+    Broken(
+        "completion_keeps_partitions", "txn.15", PROMISE, Parts(coordinator=whose.CompletionKeepsPartitions), VERIFIED
+    ),
+    Broken(
+        "unknown_id_verified", "txn.15", PROMISE, Parts(coordinator=whose.UnknownIdIsVerified), EXPIRING_VERIFIED
+    ),
+    Broken("offsets_of_the_first_group", "txn.21", PROGRESS, Parts(coordinator=whose.OffsetsOfTheFirstGroup), GROUPS),
+    # taking over, and looking at the clock
+    Broken("reload_forgets_partitions", "txn.25", PROMISE, Parts(coordinator=successors.ReloadForgetsPartitions)),
+    Broken("reload_forgets_the_clock", "txn.19", PROGRESS, Parts(coordinator=successors.ReloadForgetsTheClock)),
+    Broken("reload_resends_commits_only", "txn.19", PROGRESS, Parts(coordinator=successors.ReloadResendsCommitsOnly)),
+    Broken(
+        "markers_without_coordinator_epoch", "txn.11", PROMISE,
+        Parts(coordinator=successors.MarkersWithoutCoordinatorEpoch), V1,
+    ),
+    Broken("time_outs_looked_for_once", "txn.18", PROGRESS, Parts(coordinator=successors.TimeOutsLookedForOnce)),
+    Broken(
+        "expired_id_gets_its_old_pair", "txn.20", PROMISE, Parts(coordinator=successors.ExpiredIdGetsItsOldPair),
+        EXPIRING,
+    ),
+    Broken("rebuilt_without_marker_epochs", "txn.12", PROMISE, Parts(log=successors.RebuiltWithoutMarkerEpochs), V1),
+    Broken("rebuilt_without_open", "txn.17", PROMISE, Parts(log=successors.RebuiltWithoutOpenTransactions)),
+    Broken("rebuilt_without_aborted_index", "txn.17", PROMISE, Parts(log=successors.RebuiltWithoutAbortedIndex)),
+    Broken(
+        "rebuilt_without_coordinator_epochs", "txn.11", PROMISE, Parts(log=successors.RebuiltWithoutCoordinatorEpochs),
+        V1,
+    ),
+    Broken(
+        "snapshot_keeps_the_oldest_batch", "txn.13", PROMISE, Parts(log=successors.SnapshotKeepsTheOldestBatch),
+        RESTARTS,
+    ),
+    Broken("waiting_survive_the_change", "txn.15", PROMISE, Parts(leader=successors.WaitingSurviveTheChange), V2),
+    Broken(
+        "pending_offsets_in_memory_only", "txn.21", PROMISE,
+        Parts(offsets_log=successors.PendingOffsetsInMemoryOnly), GROUP,
+    ),
+    # what partitions keep
+    Broken("refused_batch_answers_duplicates", "txn.14", PROMISE, Parts(log=bookkeeping.RefusedBatchAnswersDuplicates)),
+    Broken("marker_of_nothing_skipped", "txn.12", PROMISE, Parts(leader=bookkeeping.MarkerOfNothingIsSkipped), V1),
+    Broken("markers_teach_no_epoch", "txn.12", PROMISE, Parts(log=bookkeeping.MarkersTeachNoEpoch), V1),
+    Broken("open_at_the_latest_record", "txn.17", PROMISE, Parts(log=bookkeeping.OpenAtTheLatestRecord)),
+    Broken("one_aborted_entry_per_producer", "txn.17", PROMISE, Parts(log=bookkeeping.OneAbortedEntryPerProducer)),
+    Broken("verified_once_for_all", "txn.15", PROMISE, Parts(log=bookkeeping.VerifiedOnceForAll), VERIFIED),
+    Broken("abort_forgets_the_offset", "txn.21", PROMISE, Parts(offsets_log=bookkeeping.AbortForgetsTheOffset), GROUP),
+    Broken(
+        "first_offset_kept", "txn.21", PROMISE, Parts(offsets_log=bookkeeping.FirstOffsetOfTheTransactionKept), GROUP
+    ),
+    Broken("fenced_offsets_accepted", "txn.12", PROMISE, Parts(offsets_log=bookkeeping.FencedOffsetsAccepted), GROUP_V1),
+    # where readers are
+    Broken("reader_position_by_count", "txn.17", PROMISE, Parts(reader=sending.PositionByCount)),
 )  # fmt: skip
 
 REGISTRY = Registry(_BROKEN)

@@ -15,6 +15,8 @@ WEATHER = {
     "delay_us": 60_000, "down_us": 5_000,
 }  # fmt: skip
 SEEDS = range(120)
+ROUGHER = {"numbers_begin_again": {"restart": 0.3, "duplicate": 0.5}}
+"""What a defect needs so that it shows within as many seeds."""
 
 
 def named(breaks):
@@ -25,7 +27,8 @@ def named(breaks):
 def histories(name):
     """Histories of one implementation, correct for the empty name."""
     needs = dict(REGISTRY[name].needs) if name else {}
-    return (simulate(seed, {**WEATHER, **needs, "broken": name}) for seed in SEEDS)
+    weather = {**WEATHER, **ROUGHER.get(name, {})}
+    return (simulate(seed, {**weather, **needs, "broken": name}) for seed in SEEDS)
 
 
 def repeats_an_id(rows):

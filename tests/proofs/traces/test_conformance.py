@@ -151,11 +151,15 @@ def test_one_bad_history_among_many() -> None:
     assert misfits_of(KRAFT, last) == []
 
 
+ROUGHER = {"lost_requests_answered_later": {"fail_over": 0.3}}
+"""What a defect needs so that it shows within as many histories."""
+
+
 @pytest.mark.parametrize("name", sorted({*REGISTRY} - DRIVEN))
 def test_broken_implementations(name: str) -> None:
     """Each defect that breaks a promise or conformance shows as a misfit, both readings alike; a control never does."""
     broken = REGISTRY[name]
-    config = {"mode": "kraft", **ROUGH, "upgrade": 0.1, **dict(broken.needs), "broken": name}
+    config = {"mode": "kraft", **ROUGH, "upgrade": 0.1, **dict(broken.needs), **ROUGHER.get(name, {}), "broken": name}
     kernel = conformance_kernel(config["mode"], {"block_size": 10, **config}, "id-blocks")
     found = misfits_of(kernel, histories(range(30), config))
     if broken.breaks in (Breaks.PROMISE, Breaks.CONFORMANCE):

@@ -1,9 +1,13 @@
 """Broken implementations break what the registry says, each in a script that leaves the correct one unharmed."""
 
 import pytest
+import txn_exposing_appends
+import txn_exposing_bookkeeping
 import txn_exposing_client
 import txn_exposing_coordinator
 import txn_exposing_partition
+import txn_exposing_retries
+import txn_exposing_successors
 import txn_symptoms as symptom
 from fencepost.reference_impl.transactions.defects import broken
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY, Breaks
@@ -13,7 +17,11 @@ from fencepost.reference_impl.transactions.scenarios.script import Script
 from fencepost.reference_impl.transactions.system import Parts
 from txn_exposing import EXPOSED
 
-PLAYED = (txn_exposing_client, txn_exposing_coordinator, txn_exposing_partition)  # importing them fills EXPOSED
+PLAYED = (
+    txn_exposing_appends, txn_exposing_bookkeeping, txn_exposing_client, txn_exposing_coordinator,
+    txn_exposing_partition, txn_exposing_retries, txn_exposing_successors,
+)  # fmt: skip
+"""Importing them fills EXPOSED."""
 BY_SCENARIO = {
     "time_out_keeps_epoch": ("KAFKA-6119", symptom.uncommitted_read),
     "fence_markers_keep_epoch": ("KAFKA-5231", symptom.uncommitted_read),

@@ -192,3 +192,13 @@ def asks_before_the_marker(events):
 def fencing_gives_up(events):
     """618.12: Admin.fenceProducers fails with an error that is to be retried."""
     return any(event.error in (14, 15, 16, 51) for event in of(events, "fence_told"))
+
+
+def committed_offset_lost(events):
+    """txn.P4, txn.P2: OffsetFetch does not answer with the last offset that a transaction told committed has sent."""
+    committed, latest = told_committed(events), {}
+    for event in of(events, "record_acked"):
+        if event.txn in committed:
+            latest[event.partition] = event.record
+    fetched = of(events, "offset_fetched")
+    return any(not event.error and event.record != latest.get(event.partition) for event in fetched[-1:])

@@ -1,0 +1,176 @@
+"""Coordinators and partition leaders that take over and do not find all that the one before them knew; and those that
+look at the clock too seldom.  `broken.py` says what each of them breaks.
+"""
+
+from typing import Self
+
+from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
+from fencepost.reference_impl.transactions.brokers.leader import PartitionLeader
+from fencepost.reference_impl.transactions.brokers.log import PartitionLog
+from fencepost.reference_impl.transactions.brokers.markers import MarkerRound, Markers
+from fencepost.reference_impl.transactions.brokers.offsets import OffsetsLog
+from fencepost.reference_impl.transactions.brokers.states import (
+    TransactionLogValue,
+    TransactionMetadata,
+    TransactionState,
+)
+from fencepost.reference_impl.transactions.messages import InitProducerIdRequest
+
+# Coordinators
+
+
+class ReloadForgetsPartitions(Coordinator):
+    """The partitions of a transaction that is still open are not loaded (txn.25): its end reaches none of them."""
+
+    def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
+        if value.transaction_status == TransactionState.ONGOING:
+            value = value._replace(transaction_partitions=frozenset())
+        return super().reload(transactional_id, value)
+
+
+class ReloadForgetsTheClock(Coordinator):
+    """A new coordinator looks for transactions whose time is up only from the next one that begins with it (txn.19)."""
+
+    def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
+        watched = self._open_watched
+        self._open_watched = True
+        metadata = super().reload(transactional_id, value)
+        self._open_watched = watched
+        return metadata
+
+
+class ReloadResendsCommitsOnly(Coordinator):
+    """A new coordinator goes on with what is being committed, and takes an abort for harmless (txn.19)."""
+
+    def carry_on(self, metadata: TransactionMetadata) -> None:
+        if metadata.now.state != TransactionState.PREPARE_ABORT:
+            super().carry_on(metadata)
+
+
+class MarkersOfTheFirstReign(Markers):
+    """Markers say that they are the first coordinator's."""
+
+    def send_marker(self, this_round: MarkerRound, partition: int) -> None:
+        reign, self.coordinator.coordinator_epoch = self.coordinator.coordinator_epoch, 0
+        super().send_marker(this_round, partition)
+        self.coordinator.coordinator_epoch = reign
+
+
+class MarkersWithoutCoordinatorEpoch(Coordinator):
+    """Markers carry no epoch of their coordinator: those of one that was replaced cannot be told apart (txn.11)."""
+
+    markers_type = MarkersOfTheFirstReign
+
+
+class TimeOutsLookedForOnce(Coordinator):
+    """Transactions whose time is up are looked for once after one has begun, and then not again (txn.18)."""
+
+    looking = False
+
+    def abort_timed_out(self, _: object) -> None:
+        self.looking = True
+        super().abort_timed_out(_)
+        self.looking = False
+
+    def watch_open(self) -> None:
+        if not self.looking:
+            super().watch_open()
+
+
+class ExpiredIdGetsItsOldPair(Coordinator):
+    """A transactional id that was forgotten begins anew with the producer id that it had (txn.20)."""
+
+    def find_or_create(self, request: InitProducerIdRequest) -> TransactionMetadata:
+        known = request.transactional_id in self.transactions
+        metadata = super().find_or_create(request)
+        if not known:
+            earlier = [
+                record.value.producer_id
+                for record in self.transaction_log.records
+                if record.transactional_id == request.transactional_id and record.value is not None
+            ]
+            metadata.now = metadata.now._replace(producer_id=(earlier or [metadata.now.producer_id])[-1])
+        return metadata
+
+
+# Partition leaders
+
+
+class RebuiltWithoutMarkerEpochs(PartitionLog):
+    """A new leader learns a producer's epoch from its records, and not from markers (txn.12, txn.P9).
+
+    A producer whose fence the leader before had heard of may write again.
+    """
+
+    def rebuilt(self, leader_epoch: int) -> Self:
+        fresh = super().rebuilt(leader_epoch)
+        for producer_id, entry in fresh.producers.items():
+            mine = [b for b in fresh.batches if b.producer_id == producer_id and b.marker < 0]
+            if mine and mine[-1].producer_epoch < entry.epoch:
+                entry.epoch, entry.last_sequence = mine[-1].producer_epoch, mine[-1].base_sequence
+        return fresh
+
+
+class RebuiltWithoutOpenTransactions(PartitionLog):
+    """A new leader does not know which transactions are open: readers get what is not decided (txn.17, txn.P9)."""
+
+    def rebuilt(self, leader_epoch: int) -> Self:
+        fresh = super().rebuilt(leader_epoch)
+        fresh.open.clear()
+        return fresh
+
+
+class RebuiltWithoutAbortedIndex(PartitionLog):
+    """The index of aborted transactions is the old leader's own: the new one's begins empty (txn.17, txn.P9)."""
+
+    def rebuilt(self, leader_epoch: int) -> Self:
+        fresh = super().rebuilt(leader_epoch)
+        fresh.aborted.clear()
+        return fresh
+
+
+class RebuiltWithoutCoordinatorEpochs(PartitionLog):
+    """A new leader takes markers of any coordinator: which was the newest is not in what it reads (txn.11, txn.P9)."""
+
+    def rebuilt(self, leader_epoch: int) -> Self:
+        fresh = super().rebuilt(leader_epoch)
+        for entry in fresh.producers.values():
+            entry.coordinator_epoch = -1
+        return fresh
+
+
+class SnapshotKeepsTheOldestBatch(PartitionLog):
+    """Of the batches that a leader remembers of a producer the snapshot has the oldest, not the newest (txn.13).
+
+    After a restart the ones behind it are new: sent again, they are written again.
+    """
+
+    def rebuilt(self, leader_epoch: int) -> Self:
+        fresh = super().rebuilt(leader_epoch)
+        for producer_id, entry in fresh.producers.items():
+            if self.env.config.leader_change == "restart" and self.producers[producer_id].window:
+                entry.window.clear()
+                entry.window.append(self.producers[producer_id].window[0])
+                entry.last_sequence = entry.window[0][0]
+        return fresh
+
+
+class WaitingSurviveTheChange(PartitionLeader):
+    """Batches that wait for the coordinator's answer go on waiting at the next leader (txn.15).
+
+    That leader has not asked: when the answer comes, it refuses them for good.
+    """
+
+    def change(self) -> None:
+        waiting = dict(self.waiting)
+        super().change()
+        self.waiting.update(waiting)
+
+
+class PendingOffsetsInMemoryOnly(OffsetsLog):
+    """The offsets of open transactions are in the memory of the leader that took them (txn.21, txn.P9)."""
+
+    def rebuilt(self, leader_epoch: int) -> Self:
+        fresh = super().rebuilt(leader_epoch)
+        fresh.pending.clear()
+        return fresh
