@@ -116,7 +116,7 @@ class FreeRun(Generic[R, C]):
 
     def begin(self, parts: Any) -> None:
         """Build the cluster of these parts, with `rows` and `nodes`, and queue what its clients do first."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must build a cluster and queue its clients: override begin()")
 
     def play(self) -> None:
         """Let it happen, until there are enough rows."""

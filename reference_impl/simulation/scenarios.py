@@ -41,7 +41,7 @@ class Script:
 
     def build(self, config: Mapping[str, Any], parts: Any) -> Any:
         """A cluster of the reference; of the correct parts where there are none."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must say how its cluster is made: override build()")
 
     def told(self) -> list[Any]:
         """All events so far."""

@@ -3,7 +3,7 @@ without the events that only a worker can show."""
 
 from typing import Any
 
-import connect_exposing
+import connect_exposing_more
 import pytest
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Made
@@ -47,13 +47,13 @@ def test_a_worker_without_support_ends_what_is_promised(support: Any) -> None:
     assert [broken.rule for broken in monitor.predicted] == ["618.19"]
 
 
-@pytest.mark.parametrize("name", sorted(connect_exposing.EXPOSED))
+@pytest.mark.parametrize("name", sorted(connect_exposing_more.EXPOSED))
 def test_scripts_through_the_black_box(name: str) -> None:
     """What users, brokers and the config topic show is enough to find each defect by its script, and no more is found
     in the script without it."""
     mode = {"mode": "B", **dict(REGISTRY[name].needs)}["mode"]
     for broken in (True, False):
-        events = [e for e in connect_exposing.EXPOSED[name](broken) if e.kind in TASK_COUNTS.black_box]
+        events = [e for e in connect_exposing_more.EXPOSED[name](broken) if e.kind in TASK_COUNTS.black_box]
         monitor = watching(events, mode=mode)
         monitor.observed = TASK_COUNTS.black_box
         assert (monitor.found is not None) == broken

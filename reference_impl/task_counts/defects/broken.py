@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
-from fencepost.reference_impl.task_counts.defects import rounds, task, topic
+from fencepost.reference_impl.task_counts.defects import covering, rounds, settling, task, topic, workers
 from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.system import System, build
 
@@ -36,6 +36,7 @@ FENCED_ANYWAY = "what runs on is fenced by the round, or by its successor (C29)"
 WAITS = "a start that does not see the count record waits for the next rebalance, which nothing brings about"
 NEVER_HALF = "what is missing of a set was compacted away or overtaken: its tasks can only fail to start"
 INTERFACE = "no topic shows it; tests of the interface do"
+STANDS = "who asks gets no answer, or a failure, again and again, and no older set is let go on by that"
 SETS_CLAIM = "whoever writes a newer set has opened the producer by then, and so fenced the leader before"
 
 _BROKEN = (
@@ -91,6 +92,35 @@ _BROKEN = (
     Broken("oldest_count", "618.6", PROMISE, Parts(state=topic.OldestCount)),
     Broken("compaction_keeps_first", "618.2", PROMISE, Parts(topic=topic.CompactionKeepsFirst)),
     Broken("unsigned_fence_requests", "618.10", NOTHING, Parts(endpoint=topic.UnsignedFenceRequests), why=INTERFACE),
+    # rounds that cover too little, or are taken for done
+    Broken("fences_what_members_own", "618.6", PROMISE, Parts(rounds=covering.FencesWhatMembersOwn)),
+    Broken("fences_each_id_once", "618.6", PROMISE, Parts(rounds=covering.FencesEachIdOnce)),
+    Broken("counts_who_asked", "618.42", PROMISE, Parts(rounds=covering.CountsWhoAsked), SHIPPED),
+    Broken("failed_record_is_success", "618.2", PROMISE, Parts(rounds=covering.FailedRecordIsSuccess), SHIPPED),
+    Broken("unauthorized_passed_over", "618.7", PROMISE, Parts(rounds=covering.UnauthorizedPassedOver)),
+    Broken(
+        "failed_round_goes_on", "618.4", PROGRESS, Parts(rounds=covering.FailedRoundGoesOn), SHIPPED, STANDS
+    ),
+    # records that settle too much
+    Broken(
+        "count_settles_every_connector", "618.4", PROMISE, Parts(state=settling.CountSettlesEveryConnector),
+        TWO_CONNECTORS,
+    ),
+    Broken("shrunk_set_keeps_its_tasks", "618.3", PROMISE, Parts(state=settling.ShrunkSetKeepsItsTasks)),
+    Broken("deletion_tombstones_the_count", "618.38", PROMISE, Parts(writes=settling.DeletionTombstonesTheCount)),
+    Broken("own_id_of_every_leader", "618.24", PROMISE, Parts(privilege=settling.OwnIdOfEveryLeader), B),
+    # workers
+    Broken(
+        "generation_taken_at_the_producer", "618.19", PROMISE, Parts(task=workers.GenerationTakenAtTheProducer), B
+    ),
+    Broken(
+        "restart_does_not_ask", "618.15", PROMISE,
+        Parts(herder=workers.RestartDoesNotAsk, task=workers.AsksUnlessRestarted), SHIPPED,
+    ),
+    Broken(
+        "fenced_leader_never_claims", "618.26", PROGRESS, Parts(herder=workers.FencedLeaderNeverClaims), why=STANDS
+    ),
+    Broken("no_second_rebalance", "618.41", PROGRESS, Parts(herder=workers.NoSecondRebalance), why=STANDS),
 )  # fmt: skip
 
 REGISTRY = Registry(_BROKEN)

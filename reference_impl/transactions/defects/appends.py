@@ -150,10 +150,10 @@ class EveryAnswerCounts(Markers):
         self.asked[max(self.marker_requests)] = this_round
 
     def receive_marker_answer(self, message: Message) -> None:
-        this_round = self.asked[message.body.number]
-        done = not this_round.unwritten and not self.is_current(this_round)
+        this_round = self.asked.get(message.body.number)
         super().receive_marker_answer(message)
-        if done:
+        transactional_id = -1 if this_round is None else this_round.metadata.transactional_id
+        if this_round is not None and not this_round.unwritten and transactional_id not in self.rounds:
             self.rounds[this_round.metadata.transactional_id] = this_round
             self.write_completion(this_round)
 

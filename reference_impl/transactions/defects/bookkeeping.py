@@ -63,7 +63,8 @@ class OneAbortedEntryPerProducer(PartitionLog):
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_marker(entry, batch)
         if self.aborted and self.aborted[-1].producer_id == batch.producer_id:
-            self.aborted = [txn for txn in self.aborted[:-1] if txn.producer_id != batch.producer_id] + self.aborted[-1:]
+            others = [txn for txn in self.aborted if txn.producer_id != batch.producer_id]
+            self.aborted = [*others, self.aborted[-1]]
 
 
 class VerifiedOnceForAll(PartitionLog):

@@ -227,7 +227,9 @@ _BROKEN = (
     Broken(
         "first_offset_kept", "txn.21", PROMISE, Parts(offsets_log=bookkeeping.FirstOffsetOfTheTransactionKept), GROUP
     ),
-    Broken("fenced_offsets_accepted", "txn.12", PROMISE, Parts(offsets_log=bookkeeping.FencedOffsetsAccepted), GROUP_V1),
+    Broken(
+        "fenced_offsets_accepted", "txn.12", PROMISE, Parts(offsets_log=bookkeeping.FencedOffsetsAccepted), GROUP_V1
+    ),
     # where readers are
     Broken("reader_position_by_count", "txn.17", PROMISE, Parts(reader=sending.PositionByCount)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What exposes partitions and readers that keep too little or too much: refused batches, late batches, reads, offsets."""
+"""What exposes partitions and readers that keep too little or too much: refused or late batches, reads, offsets."""
 
 import txn_symptoms as symptom
 from txn_exposing import exposes
