@@ -249,6 +249,12 @@ class Replayed(TypedDict):
     unknown: Annotated[dict[str, str], Meta(description="Properties that were not decided, with the reason.")]
     not_promised: Annotated[dict[str, str], Meta(description="Properties that the mode does not know, and why.")]
     undecided: Annotated[dict[str, dict[str, int]], Meta(description="Histories not decided, by check and reason.")]
+    predicted: Annotated[
+        dict[str, dict[str, int]],
+        Meta(
+            description="By property, violations that the variant breaks by design, by the rule and step behind them."
+        ),
+    ]
     figures: dict[str, int]
     seconds: Seconds
     cpu_seconds: float

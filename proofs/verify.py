@@ -19,7 +19,7 @@ from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scope.scopes import scope_of_counts, shared
 from fencepost.proofs.testing import AgreementReport, agree
-from fencepost.proofs.traces import conformance_of
+from fencepost.proofs.traces import conformance_of, predicted_of
 from fencepost.proofs.variants import Judged, hand_in_all
 from fencepost.properties.catalogue import FOLLOWED, Profile, ProtocolEntry, Variant
 from fencepost.properties.history import Manifest
@@ -165,7 +165,8 @@ def _implementation(made: Verification, entry: ProtocolEntry, planned: Plan) -> 
 
 def _histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
     """Simulated histories of each variant that has a simulator, and recordings.  Where a mode is known to break a
-    promise, its histories are not held to that, but against the model, which breaks it alike."""
+    promise, its histories are held to that but where the model takes the step that breaks it alike; without any other
+    violation the property is not promised."""
     count = entry.histories.get(profile, HISTORIES[profile])
     for variant_name, simulator, config in entry.simulators:
         variant = entry.variant(variant_name)
@@ -182,10 +183,14 @@ def _histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
             )
             properties = properties_of(entry.name)
             broken = properties.predicted(manifest)
-            checks = [name for name in properties.names if name not in broken]
             conformance = {CONFORMANCE: conformance_of(manifest)}
-            report = replay(place, checks=checks, further=conformance, count_dangers=True)
-        report = replace(report, not_promised={**report.not_promised, **broken})
+            report = replay(place, further=conformance, count_dangers=True, excuses=predicted_of(manifest))
+        left = {name: why for name, why in broken.items() if name not in report.violations}
+        report = replace(
+            report, not_promised={**report.not_promised, **left},
+            judged={name: count for name, count in report.judged.items() if name not in left},
+            unknown={name: why for name, why in report.unknown.items() if name not in left},
+        )  # fmt: skip
         yield from _replayed(entry, variant, variant_name, f"{count} simulated histories", report, "histories")
     known = {variant.name for variant in entry.variants}
     for place in recordings(entry.name):

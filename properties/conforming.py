@@ -6,7 +6,7 @@ lane, for transactions there is one for each transactional id), with the columns
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from fencepost.model.language.observations import Observation
@@ -47,6 +47,26 @@ class LaidOut:
     undecided: Mapping[int, str]
 
 
+@dataclass(frozen=True)
+class Excuse:
+    """A step of a model that lets a property of histories be broken.  ``rule``: what the variant lacks, or says
+    otherwise; ``action``: the step; ``says``: what was seen."""
+
+    rule: str
+    action: str
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} {self.action}: {self.says}"
+
+
+class Excusing(Protocol):
+    """What steps of the model excuse in some histories that it follows."""
+
+    def excuse(self, name: str, at: int, other: int) -> Excuse | None:
+        """The step that excuses the violation of this property in row `at`, which row `other` explains (-1: none)."""
+
+
 LayOut = Callable[[Mapping[str, np.ndarray], str, Settings], LaidOut]
 
 
@@ -71,6 +91,7 @@ class Conforming:
     lay_out: LayOut
     between: Mapping[str, int] = field(default_factory=dict)
     follow: Callable[[str, Settings], Followed] | None = None
+    excusing: Callable[[Mapping[str, np.ndarray], str, Mapping[str, Any]], Excusing] | None = None
 
 
 def _derived(protocol: str) -> Conforming:

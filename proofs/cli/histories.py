@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fencepost.properties.history import Manifest
 
 CONFORMANCE = "conformance"
+PREDICTED = "[green]violated as predicted[/]"
 SPARK = click.option("--spark/--no-spark", default=None, hidden=True, help="Older names: with, or without, --master.")
 MASTER = click.option(
     "--master", metavar="URL", help="Work on Spark, with this master, such as local[2], rather than in processes here."
@@ -170,6 +171,13 @@ def _unsimulated(entry: ProtocolEntry) -> str:
 @click.option(
     "--conformance/--no-conformance", default=True, show_default=True, help="Also hold each history against the model."
 )
+@click.option(
+    "--expecting",
+    multiple=True,
+    metavar="PROPERTY",
+    help="In a recording, violations of this property may be as predicted of its variant, as in simulated histories; "
+    "repeatable; `all`: of each that the variant breaks by design.",
+)
 @SPARK
 @MASTER
 @CORES
@@ -181,6 +189,7 @@ def replay(
     required: tuple[str, ...],
     strict: bool,
     conformance: bool,
+    expecting: tuple[str, ...],
     spark: bool | None,
     master: str | None,
     cores: int | None,
@@ -190,13 +199,15 @@ def replay(
 
     DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show, or what there
     was nothing to judge of, is `unknown`, with the reason; what its mode does not know is `not promised`; a history
-    that the model cannot follow to its end is `undecided`.  Exit code 1 if something is violated, or if what --require
-    names is not decided; --strict is --require all.  Exit code 2 if nothing at all was decided.
+    that the model cannot follow to its end is `undecided`.  A violation is `as predicted`, and no failure, where its
+    variant breaks the property by design and the model, following the same history, takes the step that allows it.
+    Exit code 1 if something is violated, or if what --require names is not decided; --strict is --require all.  Exit
+    code 2 if nothing at all was decided.
 
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
     from fencepost.proofs.scale.replay import replay as run
-    from fencepost.proofs.traces import conformance_of
+    from fencepost.proofs.traces import conformance_of, predicted_of
     from fencepost.properties.history import Manifest
     from fencepost.properties.history.location import Location
     from fencepost.properties.history.properties_of import properties_of
@@ -210,7 +221,8 @@ def replay(
     variants = [v for v in entry.variants if v.name == manifest.variant] or entry.variants
     read = read_from(variants, properties_of(entry.name).module)
     where = settings(spark, master, manifest.totals.rows)
-    report = run(directory, spark=where, cores=cores, checks=checks or None, further=further)
+    excuses = predicted_of(manifest, _expected(manifest, expecting))
+    report = run(directory, spark=where, cores=cores, checks=checks or None, further=further, excuses=excuses)
     console.print(
         f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
         f"{report.events_per_second:,.0f} events/s"
@@ -220,10 +232,14 @@ def replay(
         if broken:
             first = escape(str(broken["first"]))
             console.print(f"    {name_in_words(name):<28} [red]violated[/] {broken['count']:,} times; first: {first}")
-        elif name not in report.unknown:
+        elif name not in report.unknown and name not in report.predicted:
             share = report.followed(name) if name in further else None
             of_all = f", {share:.1%} of the histories" if share is not None and share < 1 else ""
             console.print(f"    {name_in_words(name):<28} [green]holds[/] ({judged:,} judged{of_all})")
+        if by := report.predicted.get(name):
+            steps = ", ".join(f"{excuse.partition(':')[0]} {count:,}" for excuse, count in by.items())
+            console.print(f"    {name_in_words(name):<28} {PREDICTED} {sum(by.values()):,} times: {escape(steps)}")
+    _tell_predicted(report.predicted, str(manifest.config.get("mode", manifest.variant)))
     for name, reasons in report.undecided.items():
         for reason, histories in reasons.items():
             console.print(
@@ -244,6 +260,37 @@ def replay(
     if not report.holds or unmet:
         return NOT_SO
     return HOLDS if report.decided else REFUSED
+
+
+def _tell_predicted(predicted: dict[str, dict[str, int]], variant: str) -> None:
+    """What of it is no defect, and why."""
+    totals = dict[str, int]()
+    for by in predicted.values():
+        for excuse, count in by.items():
+            totals[excuse] = totals.get(excuse, 0) + count
+    if not totals:
+        return
+    console.print(
+        f"{sum(totals.values()):,} violations are as predicted of {variant}, and no defect: it declares that it breaks "
+        "these properties, and its model, following the same history, takes the step that allows this violation:",
+        markup=False,
+    )
+    for excuse, count in sorted(totals.items()):
+        console.print(f"    {count:,} by {excuse}", markup=False)
+
+
+def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:
+    """The properties that a recording may violate as predicted.  CatalogueError for what is none, or not broken."""
+    from fencepost.properties.history.properties_of import properties_of
+
+    if not names:
+        return ()
+    broken = properties_of(manifest.protocol).predicted(manifest)
+    names = tuple(_history_property(manifest, "--expecting", name, "all") for name in names)
+    for name in names:
+        if name != "all" and name not in broken:
+            raise CatalogueError(f"--expecting: {name_in_words(name)} is not among what this variant breaks by design")
+    return tuple(broken) if "all" in names else names
 
 
 def _require_protocol(manifest: "Manifest", directory: str, asked: str | None) -> None:

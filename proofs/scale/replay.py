@@ -6,16 +6,18 @@ two, would go unnoticed in sums of violations; so rows, histories and pieces are
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
+from fencepost.properties.conforming import Excuse
 from fencepost.properties.history import HistoryDirectory, HistoryError, Piece, read_piece
-from fencepost.properties.history.checking import Finding, Violation, merged
+from fencepost.properties.history.checking import Finding, Rows, Violation, merged
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
 from fencepost.properties.history.signs import counted
@@ -35,6 +37,18 @@ Kernel = Callable[[dict[str, np.ndarray]], Judged]
 """A further check: all columns of one piece (whole histories, sorted) to what it found. Defined in a module."""
 
 
+class Excuses(Protocol):
+    """What excuses violations of the properties `names`. Can be sent to a worker."""
+
+    @property
+    def names(self) -> frozenset[str]: ...
+
+    def __call__(
+        self, columns: Mapping[str, np.ndarray], found: Mapping[str, Rows]
+    ) -> Mapping[str, Sequence[Excuse | None]]:
+        """All columns of one piece, and violations in it, by property, to what excuses each of them."""
+
+
 @dataclass(frozen=True)
 class Undecided:
     """In place of a further check: why it cannot be made on these histories. It is reported as unknown."""
@@ -49,8 +63,9 @@ class ReplayReport:
     `judged` counts the events that each property looked at (for a further check: the histories). `unknown` gives the
     reason why a property is not decided, be it that the histories hide what it needs or that there was nothing to
     judge; `not_promised` why it is not asked of them; `undecided` how many histories a further check did not decide, by
-    the reason. `dangers`: how often the events show each danger, if that was asked. `seconds` is from start to report,
-    `cpu_seconds` what the workers spent on reading and checking, on all cores together.
+    the reason. `dangers`: how often the events show each danger, if that was asked. `predicted`: by property, how many
+    violations beside those in `violations` are as the documents predict of the variant, by what excuses them. `seconds`
+    is from start to report, `cpu_seconds` what the workers spent on reading and checking, on all cores together.
     """
 
     events: int
@@ -65,6 +80,7 @@ class ReplayReport:
     seconds: float = field(compare=False)
     cpu_seconds: float = field(compare=False)
     dangers: dict[str, int] = field(default_factory=dict)
+    predicted: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -126,11 +142,12 @@ def replay(
     checks: Sequence[str] | None = None,
     further: Mapping[str, Kernel | Undecided] | None = None,
     count_dangers: bool = False,
+    excuses: Excuses | None = None,
 ) -> ReplayReport:
     """Check every history in `directory`; `checks` names history properties (all of the protocol by default).
 
     `further` are kernels of other engines by name, such as `{"conformance": …}`; they get all columns of a piece.
-    One that cannot be made is given as `Undecided`.
+    One that cannot be made is given as `Undecided`. What `excuses` knows a reason for is no violation, but predicted.
     Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown.
     """
     started = time.perf_counter()
@@ -143,8 +160,9 @@ def replay(
     unknown |= {name: kernel.reason for name, kernel in (further or {}).items() if isinstance(kernel, Undecided)}
     protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
     check = partial(
-        check_piece, protocol=protocol, names=names, further=kernels, config=config, count_dangers=count_dangers
-    )
+        check_piece, protocol=protocol, names=names, further=kernels, config=config, count_dangers=count_dangers,
+        excuses=excuses,
+    )  # fmt: skip
     checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay")
     _require_all(opened, checked)
     nothing = dict.fromkeys((*names, *(name for name, _ in kernels)), Finding())
@@ -170,6 +188,9 @@ def replay(
         seconds=time.perf_counter() - started,
         cpu_seconds=sum(piece.cpu_seconds for piece in checked),
         dangers=_sums([piece.dangers for piece in checked]),
+        predicted={
+            name: dict(sorted(found.predicted.items())) for name, found in sorted(findings.items()) if found.predicted
+        },
     )
 
 
@@ -181,14 +202,17 @@ def check_piece(
     config: Mapping[str, Any],
     *,
     count_dangers: bool = False,
+    excuses: Excuses | None = None,
 ) -> Checked:
     """Read and check one piece; `config` is that of the manifest. Runs in a worker."""
     started = time.thread_time()
     properties = properties_of(protocol)
     vocabulary = properties.vocabulary
-    whole = bool(further) or count_dangers
+    whole = bool(further) or count_dangers or excuses is not None
     columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if whole else properties.columns)
     findings, figures = properties.check(columns, names, config)
+    if excuses is not None:
+        findings |= _excused(properties, findings, columns, config, excuses)
     undecided: dict[str, Mapping[str, int]] = {}
     for name, kernel in further:
         found = kernel(columns)
@@ -198,6 +222,26 @@ def check_piece(
     dangers = counted(SIGNS.get(protocol, ()), columns) if count_dangers else {}
     spent = time.thread_time() - started
     return Checked(len(columns["history"]), histories, findings, undecided, figures, spent, dangers)
+
+
+def _excused(
+    properties: HistoryProperties, findings: Mapping[str, Finding], columns: dict[str, np.ndarray],
+    config: Mapping[str, Any], excuses: Excuses,
+) -> dict[str, Finding]:  # fmt: skip
+    """The findings on the properties of which violations may be excused, without those that are."""
+    names = [name for name, finding in findings.items() if finding.violations and name in excuses.names]
+    if not names:
+        return {}
+    view = properties.view_of(columns, config)
+    found = {name: properties.properties[name].kernel(view) for name in names}
+    excused = excuses(columns, found)
+    left = dict[str, Finding]()
+    for name, rows in found.items():
+        bare = np.array([excuse is None for excuse in excused[name]])
+        finding = properties.properties[name].finding(Rows(rows.judged, rows.at[bare], rows.other[bare]), view, columns)
+        counts = Counter(str(excuse) for excuse in excused[name] if excuse is not None)
+        left[name] = replace(finding, predicted=dict(sorted(counts.items())))
+    return left
 
 
 def _chosen(

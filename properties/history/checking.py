@@ -5,6 +5,7 @@ histories of the piece at once. What comes back is small and adds up: counts are
 least (history, step), so that a report is the same in whatever order and on however many cores the pieces were checked.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -29,15 +30,21 @@ class Violation:
 
 @dataclass(frozen=True)
 class Finding:
-    """A property's result on some histories: how many events it judged, how many of them violate it, and the first."""
+    """A property's result on some histories: how many events it judged, how many of them violate it, and the first.
+
+    `predicted`: further ones, that are as the documents predict, by what excuses them; they are no violations.
+    """
 
     judged: int = 0
     violations: int = 0
     first: Violation | None = None
+    predicted: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: "Finding") -> "Finding":
         firsts = [first for first in (self.first, other.first) if first is not None]
-        return Finding(self.judged + other.judged, self.violations + other.violations, min(firsts) if firsts else None)
+        predicted = dict(Counter(self.predicted) + Counter(other.predicted))
+        first = min(firsts) if firsts else None
+        return Finding(self.judged + other.judged, self.violations + other.violations, first, predicted)
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,10 @@ class HistoryProperty(Generic[View]):
 
     def on(self, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
         """The finding on one piece; `columns` are those the view was made of."""
-        rows = self.kernel(view)
+        return self.finding(self.kernel(view), view, columns)
+
+    def finding(self, rows: Rows, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
+        """The finding that these rows are."""
         if not len(rows.at):
             return Finding(rows.judged)
         least = int(np.argmin(rows.at))  # rows are sorted by (history, step), so the least row is the first witness

@@ -35,6 +35,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("wiring", "plumbing", "properties/{p}/online/followed*.py"),
     ("drivers", "plumbing", "properties/{p}/driving/*"),
     ("online following", "plumbing", "properties/{p}/online/*"),
+    ("excuses", "content", "properties/{p}/offline/excuses.py"),
     ("offline layout", "plumbing", "properties/{p}/offline/*"),
     ("monitors", "plumbing", "properties/{p}/monitoring.py"),
     ("words", "content", "properties/{p}/__init__.py"),

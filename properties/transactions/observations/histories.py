@@ -14,6 +14,7 @@ from fencepost.model.transactions.abstract.core import Fate, Txn
 from fencepost.properties.transactions.observations import codes
 from fencepost.properties.transactions.observations.events import BY_VARIANT as DRIVEN
 from fencepost.properties.transactions.observations.events import COLUMNS as SHARED
+from fencepost.properties.transactions.observations.partitions import same_pair
 
 COLUMNS: Mapping[str, Any] = {**SHARED, "others": Bool}
 """One more: ``others``, producers of another transactional id have an offset pending in the partition."""
@@ -66,6 +67,31 @@ def _held(variant, o):
     return o
 
 
+def _further(is_taken):
+    """One more record of a transaction that is over in the partition.  The model has another one in its place there,
+    and nothing changes; only what lets it in is held against the model."""
+    return Observation(
+        "further_record",
+        before=lambda s, e: (
+            same_pair(s, e) & s.sent[e.txn, e.partition] & (s.known[e.partition] <= e.number)
+            & ((s.fate[e.txn, e.partition] == Fate.COMMITTED) | (s.fate[e.txn, e.partition] == Fate.ABORTED))
+            & is_taken(s, e)
+        ),
+        rule="txn.12",
+    )  # fmt: skip
+
+
+def _joins(s, e):
+    """Something of that epoch is open there, so that the leader asks nobody."""
+    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == e.number))
+
+
+_FURTHER = {
+    "v1": (_further(lambda s, e: s.known[e.partition] <= e.number),),
+    "v1-verified": (_further(lambda s, e: s.cleared[e.txn, e.partition] | _joins(s, e)),),
+}
+
 BY_VARIANT: Mapping[str, tuple[Observation, ...]] = {
-    variant: tuple(_held(variant, o) for o in observations) for variant, observations in DRIVEN.items()
+    variant: (*(_held(variant, o) for o in observations), *_FURTHER.get(variant, ()))
+    for variant, observations in DRIVEN.items()
 }

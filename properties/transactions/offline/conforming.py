@@ -12,8 +12,11 @@ from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
 from fencepost.properties.cutting import Cut
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.transactions.history.events import TRANSACTIONS
+from fencepost.properties.transactions.history.view import TransactionView
 from fencepost.properties.transactions.observations.belonging import LANES
+from fencepost.properties.transactions.observations.beyond import BESIDE
 from fencepost.properties.transactions.observations.histories import BY_VARIANT, COLUMNS
+from fencepost.properties.transactions.offline.excuses import Violations
 from fencepost.properties.transactions.offline.laying_out import Layout
 from fencepost.properties.transactions.offline.names import NOWHERE, SPARE
 from fencepost.properties.transactions.online.followed import MODELS
@@ -48,10 +51,8 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
     """The rows of a piece (whole histories, sorted), lane by lane."""
     if not len(columns["kind"]):
         return LaidOut((), {})
-    cut = Cut({name: columns[name].astype(np.int64, copy=False) for name in READ}, LANES)
-    real = dict(settings)["last"]
-    last = _lasts(real, np.maximum.reduceat(cut.e["epoch"][cut.row], np.searchsorted(cut.lane, range(len(cut.keys)))))
-    layout = Layout(cut, last, real, bumps=variant == "v2")
+    layout = layout_of(columns, variant, settings)
+    cut, last = layout.cut, layout.last
     undecided: dict[int, str] = {}
     history = columns["history"][np.searchsorted(cut.history, np.arange(cut.histories))]
     for lane, reason in layout.stops.reasons().items():
@@ -62,6 +63,14 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
     group = last * len(CLASSES) + np.searchsorted(CLASSES, most)
     there = np.unique(group[np.unique(cut.lane[layout.kept])])
     return LaidOut(tuple(_part(layout, group == one) for one in there.tolist()), undecided)
+
+
+def layout_of(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> Layout:
+    """The lanes of a piece, which has events."""
+    cut = Cut({name: columns[name].astype(np.int64, copy=False) for name in READ}, LANES)
+    real = dict(settings)["last"]
+    last = _lasts(real, np.maximum.reduceat(cut.e["epoch"][cut.row], np.searchsorted(cut.lane, range(len(cut.keys)))))
+    return Layout(cut, last, real, bumps=variant == "v2", verifies=variant == "v1-verified")
 
 
 def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
@@ -91,4 +100,12 @@ def _part(layout: Layout, chosen: np.ndarray) -> Laid:
     return Laid(layout.row[at], lane, layout.kinds[at], values, sizes, constants, lambda lane: layout.told(lanes[lane]))
 
 
-CONFORMING = Conforming(TRANSACTIONS, MODELS, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out)
+def excusing(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Violations:
+    """Which violations the steps of the model excuse in whole histories."""
+    return Violations(TransactionView(columns, config), layout_of(columns, variant, settings_of(variant, config)))
+
+
+CONFORMING = Conforming(
+    TRANSACTIONS, MODELS, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out, {"further_record": BESIDE},
+    excusing=excusing,
+)  # fmt: skip

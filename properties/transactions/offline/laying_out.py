@@ -31,6 +31,7 @@ from fencepost.properties.transactions.offline.names import SPARE, Numbers, term
 from fencepost.properties.transactions.offline.unfollowed import unfollowed
 
 _COMPLETE = (State.CompleteCommit, State.CompleteAbort)
+_PREPARES = (State.PrepareCommit, State.PrepareAbort)
 _READS = (Kind.record_read, Kind.record_seen, Kind.offset_fetched)
 _KEEPS_PAIR = (
     Kind.add_handled, Kind.partition_checked, Kind.add_taken, Kind.record_acked, Kind.record_read, Kind.record_seen,
@@ -52,11 +53,12 @@ class Layout:
     ``values`` are whole columns, of which only the events that are ``kept`` count: the others say nothing, or come
     after what stops their lane (``stops``)."""
 
-    def __init__(self, cut: Cut, last: np.ndarray, real: int, *, bumps: bool) -> None:
-        self.cut, self.last, self.bumps, self.short = cut, last, bumps, last < real
+    def __init__(self, cut: Cut, last: np.ndarray, real: int, *, bumps: bool, verifies: bool = False) -> None:
+        self.cut, self.last, self.bumps, self.verifies, self.short = cut, last, bumps, verifies, last < real
         self.lanes = Lanes(cut.lane)
         self.lane, self.row = cut.lane, cut.row
         self.kind = cut.e["kind"][cut.row]
+        self.kinds = self.kind.copy()
         self._by_kind = np.argsort(self.kind.astype(np.int16), kind="stable")
         ends = np.searchsorted(self.kind[self._by_kind], [(kind, kind + 1) for kind in Kind])
         self._of_kind = dict(zip(Kind, ends.tolist(), strict=True))
@@ -123,9 +125,38 @@ class Layout:
                 questions = self._questions(at)
                 places = {where: r for where, r in places.items() if where in questions}
             if len(places) > 1:
+                places = self._shown_later(place, sent, places)
+            if len(places) > 1:
                 self.stops.add([at], 2, UNTOLD)
             elif places:
                 yield place, next(iter(places.values()))
+
+    def _shown_later(
+        self, place: int, sent: np.ndarray, places: dict[tuple[int, int], int]
+    ) -> dict[tuple[int, int], int]:
+        """Those of the partitions that may be the one added here which get a marker when the transaction ends, and are
+        not added by a record of their own before that."""
+        at = int(self.records[place])
+        end = int(self.lanes.end[at])
+        prepared = (
+            at
+            + 1
+            + np.flatnonzero(
+                (self.kind[at + 1 : end] == Kind.txn_logged) & np.isin(self.e("state", slice(at + 1, end)), _PREPARES)
+            )
+        )
+        if not len(prepared):
+            return places
+        between = np.flatnonzero((self.records > at) & (self.records < prepared[0]) & (sent >= 0))
+        added = set(self.cut.e["partition"][sent[between]].tolist())
+        until = int(prepared[1]) if len(prepared) > 1 else end
+        after = slice(int(prepared[0]), until)
+        marked = set(self.e("partition", after)[self.kind[after] == Kind.marker_appended].tolist())
+        left = {where: row for where, row in places.items() if where[1] in marked - added} or places
+        if len({partition for _, partition in left}) == 1:  # of several transactions: nothing depends on which it was
+            where = max(left, key=left.__getitem__)
+            left = {where: left[where]}
+        return left
 
     def _parts(self, place: int, sent: np.ndarray) -> set[int]:
         """Partitions that were added to the transaction by now."""
@@ -346,7 +377,7 @@ class Layout:
             self.stops.add(events, 5 + order, TOO_MANY.format(name, MOST[name]))
         self.kept = (self.kind != Kind.leader_changed) & (self.lanes.places < self.stops.by_event())
         strange = (self.kind == Kind.txn_logged) & ~np.isin(self.values["logged"], list(State))
-        self.kinds = np.where(strange, STRANGE, self.kind)
+        self.kinds[strange] = STRANGE
 
     def _stop_forgotten(self) -> None:
         """Retries that name what the model remembers, and the coordinator does not."""

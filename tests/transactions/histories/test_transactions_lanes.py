@@ -7,7 +7,7 @@ from fencepost.properties.cutting import Cut, Events
 from fencepost.properties.layouts import Lanes
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind, State
 from fencepost.properties.transactions.observations.belonging import LANES
-from fencepost.properties.transactions.observations.beyond import ERASED, FORGOTTEN, LATE_RECORD, UNTOLD
+from fencepost.properties.transactions.observations.beyond import BESIDE, ERASED, FORGOTTEN, LATE_RECORD, UNTOLD
 from fencepost.properties.transactions.offline.causes import Causes, Sought
 from fencepost.properties.transactions.offline.laying_out import Layout
 
@@ -142,13 +142,17 @@ def test_an_answer_to_try_again_is_explained_by_what_is_under_way() -> None:
     assert values[6]["term"] == 1
 
 
-def test_a_late_record_in_v1_ends_what_can_be_followed() -> None:
-    """Another record of its transaction was there in time; in v2 the leader asks first, and it is judged."""
-    rows = events(sent(0, 0, 1), sent(0, 1, 2), appended(0, 1), MARKER, appended(1, 2))
-    reason, values = laid_out(rows)
-    assert (reason, len(values)) == (LATE_RECORD, 4)
-    reason, values = laid_out(rows, bumps=True)
-    assert (reason, len(values)) == ("", 5)
+def test_a_late_record_is_followed_in_v1_though_another_was_there_in_time() -> None:
+    """It has a kind of its own; in v2 the leader asks first, and it is judged.  With verification what joins it without
+    a question of its own is not followed, since nothing is open there for the model."""
+    rows = events(sent(0, 0, 1), sent(0, 1, 2), appended(0, 1), MARKER, appended(1, 2), sent(1, 2, 3), appended(2, 3))
+    layout = Layout(Cut(rows, LANES), np.full(1, 14), 32766, bumps=False)
+    assert layout.kinds.tolist() == [*rows["kind"][:4].tolist(), BESIDE, *rows["kind"][5:].tolist()]
+    for bumps in (False, True):
+        reason, values = laid_out(rows, bumps=bumps)
+        assert (reason, len(values)) == ("", 7)
+    verifying = Layout(Cut(rows, LANES), np.full(1, 14), 32766, bumps=False, verifies=True)
+    assert (verifying.stops.reasons(), int(verifying.kept.sum())) == ({0: LATE_RECORD}, 6)
 
 
 def test_who_resigns_tells_nobody() -> None:

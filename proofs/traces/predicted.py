@@ -1,0 +1,63 @@
+"""Violations of history properties that are as predicted: the variant declares that it breaks the property, and its
+model, which follows the same history, takes the step that allows it.
+
+    excuses = predicted_of(manifest)                 # None: nothing is excused
+    replay(directory, further={"conformance": conformance_of(manifest)}, excuses=excuses)
+
+A violation in a history that does not fit the model is not excused, nor one after an event up to which the model does
+not follow it.  Recordings are excused nothing, unless their properties are named.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.scale.replay import Undecided
+from fencepost.proofs.traces.kernel import ConformanceKernel, conformance_of
+from fencepost.properties.conforming import CONFORMING, Excuse
+from fencepost.properties.history import Manifest
+from fencepost.properties.history.checking import Rows
+from fencepost.properties.history.properties_of import properties_of
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Excuses violations of the `names` in pieces of histories of one run.  Picklable: a worker makes the rest."""
+
+    kernel: ConformanceKernel
+    names: frozenset[str]
+    config: Mapping[str, Any]
+
+    def __call__(self, columns: Mapping[str, np.ndarray], found: Mapping[str, Rows]) -> dict[str, list[Excuse | None]]:
+        """Of each violation found in a piece (of properties that are among the `names`), what excuses it."""
+        places = np.concatenate([rows.at for rows in found.values()])
+        mask = np.isin(columns["history"], np.unique(columns["history"][places]))
+        few = {name: column[mask] for name, column in columns.items()}
+        misfits = {int(few["history"][misfit.row]) for misfit in self.kernel.misfits(few)}
+        excusing = CONFORMING[self.kernel.protocol].excusing
+        assert excusing is not None
+        steps, row_of = excusing(few, self.kernel.variant, self.config), np.cumsum(mask) - 1
+
+        def excuse(name: str, at: int, other: int) -> Excuse | None:
+            if int(columns["history"][at]) in misfits:
+                return None
+            return steps.excuse(name, int(row_of[at]), int(row_of[other]) if other >= 0 else -1)
+
+        return {
+            name: [excuse(name, at, other) for at, other in zip(rows.at.tolist(), rows.other.tolist(), strict=True)]
+            for name, rows in found.items()
+        }
+
+
+def predicted_of(manifest: Manifest, expecting: Collection[str] = ()) -> Predicted | None:
+    """What is excused in the histories of a directory; ``expecting``: in recordings, nothing but these properties."""
+    kernel = conformance_of(manifest)
+    if isinstance(kernel, Undecided) or CONFORMING[manifest.protocol].excusing is None:
+        return None
+    if manifest.variant not in ("", kernel.variant):
+        return None
+    names = frozenset(properties_of(manifest.protocol).predicted(manifest))
+    if manifest.source == "recorded":
+        names &= frozenset(expecting)
+    return Predicted(kernel, names, dict(manifest.config)) if names else None
