@@ -3,6 +3,8 @@
 `broken.py` says what each of them breaks.
 """
 
+from copy import copy
+
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.transactions.brokers.leader import PartitionLeader
 from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog
@@ -89,16 +91,17 @@ class AbortForgetsTheOffset(OffsetsLog):
         held = batch.producer_id in self.pending
         super().apply_marker(entry, batch)
         if held and batch.marker == 0:
-            self.committed = None
+            self.committed = type(self)(self.env, self.partition).committed
 
 
 class FirstOffsetOfTheTransactionKept(OffsetsLog):
     """Of several offsets that one transaction commits the first counts (txn.21)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
-        first = self.pending.get(batch.producer_id, batch)
+        first = copy(self.pending.get(batch.producer_id))
         super().apply_data(entry, batch)
-        self.pending[batch.producer_id] = first
+        if first:
+            self.pending[batch.producer_id] = first
 
 
 class FencedOffsetsAccepted(OffsetsLog):
