@@ -203,6 +203,7 @@ class Agreed(TypedDict):
     ]
     examples: Annotated[int, Meta(description="Systems that were driven.")]
     program: Annotated[str, Meta(description="Of a violation: Python that fails when it is pasted.")]
+    lacks: Annotated[list[str], Meta(description="What the implementation need not have, and lacks: not asked of it.")]
     predicted: Annotated[dict[str, str], Meta(description="By rule, programs of predicted violations.")]
     dangers: Annotated[dict[str, int], Meta(description="How often each danger was met.")]
     never: Annotated[dict[str, list[str]], Meta(description="What of the model was never reached, by kind.")]

@@ -8,7 +8,8 @@
 - what its monitor must know ``beside`` the events, which it holds against the history properties of the protocol (see
   `fencepost.properties.monitoring`); or a ``monitor`` of its own;
 - ``follow``: the model and its correspondence with events (`Followed`, with an `Interpreter` per system driven); None
-  where there is no model to follow, and then the monitor judges alone;
+  where there is no model to follow, and then the monitor judges alone; ``parts``: the configurations with which one
+  system is followed, where the model is one of a part of it, and several of them are followed at once;
 - ``ways`` of going on after a disagreement, which find out what comes of it.
 """
 
@@ -102,6 +103,9 @@ class Interpreter(Protocol):
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself; ``messages`` are in flight after it.  Raises `Beyond`."""
 
+    def allows(self, made: Made, allowed: Allowed) -> Allowed:
+        """What a call lets happen; ``allowed``: as the table of calls says."""
+
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """What was shown, each with what it says; a result may say as much as an event.  Raises `Contradiction`."""
 
@@ -146,6 +150,10 @@ class PlainInterpreter:
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Nothing is noted of a call."""
+
+    def allows(self, made: Made, allowed: Allowed) -> Allowed:
+        """As the table of calls says."""
+        return allowed
 
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """Each event says what it says."""
@@ -240,6 +248,9 @@ class Agreeing:
     to their end for agreement to mean something, where it is not `FOLLOWED`; ``compared``: the least share of the calls
     that are held against the model, where there is one.
 
+    ``lacking``: which optional abilities an implementation lacks, in words; machines do without them, and the report
+    says so.
+
     ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.
 
     Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
@@ -258,8 +269,9 @@ class Agreeing:
     call: type[Call]
     ways: Mapping[str, Callable[[Run], Iterable[None]]]
     monitor: Callable[[Mapping[str, Any], frozenset[str]], Monitor] | None = None
-    beside: type[Beside] = Beside
+    beside: Callable[[Mapping[str, Any], frozenset[str]], Beside] = Beside
     follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
+    parts: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = lambda config: (config,)
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
     composite: frozenset[str] = frozenset()
     valid: Callable[[Program], bool] = lambda program: True
@@ -267,6 +279,7 @@ class Agreeing:
     followed: Mapping[str, float] = field(default_factory=dict)
     compared: Mapping[str, float] = field(default_factory=dict)
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    lacking: Callable[[Any], frozenset[str]] | None = None
     steps: int = 30
     tries: int = 1
     replays: int = 3_000

@@ -182,9 +182,11 @@ class Call:
         """The program on systems that are smaller or simpler in one key of the configuration."""
         present = program.config
         for key, role in cls.keys.items():
+            if key not in present:
+                continue
             if isinstance(role, Simplest):
                 values: Sequence[Any] = () if present[key] == role.value else (role.value,)
-            elif any(present[each] for each in role.unless):
+            elif any(present.get(each) for each in role.unless):
                 values = ()
             else:
                 used = max((call.index(key, present) for call in program.calls), default=-1) + 1
@@ -218,6 +220,18 @@ class Call:
             required = default is inspect.Parameter.empty
             for option in (role.simpler(value) if role else ()) if required else (default,):
                 yield self.but(**{key: option})
+
+
+def accepts(system: Any, method: str, parameter: str = "") -> bool:
+    """Has an implementation this method, and does that take this parameter, if one is given?"""
+    found = getattr(system, method, None)
+    if not callable(found):
+        return False
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):  # of a function that was not written in Python
+        return not parameter
+    return not parameter or any(each.name == parameter or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def missing(system: Any, interface: Interface) -> list[str]:

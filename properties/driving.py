@@ -140,9 +140,11 @@ class Run:
 
 
 class Session(Protocol):
-    """One search: it makes a run for every example."""
+    """One search: it makes a run for every example.  ``lacks``: what its implementation lacks of what it need not have
+    (see `agreement.Agreeing`)."""
 
     config: Mapping[str, Any]
+    lacks: frozenset[str]
 
     def start(self, config: Mapping[str, Any]) -> Run:
         """A new system, watched, brought to where this search starts from."""

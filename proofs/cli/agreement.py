@@ -224,6 +224,9 @@ class _Shown:
         for broken in report.predicted.values():
             console.print(f"as predicted of {report.variant}: {broken.promise}", markup=False)
             console.print(broken.program, markup=False)
+        if report.lacks:
+            lacks = "; ".join(report.lacks)
+            console.print(f"    not asked, since the implementation lacks it: {lacks}", markup=False)
         for reason, count in sorted(report.coverage.beyond.items()):
             console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
         for what, missing in report.never.items() if not self.bootstrap else ():
@@ -244,6 +247,7 @@ class _Shown:
             "failure": str(report.failure) if report.failure else None, "bootstrap": self.bootstrap,
             "sources": self.sources,
             "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
+            "lacks": list(report.lacks),
             "differences": [{"told": str(each), "program": each.program} for each in report.differences],
             "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
         }  # fmt: skip

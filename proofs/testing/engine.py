@@ -49,7 +49,8 @@ class AgreementReport:
 
     ``differences``: what is otherwise than in the model and breaks no promise as far as was seen, where the search goes
     on past that; with any of them the verdict is *differs*, unless a promise is broken.  ``ended``: why the search did
-    not come to its end; empty if it did."""
+    not come to its end; empty if it did.  ``lacks``: optional abilities that the implementation does not have, so that
+    nothing was asked of them."""
 
     implementation: str
     protocol: str
@@ -69,6 +70,7 @@ class AgreementReport:
     least_compared: float = 0.0
     differences: tuple[Disagreement, ...] = ()
     ended: str = ""
+    lacks: tuple[str, ...] = ()
 
     @property
     def compared(self) -> float | None:
@@ -232,7 +234,7 @@ class _Found:
             self.shown, agreeing.protocol, variant, variant if model else "none", self.seed, verdict, failure,
             predicted, search.examples_to_failure or search.examples, tuple(sorted(search.observed)), search.coverage,
             time.monotonic() - self.began, search.exercised.counts(search.coverage), least, self.observe,
-            least_compared, differences, ended,
+            least_compared, differences, ended, tuple(sorted(search.lacks)),
         )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from fencepost.proofs.testing.differing import AFTER, Signature, signature
 from fencepost.proofs.testing.exercised import Exercised
 from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.readings import read_followed
-from fencepost.proofs.testing.tracker import Tracker
+from fencepost.proofs.testing.tracker import Share, Tracker
 from fencepost.proofs.unanswered import wire_errors
 from fencepost.properties.agreement import Agreeing, FalseConjunct
 from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, read
@@ -29,9 +29,9 @@ FAILURES, FURTHER = 6, 15
 
 
 class Watch:
-    """The tracker, if there is a model to follow, and the monitor of one run.
+    """The trackers, if there is a model to follow, and the monitor of one run.
 
-    The tracker raises where the model does not fit; the monitor is asked when the run is over.  ``wanted``: the
+    A tracker raises where the model does not fit; the monitor is asked when the run is over.  ``wanted``: the
     predicted violation of this promise is a failure, and nothing else is looked for; ``only``: nothing but these
     promises is looked at, if given.
     """
@@ -40,11 +40,13 @@ class Watch:
         self, agreeing: Agreeing, config: Mapping[str, Any], expecting: frozenset[str], observed: frozenset[str],
         coverage: Coverage, wanted: str = "", only: frozenset[str] | None = None,
     ) -> None:  # fmt: skip
-        self.tracker: Tracker | None = None
+        self.trackers: list[Tracker] = []
         if agreeing.follow is not None and not wanted:
-            reading = read_followed(agreeing.follow(config["mode"], config))
-            self.tracker = Tracker(reading, observed, coverage, agreeing.ending)
-            coverage.spec = reading.plain.spec
+            share = Share()
+            for part in agreeing.parts(config):
+                reading = read_followed(agreeing.follow(config["mode"], part))
+                self.trackers.append(Tracker(reading, observed, coverage, agreeing.ending, share))
+                coverage.spec = reading.plain.spec
         self.agreeing = agreeing
         self.monitor = agreeing.monitoring(config, expecting)
         self.monitor.only, self.monitor.observed = only, observed
@@ -63,16 +65,16 @@ class Watch:
             raise Disagreed(Evidence(made, None, ()), (FalseConjunct("plug", "", f"the call raised {made.error!r}"),))
         self.monitor.watch(made, messages)
         self.calls += 1
-        if self.tracker is None:
+        if not self.trackers:
             self.coverage.watched(made)
-            return
-        try:
-            self.tracker.watch(made, messages)
-        except Disagreed as disagreed:
-            if not self.agreeing.between:
-                raise
-            self.differed = self.calls, disagreed
-            self.tracker.leave(AFTER)
+        for tracker in self.trackers:
+            try:
+                tracker.watch(made, messages)
+            except Disagreed as disagreed:
+                if not self.agreeing.between:
+                    raise
+                self.differed = self.calls, disagreed
+                tracker.leave(AFTER)
 
     def broken(self) -> Broken | None:
         """The promise that the run has broken so far: the one ``wanted``, as predicted, or else one that it should not
@@ -167,6 +169,9 @@ class Search:
         self.coverage = Coverage()
         self.exercised = Exercised(agreeing)
         self.under_way: Run | None = None
+        lacking = agreeing.lacking
+        small = {**agreeing.small, **self.config}
+        self.lacks = frozenset[str]() if lacking is None else lacking(factory(small))
         self.examples = 0
         self.examples_to_failure = 0
         self.progress: Callable[[], object] = lambda: None

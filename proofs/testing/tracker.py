@@ -6,6 +6,7 @@ candidate left: implementation and model disagree.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fencepost.proofs import results
@@ -21,26 +22,36 @@ MOST_CANDIDATES = 2_000
 MOST_KEYS = 50_000
 
 
+@dataclass
+class Share:
+    """A system, which one tracker follows, or several, each a part of it."""
+
+    called: bool = False
+    followed_to_the_end: bool = True
+
+
 class Tracker:
     """Follows one system.  ``observed``: the event kinds that this implementation shows whenever they happen.
 
     ``beyond``: why the model cannot follow it any more, if so; nothing is held against it from there on.  ``ending``:
-    calls that end a program, and do too much for a model to follow."""
+    calls that end a program, and do too much for a model to follow.  ``share``: of those that follow the same
+    system."""
 
     def __init__(
-        self, reading: Reading, observed: frozenset[str], coverage: Coverage, ending: frozenset[str] = frozenset()
-    ) -> None:
+        self, reading: Reading, observed: frozenset[str], coverage: Coverage, ending: frozenset[str] = frozenset(),
+        share: "Share | None" = None,
+    ) -> None:  # fmt: skip
         self.observed, self.coverage, self.ending = observed, coverage, ending
         self.reading, self.followed, self.interpreter = reading, reading.followed, reading.followed.interpreter()
         self.stepper = Stepper(reading, self.interpreter)
         self.candidates = [Candidate(reading.plain.initial(), (), False)]
-        self.beyond, self.called, self.followed_to_the_end = "", False, True
+        self.beyond, self.share = "", share or Share()
         self._frozen: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Hold one call against the model.  Raises `Disagreed`.  ``messages``: what is in flight after the call."""
-        if not self.called:
-            self.called = True
+        if not self.share.called:
+            self.share.called = True
             self.coverage.systems += 1
         if self.beyond:
             self.coverage.called(made.call.table_name)
@@ -69,14 +80,16 @@ class Tracker:
     def _leave(self, made: Made) -> None:
         """A call that is not followed."""
         self._count(made, 0)
-        if self.followed_to_the_end and made.call.name not in self.ending:
-            self.followed_to_the_end = False
+        if self.share.followed_to_the_end and made.call.name not in self.ending:
+            self.share.followed_to_the_end = False
             self.coverage.unfollowed += 1
 
     def _follow(self, made: Made, messages: Sequence[Message]) -> None:
         self.interpreter.called(made, messages)
         self.candidates = [c._replace(done=False) for c in self.candidates]
-        allowed = Allowed() if made.result is False else self.followed.calls[made.call.table_name]
+        allowed = Allowed()
+        if made.result is not False:
+            allowed = self.interpreter.allows(made, self.followed.calls[made.call.table_name])
         base = self.interpreter.row_of_call(made)
         for shown, event in self._said(made):
             if read(event, "kind") not in self.followed.ignored:

@@ -38,7 +38,7 @@ OUT_OF_ORDER = 45
 WINDOW = 5  # batches that a leader recognises
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
 RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
-LOOKING = frozenset({"settle", "probe", "read", "fetch_offset"})
+LOOKING = frozenset({"settle", "probe", "read", "in_pieces", "fetch_offset"})
 
 Pair = tuple[int, int]
 """(producer id, epoch)."""
@@ -99,6 +99,8 @@ class TransactionsBeside(Beside):
         self.timed_out = False  # the time of the present transaction is up
         self.tainted: dict[int, int] = {}
         self.waiting: dict[tuple[int, int], set[int]] = defaultdict(set)  # records without an answer
+        self.batch_of: dict[int, int] = {}  # by record: the first request with it
+        self.away: set[int] = set()  # partitions without a leader
         self.window: dict[Pair, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=WINDOW))  # (epoch, record)
         self.upto: dict[tuple[int, int], int] = {}  # (reader, partition): the end of its latest fetch
         self._rivals: set[int] = set()  # clients that asked for a producer id, and may still use it
@@ -141,8 +143,9 @@ class TransactionsBeside(Beside):
         return made.call.name == "settle" and made.result.quiet and self.is_decidable()
 
     def is_decidable(self) -> bool:
-        """Is everything decided when a cluster has settled?  A transaction that nobody ends has timed out."""
-        return True
+        """Is everything decided when a cluster has settled?  A transaction that nobody ends has timed out; but its
+        marker cannot be written in a partition that is away."""
+        return not self.away
 
     def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
         """The producer ids of the events, and of the transactions that they speak of.  That a fenced producer is told
@@ -174,6 +177,12 @@ class TransactionsBeside(Beside):
         self.rises += RISES * times
         if name == "advance":
             self.now_ms += made.call.get("ms")
+        elif name == "leave":
+            self.away.add(made.call.get("partition"))
+        elif name == "come_back":
+            self.away.discard(made.call.get("partition"))
+        elif name == "forget":
+            self.now_ms += made.result
         elif name == "expire":
             self.now_ms += EXPIRY_MS
             self._doubt(True)  # the id may be forgotten
@@ -324,7 +333,8 @@ class TransactionsBeside(Beside):
             self.of_record[record] = transaction
         waiting = self.waiting[client, partition]
         waiting.add(record)
-        if len(waiting) > WINDOW and partition < self.partitions:
+        self.batch_of.setdefault(record, read(event, "request"))
+        if len(waiting) > WINDOW and partition < self.partitions and len({self.batch_of[r] for r in waiting}) > WINDOW:
             words = f"client {client} has {len(waiting)} records on their way to partition {partition}"
             yield _verdict("txn.14", words, event, _pair(event))
 

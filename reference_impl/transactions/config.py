@@ -17,9 +17,11 @@ class Config(Configuration):
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = "v2"  # v1-verified: KIP-890 part 1; v2: KIP-890 part 2
-    clients: Positive = 2  # producer slots, all with transactional id 0
+    clients: Positive = 2  # producer slots
+    ids: Positive = 1  # transactional ids: slot s of a driven cluster has the id s % ids
     partitions: Positive = 2
     groups: Natural = 0  # consumer groups; their offsets partitions are numbered behind the data partitions
+    keys: Positive = 1  # partitions of a group's input: a commit of a driven cluster's producer has an offset for each
     transaction_timeout_ms: Positive = 60_000  # what producers ask for
     max_transaction_timeout_ms: Positive = 900_000  # transaction.max.timeout.ms
     # The epoch that is never handed out; a small one is reached by short histories.

@@ -77,7 +77,8 @@ class EndTxnResponse(NamedTuple):
 
 
 class ProduceRequest(NamedTuple):
-    """Api key 0: one batch of one record. `record` is the number of the logical send, the record's content."""
+    """Api key 0: one batch. `record` is the number of the logical send, its first record's content; `more`: those of
+    the records behind it, which have the next sequence numbers."""
 
     transactional_id: int
     partition: int
@@ -86,6 +87,12 @@ class ProduceRequest(NamedTuple):
     base_sequence: int
     record: int
     is_transactional: bool = True
+    more: tuple[int, ...] = ()
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        """All of the batch, in order."""
+        return (self.record, *self.more)
 
 
 class ProduceResponse(NamedTuple):
@@ -98,7 +105,8 @@ class ProduceResponse(NamedTuple):
 class TxnOffsetCommitRequest(NamedTuple):
     """Api key 28: offsets of a group, to become visible with the transaction. It has no sequence number.
 
-    `record` is the number of the logical send and stands for the offset committed.
+    `record` is the number of the logical send and stands for the offset committed; `more`: those of further partitions
+    of the group's input, in order.
     """
 
     transactional_id: int
@@ -106,6 +114,7 @@ class TxnOffsetCommitRequest(NamedTuple):
     producer_id: int
     producer_epoch: int
     record: int
+    more: tuple[int, ...] = ()
 
 
 class WriteTxnMarkersRequest(NamedTuple):
@@ -126,7 +135,9 @@ class WriteTxnMarkersResponse(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """One batch of one record in a partition's log; a control batch (`marker` 0 abort, 1 commit) has no record."""
+    """One record in a partition's log, with what the header of its batch says; a marker (0 abort, 1 commit) is the
+    control record of a batch of its own. `place`: the record's position in its batch; `base_offset` and `base_sequence`
+    are the record's own, and so those of the batch where it is 0."""
 
     base_offset: int
     producer_id: int
@@ -138,6 +149,7 @@ class Batch(NamedTuple):
     leader_epoch: int
     marker: int = -1
     coordinator_epoch: int = -1
+    place: int = 0
 
 
 class AbortedTransaction(NamedTuple):
@@ -150,7 +162,8 @@ class AbortedTransaction(NamedTuple):
 class FetchResponse(NamedTuple):
     """Api key 1: batches from the fetch offset up to, not including, `upto`; control batches are among them.
 
-    `upto` is the last stable offset for read_committed and the high watermark for read_uncommitted.
+    `upto` is the last stable offset for read_committed and the high watermark for read_uncommitted, or where the last
+    batch ends of which there was room in the answer. The first batch may begin before the offset, which lies in it.
     `aborted_transactions` is empty for read_uncommitted.
     """
 

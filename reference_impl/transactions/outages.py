@@ -24,22 +24,16 @@ def raise_version(system: System) -> None:
 
 def leave(system: System, partition: int) -> None:
     """All replicas of a partition are down: it has no leader, and the metadata says so."""
-    system.leaders[partition].crash()
-    system.env.leaderless.add(partition)
+    system.leave(partition)
 
 
 def come_back(system: System, partition: int) -> None:
     """A replica is up again, and leads with what is in its log."""
-    system.env.leaderless.discard(partition)
-    system.leaders[partition].restart()
-    system.leaders[partition].change()
+    system.come_back(partition)
 
 
 def expire_producers(system: System, partition: int) -> None:
-    """A leader looks for producers that have been idle for a day. (In Kafka every ten minutes, each replica by itself.)
-
-    A driver of the plug lets days pass, and nothing is forgotten: the promises that it asks for do not allow that.
-    """
+    """A leader looks for producers that have been idle for a day, and not only when ten minutes are over."""
     system.leaders[partition].log.forget_idle()
 
 

@@ -38,6 +38,7 @@ from fencepost.reference_impl.transactions.clients.producer import Producer
 from fencepost.reference_impl.transactions.clients.roles import AdminFactory, ProducerFactory, ReaderFactory
 from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment
+from fencepost.reference_impl.transactions.messages import FetchResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,29 @@ class Parts:
     log: type[PartitionLog] = PartitionLog
     offsets_leader: type[OffsetsLeader] = OffsetsLeader
     offsets_log: type[OffsetsLog] = OffsetsLog
+
+
+class InPieces:
+    """A partition as it is for a reader whose fetches have room for so many batches."""
+
+    def __init__(self, log: PartitionLog, most: int) -> None:
+        self.partition, self.log, self.most = log.partition, log, most
+
+    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+        """A piece of the log."""
+        return self.log.fetch(offset, committed, self.most)
+
+
+class OfKey:
+    """An offsets partition as it is for who asks for the offset in one partition of the group's input."""
+
+    def __init__(self, log: OffsetsLog, key: int) -> None:
+        self.partition, self.log, self.key = log.partition, log, key
+        self.fetch = log.fetch
+
+    def fetch_offset(self) -> tuple[int, int]:
+        """The one offset."""
+        return self.log.fetch_offset(self.key)
 
 
 class System(ClientSide):
@@ -85,17 +109,45 @@ class System(ClientSide):
         self.coordinator = self._new_coordinator(self.coordinator.coordinator_epoch + 1)
         self.coordinator.take_over()
 
-    def change_leader(self, partition: int) -> None:
-        """Another leader for the partition: what was in memory only is gone."""
+    def send(self, slot: int, partition: int, count: int = 1) -> bool:
+        """send() of one batch of so many records; for an offsets partition sendOffsetsToTransaction() of an offset for
+        each partition of the group's input."""
+        config = self.env.config
+        count = config.keys if partition >= config.partitions else count
+        return self.producers[slot].send(partition, count) if count > 1 else self.producers[slot].send(partition)
+
+    def fence(self, txn_id: int = 0) -> bool:
+        """Admin.fenceProducers([txn_id]) by a fresh admin instance (txn.22)."""
+        return self.fence_id(txn_id)
+
+    def leave(self, partition: int) -> None:
+        """All replicas of a partition are down, and the metadata says so; what is sent there is lost."""
+        self.leaders[partition].crash()
+        self.env.leaderless.add(partition)
+
+    def come_back(self, partition: int) -> None:
+        """A replica is up again, and leads with what is in its log."""
+        self.env.leaderless.discard(partition)
+        self.leaders[partition].restart()
         self.leaders[partition].change()
 
-    def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
-        """The (offset, record) pairs that a reader gets next, read_committed or read_uncommitted."""
-        return self._reader(reader).read(self.leaders[partition].log, committed)
+    def change_leader(self, partition: int, restart: bool = False) -> None:
+        """Another leader for the partition, or the same one after a restart: what was in memory only is gone."""
+        self.leaders[partition].change(restart)
 
-    def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
-        """OffsetFetch with require_stable of a group's partition: (error, record), record -1 if there is none."""
-        return self._reader(reader).fetch_offset(self._offsets_log(partition))
+    def read(
+        self, reader: int, partition: int, committed: bool = True, offset: int = 0, most: int = 0
+    ) -> list[tuple[int, int]]:
+        """The (offset, record) pairs that a reader gets next, read_committed or read_uncommitted; of `most` batches, if
+        that is not 0. One that has read nothing of the partition begins at `offset`."""
+        log = self.leaders[partition].log
+        return self._reader(reader).read(InPieces(log, most) if most else log, committed, offset)
+
+    def fetch_offset(self, reader: int, partition: int, key: int = 0) -> tuple[int, int]:
+        """OffsetFetch with require_stable of a group's partition: (error, record), record -1 if there is none. `key`:
+        of which partition of the group's input."""
+        log = self._offsets_log(partition)
+        return self._reader(reader).fetch_offset(OfKey(log, key) if key else log)
 
     def log_bytes(self, partition: int) -> bytes:
         """The partition's log as Kafka's record batches (magic 2), control batches included."""

@@ -37,7 +37,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("online following", "plumbing", "properties/{p}/online/*"),
     ("excuses", "content", "properties/{p}/offline/excuses.py"),
     ("offline layout", "plumbing", "properties/{p}/offline/*"),
-    ("monitors", "plumbing", "properties/{p}/monitoring.py"),
+    ("monitors", "plumbing", "properties/{p}/monitoring*.py"),
     ("words", "content", "properties/{p}/__init__.py"),
     ("events", "content", "reference_impl/{p}/events.py"),
     ("free run", "plumbing", "reference_impl/{p}/generator.py"),

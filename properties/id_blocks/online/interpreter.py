@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fencepost.model.language.tree.types import AtomsType, BoolType, ScalarType
-from fencepost.properties.agreement import UNKNOWN, Contradiction, FalseConjunct, Row, Seen, State, Take
+from fencepost.properties.agreement import UNKNOWN, Allowed, Contradiction, FalseConjunct, Row, Seen, State, Take
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.id_blocks.driving.interface import Message
 from fencepost.properties.id_blocks.observations.calls import BACK_OFF_MS, GIVEN_UP_MS
@@ -55,6 +55,10 @@ class BlocksInterpreter:
             self.held[made.message[3]] += 1
         if call.name == "set_cluster_action":
             (self.denied.discard if call.get("allowed") else self.denied.add)(call.get("broker"))
+
+    def allows(self, made: Made, allowed: Allowed) -> Allowed:
+        """As the table of calls says."""
+        return allowed
 
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """What was shown, with what it says: an error answer also that the request was refused, a result that the id

@@ -6,11 +6,12 @@ Twice: for a cluster of which the driver decides everything, and for brokers ove
 from dataclasses import replace
 
 from fencepost.properties.agreement import Agreeing
-from fencepost.properties.transactions.driving.interface import BLACK_BOX, missing
+from fencepost.properties.transactions.driving.interface import BLACK_BOX, lacking, missing
 from fencepost.properties.transactions.driving.machine import MACHINES, REMOTE_MACHINES
 from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.monitoring import EXPECTING, BesideTheWire, TransactionsBeside
-from fencepost.properties.transactions.online.followed import follow
+from fencepost.properties.transactions.monitoring import EXPECTING, BesideTheWire
+from fencepost.properties.transactions.monitoring_by_id import beside
+from fencepost.properties.transactions.online.followed import each_id, follow
 from fencepost.properties.transactions.online.followed_remote import follow_remote
 from fencepost.properties.transactions.scenarios.tours import SMALL, WAYS, tour
 
@@ -19,13 +20,15 @@ TRANSACTIONS = Agreeing(
     says="transactions and producer state",
     machines=MACHINES,
     missing=missing,
+    lacking=lacking,
     black_box=BLACK_BOX,
     small=SMALL,
     tour=tour,
-    beside=TransactionsBeside,
+    beside=beside,
     call=Call,
     ways=WAYS,
     follow=follow,
+    parts=each_id,
     expecting=EXPECTING,
     composite=frozenset({"settle", "probe", "newcomers"}),
     # Measured with the reference, 150 programs each: 95 %, 96 % and 76 %, the worst 25 of one seed 85 %, 92 % and 52 %.
@@ -38,7 +41,9 @@ OVER_THE_WIRE = replace(
     machines=REMOTE_MACHINES,
     implementation="fencepost.reference_impl.live:over_tcp",
     small={"seed": 0, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767},
+    lacking=None,
     follow=follow_remote,
+    parts=lambda config: (config,),
     beside=BesideTheWire,
     tries=5,
     replays=1_000,

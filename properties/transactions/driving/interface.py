@@ -3,15 +3,19 @@
 Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster with its clients; the driver
 decides every delivery, loss, append to the transaction log, fail-over and passing of time, and reads back events.
 Config keys: ``seed``, ``mode`` ("v1": no verification; "v1-verified": KIP-890 part 1; "v2": KIP-890 part 2),
-``clients`` (producer slots, all with transactional id 0), ``partitions``, ``groups`` (their offsets partitions are
-numbered behind the data partitions), ``transaction_timeout_ms``, ``max_epoch`` (32767 in Kafka; the largest epoch ever
-handed out is one less).
+``clients`` (producer slots), ``ids`` (transactional ids: slot s has the id s % ids; absent: one), ``partitions``,
+``groups`` (their offsets partitions are numbered behind the data partitions), ``keys`` (partitions of a group's input,
+an offset for each of which is in every commit; absent: one), ``transaction_timeout_ms``, ``max_epoch`` (32767 in Kafka;
+the largest epoch ever handed out is one less).
+
+An implementation need not have all of it: parameters and methods that are named in `ABILITIES` may be missing, and are
+then not used, nor is the config key that goes with them; the report says which.
 
 Of the events only what clients do and hear is needed (`BLACK_BOX`); every further kind of the history vocabulary
 that an implementation emits is held against promises and model as well, and makes the first difference show earlier.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
 from fencepost.properties import calls
@@ -70,8 +74,9 @@ class System(Protocol):
     def begin(self, slot: Slot) -> bool:
         """beginTransaction()."""
 
-    def send(self, slot: Slot, partition: Partition) -> bool:
-        """send() of one record; to a group's offsets partition sendOffsetsToTransaction()."""
+    def send(self, slot: Slot, partition: Partition, count: Annotated[int, OneOf(1, 1, 2, 3)] = 1) -> bool:
+        """send() of so many records, which leave as one batch; to a group's offsets partition
+        sendOffsetsToTransaction(), with as many offsets as ``keys`` says."""
 
     def commit(self, slot: Slot) -> bool:
         """commitTransaction()."""
@@ -82,8 +87,8 @@ class System(Protocol):
     def restart_client(self, slot: Slot) -> None:
         """Crash; a new instance takes the slot, not initialised.  What the old one sent stays in flight."""
 
-    def fence(self) -> bool:
-        """Admin.fenceProducers([id 0]) by a fresh admin instance."""
+    def fence(self, txn_id: Annotated[int, Index("ids")] = 0) -> bool:
+        """Admin.fenceProducers of one transactional id by a fresh admin instance."""
 
     def log_append(self, ok: Annotated[bool, OneOf(True, True, False)] = True) -> bool:
         """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
@@ -91,22 +96,55 @@ class System(Protocol):
     def fail_over(self, durable: bool = True) -> None:
         """Another node takes over the transaction log; ``durable``: unfinished appends made it into the log."""
 
-    def change_leader(self, partition: Partition) -> None:
-        """Another broker leads the partition: what was only in memory, as verifications are, is gone."""
+    def change_leader(self, partition: Partition, restart: bool = False) -> None:
+        """Another broker leads the partition: what was only in memory, as verifications are, is gone.  ``restart``: the
+        same broker leads again, and has read its snapshot: of each producer's batches it knows the last one."""
+
+    def leave(self, partition: Partition) -> None:
+        """All replicas of the partition are down, and the cluster's metadata says so: what is sent there is lost."""
+
+    def come_back(self, partition: Partition) -> None:
+        """A replica that is up again leads the partition with all that is in its log."""
 
     def advance(self, ms: Ms) -> None:
         """Virtual milliseconds pass: requests time out and are sent again, transactions time out, ids expire."""
 
-    def read(self, reader: int, partition: Partition, committed: bool = True) -> Sequence[tuple[int, int]]:
-        """What this reader gets next, to the end: (offset, record).  A reader is read_committed or not, for ever."""
+    def read(
+        self, reader: int, partition: Partition, committed: bool = True, offset: int = 0, most: int = 0
+    ) -> Sequence[tuple[int, int]]:
+        """What this reader gets next: (offset, record).  One fetch, to the end, or of ``most`` batches if that is not 0
+        (a marker is one).  A reader is read_committed or not, for ever; one that has read nothing of the partition
+        begins at ``offset``."""
 
-    def fetch_offset(self, reader: int, partition: Offsets) -> tuple[int, int]:
-        """OffsetFetch that requires stable offsets: (error, record of the committed offset, or -1)."""
+    def fetch_offset(self, reader: int, partition: Offsets, key: int = 0) -> tuple[int, int]:
+        """OffsetFetch that requires stable offsets: (error, record of the committed offset, or -1).  ``key``: of which
+        partition of the group's input."""
 
     def drain_events(self) -> Sequence[Event]:
         """The events since the last call, in order."""
 
 
+ABILITIES: Mapping[str, tuple[str, str]] = {
+    "several transactional ids": ("fence", "txn_id"),
+    "batches of several records": ("send", "count"),
+    "fetches of pieces": ("read", "most"),
+    "reading from any offset": ("read", "offset"),
+    "leaders that restart": ("change_leader", "restart"),
+    "partitions that are away": ("come_back", ""),
+    "several offsets in a commit": ("fetch_offset", "key"),
+}
+"""What an implementation may lack: the method, and the parameter of it by which one can tell."""
+IDS, BATCHES, PIECES, ANYWHERE, RESTARTS, AWAY, KEYS = ABILITIES
+ABILITY_OF_KEY = {"ids": IDS, "keys": KEYS}
+"""Of keys of the configuration."""
+
+
 def missing(system: Any, variant: str) -> list[str]:
-    """Methods of the plug that an implementation lacks."""
-    return calls.missing(system, (System,))
+    """Methods of the plug that an implementation lacks, and must not."""
+    optional = {method for method, parameter in ABILITIES.values() if not parameter} | {"leave"}
+    return [name for name in calls.missing(system, (System,)) if name not in optional]
+
+
+def lacking(system: Any) -> frozenset[str]:
+    """Which of the `ABILITIES` an implementation lacks."""
+    return frozenset(name for name, where in ABILITIES.items() if not calls.accepts(system, *where))

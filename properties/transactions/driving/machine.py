@@ -7,6 +7,7 @@ copies, time-outs that race a commit, appends that fail in a fence, the end of t
 from typing import Any
 
 from fencepost.properties.machine import variants
+from fencepost.properties.transactions.driving.verbs import Sized
 from fencepost.properties.transactions.scenarios.driven import Driven
 from fencepost.properties.transactions.scenarios.remote import Remote
 from hypothesis import strategies as st
@@ -32,6 +33,21 @@ def sizes(mode: str, epochs: tuple[int, ...]) -> st.SearchStrategy[tuple[dict[st
     )  # fmt: skip
 
 
-MACHINES = variants(Driven, {mode: sizes(mode, EPOCHS) for mode in MODES})
+def several(mode: str) -> st.SearchStrategy[Sized]:
+    """The same with what a cluster of which the driver decides everything may have besides: several transactional ids
+    (with at least one producer each), groups with several inputs, and batches of several records."""
+
+    def more(drawn: tuple[dict[str, Any], bool, bool], ids: int, groups: int, keys: int, records: int) -> Sized:
+        config, lone, late = drawn
+        clients = ids if lone else config["clients"] + ids - 1
+        return Sized({**config, "clients": clients, "ids": ids, "groups": groups, "keys": keys}, lone, late, records)
+
+    return st.builds(
+        more, sizes(mode, EPOCHS), st.sampled_from((1, 2)), st.sampled_from((0, 0, 1, 2)), st.integers(1, 2),
+        st.sampled_from((1, 1, 2, 3)),
+    )  # fmt: skip
+
+
+MACHINES = variants(Driven, {mode: several(mode) for mode in MODES})
 REMOTE_MACHINES = variants(Remote, {mode: sizes(mode, EPOCHS[:1]) for mode in MODES})
 """For brokers that act by themselves, whose last epoch cannot be chosen."""

@@ -10,18 +10,20 @@ from fencepost.properties import calls
 from fencepost.properties.roles import Amount, Named, Simplest
 from fencepost.properties.transactions.driving.interface import COLUMNS, System
 from fencepost.properties.transactions.scenarios.newcomers import newcomers
-from fencepost.properties.transactions.scenarios.settling import expire, probe, settle
+from fencepost.properties.transactions.scenarios.settling import expire, forget, in_pieces, probe, settle
 
 
 class Call(calls.Call):
     """One call."""
 
     interface = (System,)
-    helpers = (settle, probe, expire, newcomers)
+    helpers = (settle, probe, expire, forget, in_pieces, newcomers)
     columns = COLUMNS
     always_compared: ClassVar[tuple[str, ...]] = ("error",)  # an answer without one is another answer
     keys: ClassVar = {
         "clients": Amount(),
+        "ids": Amount(),
+        "keys": Amount(),
         "groups": Amount(0),
         "partitions": Amount(unless=("groups",)),
         "max_epoch": Simplest(32767),
@@ -35,6 +37,8 @@ class Call(calls.Call):
         "log_append ok": ("failed-append",),
         "fail_over": ("coordinator-fail-over",),
         "change_leader": ("broker-restart",),
+        "leave": ("partition-away",),
+        "forget": ("producer-expiry",),
     }
 
 

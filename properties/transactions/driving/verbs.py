@@ -1,30 +1,111 @@
 """The verbs of scenarios on transactions: what they do again and again, in a word each."""
 
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple, get_type_hints
 
-from fencepost.properties.driving import Message
+from fencepost.properties.driving import Made, Message
 from fencepost.properties.machine import BURST, Machine
+from fencepost.properties.transactions.driving.interface import ABILITIES, ABILITY_OF_KEY, ANYWHERE, IDS, PIECES
 from fencepost.properties.transactions.driving.programs import Call
 
 BACKOFF_MS = 100
 FIRST_READER_AT_THE_END = 100  # those before read on and on; those of the end read everything from the start
+FIRST_READER_IN_PIECES = 300
+
+
+class Sized(NamedTuple):
+    """What is drawn for an example.  ``lone``: one producer has each id for itself; ``late``: copies may come late;
+    ``records``: in each batch that scenarios send."""
+
+    config: dict[str, Any]
+    lone: bool
+    late: bool
+    records: int = 1
 
 
 class Verbs(Machine, steps={}):
-    """``lone``: one producer has the id for itself; ``late``: copies may come late."""
+    """``lone``, ``late``, ``records``: as in `Sized`."""
 
     call_type = Call
     lone = late = False
+    records = 1
 
-    def begin(self, drawn: tuple[dict[str, Any], bool, bool]) -> None:
-        config, self.lone, self.late = drawn
-        self.start(config)
+    def begin(self, drawn: tuple[Any, ...]) -> None:
+        config, self.lone, self.late, self.records = Sized(*drawn)
+        if not self.can(IDS) and "ids" in config:
+            config = {**config, "clients": max(1, config["clients"] - config["ids"] + 1)}
+        self.start({key: value for key, value in config.items() if self.can(ABILITY_OF_KEY.get(key, ""))})
+        self.readers = FIRST_READER_IN_PIECES
+
+    def can(self, ability: str) -> bool:
+        """Has the implementation this one of the `ABILITIES`?"""
+        return ability not in self.session.lacks
+
+    def make(self, call: Any) -> Made | None:
+        """A batch has as many records as the example says, where a call does not; and what the implementation lacks is
+        left out of a call, or the call is not made."""
+        if call.name == "send" and self.records > 1 and call.get("count") == 1:
+            call = call.but(count=self.records)
+        for ability, (method, parameter) in ABILITIES.items():
+            if call.name == method and not self.can(ability):
+                if not parameter:
+                    return None
+                arguments = dict(call.arguments)
+                arguments.pop(parameter, None)
+                call = type(call)(method, **arguments)
+        return super().make(call)
 
     def teardown(self) -> None:
         """The cluster settles, everything is read, and a new producer tries whether all is well."""
         if hasattr(self, "run"):
+            for partition in sorted(self.away):
+                self.call("come_back", partition)
             self.call("settle", FIRST_READER_AT_THE_END)
+            self.in_pieces(self.records % int(self.run.config["partitions"]), self.records)
             self.call("probe")
+
+    @property
+    def away(self) -> set[int]:
+        """Partitions that have no leader."""
+        away: set[int] = set()
+        for made in self.run.made if hasattr(self, "run") else ():
+            if made.call.name == "leave":
+                away.add(made.call.get("partition"))
+            elif made.call.name == "come_back":
+                away.discard(made.call.get("partition"))
+        return away
+
+    def in_pieces(self, partition: int, most: int, offset: int = 0) -> None:
+        """A new reader takes a data partition piece by piece, from some offset on."""
+        if self.can(PIECES) and partition not in self.away:
+            self.call("in_pieces", self.readers, partition, most, offset if self.can(ANYWHERE) else 0)
+            self.readers += 2
+
+    @property
+    def ids(self) -> int:
+        """How many transactional ids there are."""
+        return int(self.run.config.get("ids", 1))
+
+    def rival(self, slot: int) -> int:
+        """The next slot with the same transactional id; the same slot where there is no other."""
+        clients = int(self.run.config["clients"])
+        own = [number for number in range(clients) if (number - slot) % self.ids == 0]
+        return own[(own.index(slot) + 1) % len(own)]
+
+    def stranger(self, slot: int) -> int:
+        """The next slot with another transactional id, where there are several."""
+        clients = int(self.run.config["clients"])
+        others = (slot + step for step in range(1, clients) if (self.index("clients", slot + step) - slot) % self.ids)
+        return self.index("clients", next(others, slot))
+
+    def play_one(self, chance: int, *names: str) -> None:
+        """Play one of the scenarios of these names; which, and with which arguments, is said by ``chance`` alone, as
+        the numbers of one example are much like those of the one before."""
+        random = Random(chance)
+        method = getattr(type(self), random.choice(names))
+        hints = get_type_hints(method, include_extras=True)
+        hints.pop("return", None)
+        method(self, **{name: self._chosen(hint, random, method.__qualname__) for name, hint in hints.items()})
 
     def otherwise(self) -> bool:
         return self.did("log_append")

@@ -28,13 +28,14 @@ CALLS = {
     **{f"deliver {kind}_answer": Allowed() for kind in ("init", "add", "produce", "end", "marker")},
     **dict.fromkeys(
         ("drop", "init", "begin", "send", "commit", "abort", "restart_client", "fence", "change_leader", "read",
-         "fetch_offset"),
+         "fetch_offset", "in_pieces", "leave", "come_back"),
         Allowed(),
     ),
     "log_append": Allowed(once=("txn_logged", "append_failed", "id_expired"), must=True),
     "fail_over": Allowed(once=("coordinator_loaded",), often=("txn_logged", "id_expired"), must=True),
     "advance": Allowed(often=("timed_out",)),
     "expire": Allowed(often=("timed_out",)),
+    "forget": Allowed(often=("timed_out",)),
     **dict.fromkeys(COMPOSITE, Allowed()),  # followed where everything is shown
 }  # fmt: skip
 

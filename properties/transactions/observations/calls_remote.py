@@ -25,7 +25,8 @@ IN_PASSING = {"init": ("fenced_before",)}
 
 OTHER_CALLS = (
     "drop", "init", "begin", "send", "commit", "abort", "restart_client", "fence", "read", "fetch_offset", "advance",
-    "expire", "log_append", "fail_over", "change_leader", "settle", "probe",
+    "expire", "forget", "in_pieces", "log_append", "fail_over", "change_leader", "leave", "come_back",
+    "settle", "probe",
 )  # fmt: skip
 
 

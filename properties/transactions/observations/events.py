@@ -9,7 +9,8 @@ for none; ``next_base`` is the first number of the producer id after it.  What e
   history), ``by_owner``: an EndTxn of ``txn``, or else a fence, ``of_init``: begun by an InitProducerId of ``client``;
 - ``fresh``: the leader has not asked before, or has forgotten; ``reads``: a record is named; ``durable``: what was
   under way to the log made it there;
-- ``busy``, ``away``: what explains codes to be tried again (`codes.py`).
+- ``busy``, ``away``: what explains codes to be tried again (`codes.py`);
+- ``others``: producers of another transactional id may have an offset pending in the partition.
 
 A transaction with several records in a partition has one in the model: the first one opens it, and the others must
 find it open.  A transaction begins when its first request leaves: of one without any nobody hears.
@@ -44,6 +45,7 @@ COLUMNS = {
     "client": Client, "txn": Txn, "partition": Partition, "number": Epoch, "next_base": Epoch, "named": Epoch,
     "to": Epoch, "commit": Bool, "logged": Int, "term": Term, "error": Int, "counts": Bool, "late": Bool,
     "by_owner": Bool, "of_init": Bool, "fresh": Bool, "reads": Bool, "durable": Bool, "busy": Bool, "away": Bool,
+    "others": Bool,
 }  # fmt: skip
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fencepost.model.language import Bool, exists, implies
+from fencepost.model.language import exists, implies
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.transactions.abstract.core import Fate, Txn
 from fencepost.properties.transactions.observations import codes
@@ -16,8 +16,8 @@ from fencepost.properties.transactions.observations.events import BY_VARIANT as 
 from fencepost.properties.transactions.observations.events import COLUMNS as SHARED
 from fencepost.properties.transactions.observations.partitions import same_pair
 
-COLUMNS: Mapping[str, Any] = {**SHARED, "others": Bool}
-"""One more: ``others``, producers of another transactional id have an offset pending in the partition."""
+COLUMNS: Mapping[str, Any] = SHARED
+"""``others``: producers of another transactional id *have* an offset pending in the partition."""
 
 
 def _pending_here(s, e):

@@ -56,7 +56,8 @@ PARTITIONS = (
         "offset_fetched",
         before=lambda s, e: (
             ((e.error == NONE) | (e.error == codes.UNSTABLE))
-            & (_something_open(s, e) == (e.error == codes.UNSTABLE))
+            & implies(_something_open(s, e), e.error == codes.UNSTABLE)
+            & implies(e.error == codes.UNSTABLE, _something_open(s, e) | e.others)
             & implies((e.error == NONE) & e.reads, s.fate[e.txn, e.partition] == Fate.COMMITTED)
         ),
         rule="txn.21",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fencepost.properties.agreement import Beyond, PlainInterpreter, Row, Seen, State
-from fencepost.properties.driving import Made
+from fencepost.properties.driving import Event, Made
 from fencepost.properties.transactions.observations.calls import BEGUN
 from fencepost.properties.transactions.observations.events import (
     EMPTY,
@@ -14,6 +14,7 @@ from fencepost.properties.transactions.observations.events import (
     PREPARE_ABORT,
     PREPARE_COMMIT,
 )
+from fencepost.properties.transactions.observations.owners import Owners
 from fencepost.properties.transactions.online import guesses
 from fencepost.properties.transactions.online.members import NOTHING
 from fencepost.properties.transactions.online.numbering import Numbering
@@ -22,7 +23,11 @@ from fencepost.properties.transactions.online.requests import COMPOSITE, Request
 
 class Choosing(PlainInterpreter):
     """What is known of one cluster, and the rows that it leaves open.  ``bounds``: how much of everything the reading
-    of the model has room for."""
+    of the model has room for.
+
+    The model is one of a single transactional id, ``txn_id``; where there are others (``ids``), their calls and events
+    are left out.  What they do shows in two places: they let readers get less, of which the model says nothing, and
+    their pending offsets are a reason to be told that none is stable (column ``others``)."""
 
     def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
         self.bounds, self.asks, self.bumps = bounds, config["mode"] != "v1", config["mode"] == "v2"
@@ -34,6 +39,11 @@ class Choosing(PlainInterpreter):
         self.dying = False  # it may be under way to the log that the id is forgotten
         self.observed: frozenset[str] = frozenset()
         self.made: Made | None = None
+        self.txn_id, self.ids, self.owners = config.get("txn_id", 0), config.get("ids", 1), Owners()
+        self.own: tuple[Event, ...] = ()  # of the last call
+        self.is_foreign = False  # the last call was about another transactional id
+        self.away: set[int] = set()  # partitions without a leader
+        self.forgets = False  # partitions may have forgotten producers
         self.leaders: Counter[int] = Counter()  # by partition: how often it has changed
         self.questions: dict[tuple[int, int], int] = {}  # of a transaction's record: which leader asked
         self.appended: set[int] = set()

@@ -27,18 +27,25 @@ IGNORED = frozenset({
 })  # fmt: skip
 
 
+def each_id(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A cluster is followed for each of its transactional ids by itself: the model has one."""
+    return [{**config, "txn_id": txn_id} for txn_id in range(config.get("ids", 1))]
+
+
 def follow(variant: str, config: Mapping[str, Any]) -> Followed:
-    """The model of a cluster."""
-    keys = ("partitions", "groups", "max_epoch", "transaction_timeout_ms")
-    defaults = (1, 0, 32767, 60_000)
+    """The model of a cluster, as far as one transactional id is concerned."""
+    keys = ("partitions", "groups", "max_epoch", "transaction_timeout_ms", "ids", "txn_id")
+    defaults = (1, 0, 32767, 60_000, 1, 0)
     return _followed(variant, *(config.get(key, default) for key, default in zip(keys, defaults, strict=True)))
 
 
 @lru_cache(maxsize=256)
-def _followed(variant: str, partitions: int, groups: int, max_epoch: int, timeout_ms: int) -> Followed:
+def _followed(
+    variant: str, partitions: int, groups: int, max_epoch: int, timeout_ms: int, ids: int, txn_id: int
+) -> Followed:
     last = min(max_epoch - 1, LAST[variant])
     config = {"mode": variant, "partitions": partitions, "last": last, "cut": last < max_epoch - 1,
-              "transaction_timeout_ms": timeout_ms}  # fmt: skip
+              "transaction_timeout_ms": timeout_ms, "ids": ids, "txn_id": txn_id}  # fmt: skip
     bounds = {**ROOM, "partitions": partitions + groups}
     return read_by(TransactionsInterpreter, MODELS, config, bounds, SHOWN_AND_UNSHOWN, CALLS)
 

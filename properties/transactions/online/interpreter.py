@@ -2,20 +2,23 @@
 pairs, the time, and what explains codes to be tried again."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fencepost.model.language.tree.types import AtomsType, BoolType, ScalarType
-from fencepost.properties.agreement import UNKNOWN, Beyond, FalseConjunct, Row, State, Take
+from fencepost.properties.agreement import UNKNOWN, Allowed, Beyond, FalseConjunct, Row, State, Take
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.transactions.driving.interface import Message
 from fencepost.properties.transactions.observations.calls import BEGUN, HANDLED, WRITTEN
 from fencepost.properties.transactions.observations.events import COLUMNS, COMPLETE_ABORT, COMPLETE_COMMIT
+from fencepost.properties.transactions.observations.owners import ALL
 from fencepost.properties.transactions.online import guesses
 from fencepost.properties.transactions.online.choosing import Choosing
 from fencepost.properties.transactions.online.members import ABORTED, COMMITTED
 from fencepost.properties.transactions.online.memory import NOTHING_KEPT, Memory, after_step, numbers
 
 HOUR_MS, CHECKED_MS = 3_600_000, 10_000
+EXPIRY_MS = 7 * 24 * HOUR_MS
 """Ids expire in days.  So often the coordinator looks for transactions whose time is up (shipped: 10 s)."""
 
 LATE_RECORD = "a record comes late, and others of its transaction in the same partition came in time"
@@ -42,9 +45,13 @@ class TransactionsInterpreter(Choosing):
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself.  Raises `Beyond`."""
+        made, messages = self._projected(made, messages)
         self.made, self.calls = made, self.calls + 1
         name = made.call.name
         passes_hours = name == "expire" or (name == "advance" and made.call.get("ms") >= HOUR_MS)
+        passes_hours |= name == "forget" and self.now_ms + _waited_ms(made) >= EXPIRY_MS
+        self.forgets |= passes_hours or name == "forget"
+        self._note_away(made)
         self.began_ms, self.now_ms = self.now_ms, self.now_ms + _waited_ms(made)
         if passes_hours and "id_expired" not in self.observed:
             raise Beyond("transactional ids may expire, and that is not shown")
@@ -62,15 +69,49 @@ class TransactionsInterpreter(Choosing):
             if message[1] == "marker":
                 self.marker_calls.setdefault(message[4], self.calls)
 
+    def _projected(self, made: Made, messages: Sequence[Message]) -> tuple[Made, Sequence[Message]]:
+        """A call, and what is in flight after it, without what is another transactional id's."""
+        self.own, self.is_foreign = made.events, False
+        if self.ids == 1:
+            return made, messages
+        if made.message is not None:
+            self.is_foreign = self.owners.of_message(made.message) not in (ALL, self.txn_id)
+        owned = [(self.owners.of_event(event), event) for event in made.events]
+        self.own = tuple(event for owner, event in owned if owner in (ALL, self.txn_id))
+        made = replace(made, message=None) if self.is_foreign else made
+        return made, self.owners.among(messages, self.txn_id)
+
+    def _note_away(self, made: Made) -> None:
+        if made.call.name == "leave":
+            self.away.add(made.call.get("partition"))
+        elif made.call.name == "come_back":
+            self.away.discard(made.call.get("partition"))
+            self.leaders[made.call.get("partition")] += 1
+
+    def allows(self, made: Made, allowed: Allowed) -> Allowed:
+        """Nothing, where a call is about another transactional id, or a message comes to a partition that is away; and
+        whose append ends, or whose marker it is, only its event may say."""
+        if self.is_foreign or self._is_lost(made):
+            return Allowed()
+        shared = self.ids > 1 and (made.call.name == "log_append" or made.call.kind == "marker")
+        if not shared or any(read(event, "kind") in allowed.once for event in self.own):
+            return allowed
+        return Allowed() if self.observed.issuperset(allowed.once) else replace(allowed, must=False)
+
+    def _is_lost(self, made: Made) -> bool:
+        target = "" if made.message is None or made.call.name != "deliver" else made.message[3]
+        return target.startswith("partition-") and int(target.rpartition("-")[2]) in self.away
+
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """What was shown.  Raises `Beyond`."""
         self.observed = observed
         if self.is_composite() and not observed >= FOLLOWED_BLINDLY:
             raise Beyond(f"{made.call.name} does much that is not shown")
-        return super().said(made, observed)
+        return ((event, event) for event in self.own)
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
         """What is known of an event that nobody showed."""
+        made = self.made or made
         row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "durable": False, "late": False, "by_owner": True,
                "of_init": False, **self._circumstances()}  # fmt: skip
         if made.call.name == "fail_over":
@@ -87,9 +128,9 @@ class TransactionsInterpreter(Choosing):
 
     def _circumstances(self) -> dict[str, Any]:
         assert self.made is not None
-        delivered = self.made.call.name == "deliver"
+        delivered = self.made.call.name == "deliver" and not self.is_foreign
         busy = self.is_composite() or self.dying or self.requests.others_wait(delivered)
-        return {"away": self.faults > 0, "busy": busy}
+        return {"away": self.faults > 0, "busy": busy, "others": self.ids > 1}
 
     # Events
 
@@ -120,7 +161,8 @@ class TransactionsInterpreter(Choosing):
         for column in ("client", "txn", "partition"):
             if (value := read(event, column, -1)) >= 0 and not (column == "client" and kind in READ):
                 row[column] = value
-        row |= {"logged": read(event, "state", -1), "error": read(event, "error", 0), "reads": record >= 0}
+        row |= {"logged": read(event, "state", -1), "error": read(event, "error", 0),
+                "reads": record >= 0 if self.ids == 1 else record in self.requests.records}  # fmt: skip
         row["term"] = max(read(event, "coordinator_epoch", -1), 0)
         if (outcome := read(event, "outcome", -1)) >= 0:
             row["commit"] = outcome == 1
@@ -144,6 +186,8 @@ class TransactionsInterpreter(Choosing):
         again = record in self.appended and row["partition"] < self.data
         self.appended.add(record)
         fenced = all(row["number"] < s["known"].get((row["partition"],), 0) < row["next_base"] for s in states)
+        if fenced and not again and self.forgets:
+            raise Beyond("a partition may have forgotten a producer, and takes what comes late")
         if self.bumps or again or fenced:
             return
         if all(s["fate"].get(key, 0) in (COMMITTED, ABORTED) for s in states):
@@ -219,7 +263,7 @@ class TransactionsInterpreter(Choosing):
         """A transaction that should have been aborted by now."""
         memory = memory or NOTHING_KEPT
         began = max(memory.open_ms, memory.free_ms)
-        if made.call.name not in ("advance", "expire") or min(memory.open_ms, memory.free_ms) < 0:
+        if made.call.name not in ("advance", "expire", "forget") or min(memory.open_ms, memory.free_ms) < 0:
             return ()
         if self.now_ms - began <= self.timeout_ms + 2 * CHECKED_MS:
             return ()
@@ -254,7 +298,7 @@ def _waited_ms(made: Made) -> int:
     """How long a call took."""
     if made.call.name == "advance":
         return int(made.call.get("ms"))
-    if made.call.name == "expire":
+    if made.call.name in ("expire", "forget"):
         return int(made.result)
     return int(getattr(made.result, "waited_ms", 0))
 

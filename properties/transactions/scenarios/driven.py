@@ -6,14 +6,15 @@ from fencepost.properties.machine import BURST, scenario
 from fencepost.properties.roles import Between, OneOf
 from fencepost.properties.transactions.driving.interface import Partition, Slot
 from fencepost.properties.transactions.driving.verbs import BACKOFF_MS
-from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OUT_MS, Shared
+from fencepost.properties.transactions.scenarios.several import Several
+from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OUT_MS
 
 CALLS = {
     "append_to_the_log": "log_append", "fail_over": "fail_over", "leader_changes": "change_leader", "wait": "advance",
 }  # fmt: skip
 
 
-class Driven(Shared, steps=CALLS):
+class Driven(Several, steps=CALLS):
     """A cluster that does nothing by itself."""
 
     MOST_FENCES = 3
@@ -23,9 +24,9 @@ class Driven(Shared, steps=CALLS):
         self, slot: Slot, partition: Partition, failures: Annotated[int, Between(1, 2)], by_admin: bool
     ) -> None:
         old, at = self.with_record(slot, partition)
-        new = self.slot(old + 1)
+        new = self.rival(old)
         if by_admin:
-            self.call("fence")
+            self.call("fence", old % self.ids)
         else:
             self.take_over(new)
         for _ in range(failures):

@@ -30,6 +30,10 @@ class Remote(Shared, steps={}):
     def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
         return None if name in BY_ITSELF else super().call(name, *arguments, **named)
 
+    def can(self, ability: str) -> bool:
+        """Over the wire nothing is asked that an implementation may lack."""
+        return not ability
+
     def teardown(self) -> None:
         if not hasattr(self, "run"):
             return
@@ -133,7 +137,7 @@ class Remote(Shared, steps={}):
     def two_ask_at_once(self, slot: Slot, partition: Partition, commit: bool, last: bool) -> None:
         """Two new producers ask for the id while a transaction is open; the answers of one of them are late."""
         old, at = self.with_record(slot, partition)
-        new = self.slot(old + 1)
+        new = self.rival(old)
         self.call("restart_client", new)
         self.call("init", new)
         self.call("fence")

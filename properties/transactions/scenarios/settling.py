@@ -14,6 +14,8 @@ from fencepost.properties.transactions.driving.interface import System
 
 Partitions = Annotated[int, FromConfig("partitions")]
 Groups = Annotated[int, FromConfig("groups")]
+Ids = Annotated[int, FromConfig(lambda config: config.get("ids", 1))]
+Keys = Annotated[int, FromConfig(lambda config: config.get("keys", 1))]
 
 RETRY_MS, WAIT_MS, WAITS = 100, 30_000, 4
 """What happened may be tried again after a moment; nothing may happen in so many long waits before the cluster counts
@@ -22,6 +24,10 @@ ROUNDS, DELIVERIES, STORMS = 150, 300, 2
 """More waits, more deliveries without one, or more often as many, and it counts as going on for ever."""
 HOUR_MS, EXPIRY_HOURS = 3_600_000, 8 * 24
 EXPIRY_MS = EXPIRY_HOURS * HOUR_MS
+FORGOTTEN_HOURS = 26
+"""Producers are forgotten after a day (producer.id.expiration.ms), and looked for every ten minutes."""
+PIECES, FEW_PIECES = 60, 3
+"""Fetches of a reader in pieces at most; and where there seems to be nothing to read."""
 PROBE_READER = 500
 
 
@@ -29,7 +35,8 @@ class Settled(NamedTuple):
     """What became of it.  ``records``: (offset, record) by data partition, for read_committed readers; ``written``: for
     read_uncommitted ones; ``offsets``: (error, record) by offsets partition; ``waited_ms``: virtual time that passed.
 
-    ``quiet``: False if something went on and on."""
+    ``quiet``: False if something went on and on.  Where a commit has several offsets, ``offsets`` has the one that is
+    not known, if there is one, or else the first."""
 
     quiet: bool
     waited_ms: int
@@ -39,8 +46,8 @@ class Settled(NamedTuple):
 
 
 class Probed(NamedTuple):
-    """What became of a new producer in slot 0.  ``ready``: was it initialised?  ``unread``: partitions on which what it
-    committed was not to be read."""
+    """What became of new producers, one for each transactional id (id n in slot n).  ``ready``: were all initialised?
+    ``unread``: partitions on which what one of them committed was not to be read."""
 
     ready: bool
     committed: bool
@@ -48,7 +55,7 @@ class Probed(NamedTuple):
     waited_ms: int
 
 
-def settle(system: System, reader: int, partitions: Partitions, groups: Groups) -> Settled:
+def settle(system: System, reader: int, partitions: Partitions, groups: Groups, keys: Keys = 1) -> Settled:
     """Deliver everything and let time pass until nothing happens; then read.  ``reader`` and the next number must be
     new."""
     quiet, waited_ms = _rest(system)
@@ -56,23 +63,33 @@ def settle(system: System, reader: int, partitions: Partitions, groups: Groups) 
         tuple(tuple(system.read(number, p, committed)) for p in range(partitions))
         for number, committed in ((reader, True), (reader + 1, False))
     )
-    offsets = tuple(system.fetch_offset(reader, p) for p in range(partitions, partitions + groups))
+    offsets = tuple(_offset_of(system, reader, p, keys) for p in range(partitions, partitions + groups))
     return Settled(quiet, waited_ms, read, seen, offsets)
 
 
-def probe(system: System, partitions: Partitions, groups: Groups) -> Probed:
-    """A new producer commits one transaction on every partition; is it read?"""
-    system.restart_client(0)
-    system.init(0)
+def probe(system: System, partitions: Partitions, groups: Groups, ids: Ids = 1, keys: Keys = 1) -> Probed:
+    """A new producer of each transactional id commits one transaction on every partition; is it read?"""
+    found = [_probe(system, slot, partitions, groups, keys) for slot in range(ids)]
+    return Probed(
+        all(one.ready for one in found),
+        all(one.committed for one in found),
+        tuple(sorted({partition for one in found for partition in one.unread})),
+        sum(one.waited_ms for one in found),
+    )
+
+
+def _probe(system: System, slot: int, partitions: int, groups: int, keys: int) -> Probed:
+    system.restart_client(slot)
+    system.init(slot)
     waited_ms = _rest(system)[1]
-    ready = system.begin(0)
-    old = _new_to_read(system, partitions, groups)
+    ready = system.begin(slot)
+    old = _new_to_read(system, partitions, groups, keys)
     for partition in range(partitions + groups if ready else 0):
-        system.send(0, partition)
+        system.send(slot, partition)
     deliver_all(system)
-    committed = ready and system.commit(0)
+    committed = ready and system.commit(slot)
     waited_ms += _rest(system)[1]
-    new = _new_to_read(system, partitions, groups)
+    new = _new_to_read(system, partitions, groups, keys)
     unread = tuple(p for p in range(partitions + groups) if not new[p] or new[p] == old[p])
     return Probed(ready, committed, unread, waited_ms)
 
@@ -86,12 +103,44 @@ def expire(system: System) -> int:
     return EXPIRY_MS
 
 
-def _new_to_read(system: System, partitions: int, groups: int) -> list[Sequence[Any]]:
+def forget(system: System) -> int:
+    """Time passes until partitions forget producers that write nothing, as long as nothing is under way; how much
+    (ms)?"""
+    for hours in range(FORGOTTEN_HOURS):
+        if system.messages():
+            return hours * HOUR_MS
+        system.advance(HOUR_MS)
+    return FORGOTTEN_HOURS * HOUR_MS
+
+
+def in_pieces(system: System, reader: int, partition: int, most: int, offset: int = 0) -> tuple[tuple[int, int], ...]:
+    """What a read_committed reader gets of a data partition, ``most`` batches a fetch, from an offset on.  ``reader``
+    and the next number must be new: the next one takes all at once, to know how far there is something to read."""
+    from_there: dict[str, Any] = {"offset": offset} if offset else {}
+    whole = list(system.read(reader + 1, partition, **from_there))
+    found: list[tuple[int, int]] = []
+    for _ in range(PIECES if whole else FEW_PIECES):
+        found += system.read(reader, partition, **from_there, most=most)
+        if whole and found and found[-1][0] >= whole[-1][0]:
+            break
+    return tuple(found)
+
+
+def _offset_of(system: System, reader: int, partition: int, keys: int) -> tuple[int, int]:
+    """Of the offsets in a group's commits one that is not known, or else the first."""
+    found = [
+        system.fetch_offset(reader, partition),
+        *(system.fetch_offset(reader, partition, k) for k in range(1, keys)),
+    ]
+    return next((each for each in found if each[0]), found[0])
+
+
+def _new_to_read(system: System, partitions: int, groups: int, keys: int) -> list[Sequence[Any]]:
     """What one reader has not read yet of each data partition, and the committed offset in each of the others."""
     offsets = range(partitions, partitions + groups)
     return [
         *(system.read(PROBE_READER, p) for p in range(partitions)),
-        *(system.fetch_offset(PROBE_READER, p) for p in offsets),
+        *([_offset_of(system, PROBE_READER, p, keys) for p in offsets]),
     ]
 
 

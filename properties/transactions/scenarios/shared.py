@@ -35,9 +35,9 @@ class Shared(Verbs, steps=CALLS):
         self.end(slot, commit)
 
     @scenario(when=lambda self: not self.lone and self.fences < self.MOST_FENCES)
-    def admin_fences(self) -> None:
+    def admin_fences(self, slot: Slot) -> None:
         self.fences += 1
-        self.call("fence")
+        self.call("fence", slot % self.ids)
 
     @scenario
     def deliver(self, message: Waiting, keep: bool) -> None:
@@ -68,9 +68,9 @@ class Shared(Verbs, steps=CALLS):
         ``ask``: an admin fences; or a producer asks for the id, and then it has a transaction on the same partition or
         on the next."""
         old, at = self.with_record(slot, partition)
-        new = self.slot(old + 1)
+        new = self.rival(old)
         if ask == 0:
-            self.call("fence")
+            self.call("fence", old % self.ids)
         else:
             self.take_over(new)
         self.go_on()

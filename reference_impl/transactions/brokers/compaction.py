@@ -72,16 +72,16 @@ class CompactedLog(PartitionLog):
             return marker_key(batch.marker)
         return self.keys.get(batch.record, b"record %d" % batch.record)
 
-    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
         """Without what is gone."""
-        answer = super().fetch(offset, committed)
+        answer = super().fetch(offset, committed, most)
         return answer._replace(batches=tuple(b for b in answer.batches if b.base_offset not in self.gone))
 
-    def rebuilt(self, leader_epoch: int) -> Self:
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         """From what is left. Of a record that is gone its producer's number is left, as an empty batch."""
         whole = self.batches
         self.batches = [self.left_of(batch) for batch in whole]
-        fresh = super().rebuilt(leader_epoch)
+        fresh = super().rebuilt(leader_epoch, restart)
         self.batches = whole
         fresh.keys, fresh.gone, fresh.horizons = self.keys, self.gone, self.horizons
         return fresh

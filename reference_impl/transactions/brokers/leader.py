@@ -24,6 +24,8 @@ from fencepost.reference_impl.transactions.messages import (
     WriteTxnMarkersResponse,
 )
 
+EXPIRATION_CHECK_MS = 600_000  # producer.id.expiration.check.interval.ms
+
 # What the coordinator says of a producer, in the words of a partition.
 _RELAYED = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -51,7 +53,7 @@ class Waiting(NamedTuple):
 class PartitionLeader(Node):
     """The leader of one partition; a leader change makes it another broker's, with what the log tells and no more."""
 
-    __slots__ = ("_checks", "env", "log", "stable_offset", "waiting")
+    __slots__ = ("_checks", "_idle_watched", "env", "log", "stable_offset", "waiting")
 
     def __init__(self, env: Environment, log: PartitionLog) -> None:
         super().__init__(partition_name(log.partition), env.kernel)
@@ -60,6 +62,7 @@ class PartitionLeader(Node):
         self.stable_offset = 0
         self.waiting: dict[int, Waiting] = {}  # by number of the check, which no other question has
         self._checks = 0
+        self._idle_watched = False
 
     @property
     def node_id(self) -> int:
@@ -77,10 +80,11 @@ class PartitionLeader(Node):
         else:
             raise ValueError(f"{self.name} got {message}: it handles produce, marker and check_answer")
 
-    def change(self) -> None:
-        """Another broker leads: batches that wait and verifications are gone, without an answer."""
+    def change(self, restart: bool = False) -> None:
+        """Another broker leads, or the same one after a `restart`: batches that wait and verifications are gone,
+        without an answer."""
         self.waiting.clear()
-        self.log = self.log.rebuilt(self.log.leader_epoch + 1)
+        self.log = self.log.rebuilt(self.log.leader_epoch + 1, restart)
         self.env.emit(Kind.LEADER_CHANGED, node=self.node_id, partition=self.log.partition)
 
     def receive_produce(self, message: Message) -> None:
@@ -155,23 +159,26 @@ class PartitionLeader(Node):
         if result.error:
             self.refuse(waiting, result.error)
             return
-        self.env.emit(
-            Kind.BATCH_DUPLICATE if result.duplicate else Kind.BATCH_APPENDED, node=self.node_id,
-            partition=self.log.partition, offset=result.offset, producer_id=request.producer_id,
-            epoch=request.producer_epoch, sequence=request.base_sequence, record=request.record,
-            request=waiting.number,
-        )  # fmt: skip
+        for place, record in enumerate(request.records):
+            self.env.emit(
+                Kind.BATCH_DUPLICATE if result.duplicate else Kind.BATCH_APPENDED, node=self.node_id,
+                partition=self.log.partition, offset=result.offset + place, producer_id=request.producer_id,
+                epoch=request.producer_epoch, sequence=self.log.sequence_at(request.base_sequence, place),
+                record=record, request=waiting.number,
+            )  # fmt: skip
         self.note_stable_offset()
+        self.watch_idle()
         self.respond(waiting, ProduceResponse(ErrorCode.NONE, result.offset))
 
     def refuse(self, waiting: Waiting, error: int) -> None:
         """Nothing is written."""
         request = waiting.request
-        self.env.emit(
-            Kind.BATCH_REFUSED, node=self.node_id, partition=self.log.partition, producer_id=request.producer_id,
-            epoch=request.producer_epoch, sequence=request.base_sequence, record=request.record,
-            request=waiting.number, error=error,
-        )  # fmt: skip
+        for place, record in enumerate(request.records):
+            self.env.emit(
+                Kind.BATCH_REFUSED, node=self.node_id, partition=self.log.partition, producer_id=request.producer_id,
+                epoch=request.producer_epoch, sequence=self.log.sequence_at(request.base_sequence, place),
+                record=record, request=waiting.number, error=error,
+            )  # fmt: skip
         self.respond(waiting, ProduceResponse(error))
 
     def respond(self, waiting: Waiting, response: ProduceResponse) -> None:
@@ -184,6 +191,7 @@ class PartitionLeader(Node):
         result = self.log.append_marker(request)
         self.emit_marker(request, result)
         self.note_stable_offset()
+        self.watch_idle()
         answer = ResponseBody(message.body.number, WriteTxnMarkersResponse(result.error))
         self.env.network.send("marker_answer", self.name, message.source, answer)
 
@@ -203,6 +211,19 @@ class PartitionLeader(Node):
             self.stable_offset = stable
             self.env.emit(Kind.STABLE_MOVED, partition=self.log.partition, upto=stable)
 
+    def watch_idle(self) -> None:
+        """Look for producers that have been idle for too long, at the full interval at which there may be one."""
+        due = None if self._idle_watched else self.log.next_expiry_ms()
+        if due is not None:
+            self._idle_watched = True
+            self.kernel.at(-(-due // EXPIRATION_CHECK_MS) * EXPIRATION_CHECK_MS * 1000, self.forget_idle)
+
+    def forget_idle(self, _: object) -> None:
+        """Forget them, and look again when the next one may have to go."""
+        self._idle_watched = False
+        self.log.forget_idle()
+        self.watch_idle()
+
 
 class OffsetsLeader(PartitionLeader):
     """The leader of a group's offsets partition: takes TxnOffsetCommit where others take Produce."""
@@ -217,8 +238,9 @@ class OffsetsLeader(PartitionLeader):
                 f"{self.name} got {data}: a group's offsets partition takes TxnOffsetCommitRequest, not ProduceRequest"
             )
         return ProduceRequest(
-            data.transactional_id, self.log.partition, data.producer_id, data.producer_epoch, -1, data.record
-        )
+            data.transactional_id, self.log.partition, data.producer_id, data.producer_epoch, -1, data.record,
+            more=data.more,
+        )  # fmt: skip
 
     def relayed(self, error: int) -> int:
         """A group coordinator passes on what the other coordinator says; no answer is "still loading" here."""

@@ -1,8 +1,8 @@
 """A partition's log: what may be written into it, what follows from it for producers, and how far readers may read.
 
-`append` and `append_marker` make the checks that batches and markers pass, in Kafka's order, each a method. Every batch
-holds one record and takes one offset, so that an offset is a position in `batches`; with one replica the high watermark
-is the log's end. All but the verification entries can be rebuilt from the batches alone.
+`append` and `append_marker` make the checks that batches and markers pass, in Kafka's order, each a method. `batches`
+has the records of all batches, each with its batch's header, so that an offset is a position in it; with one replica
+the high watermark is the log's end. All but the verification entries can be rebuilt from the batches alone.
 (ProducerAppendInfo.java, ProducerStateManager.java, UnifiedLog.scala)
 """
 
@@ -10,6 +10,7 @@ from bisect import bisect_left
 from typing import NamedTuple, Self
 
 from fencepost.reference_impl.transactions.brokers.producer_state import (
+    SEQUENCE_MAX,
     UNKNOWN,
     ProducerEntry,
     Verification,
@@ -72,12 +73,20 @@ class PartitionLog:
         error = self.append_refused(entry, request, guard)
         if error:
             return Appended(error)
-        batch = Batch(
-            len(self.batches), request.producer_id, request.producer_epoch, request.base_sequence, request.record,
-            request.is_transactional, self.env.now_ms, self.leader_epoch,
-        )  # fmt: skip
-        self.write(batch)
-        return Appended(ErrorCode.NONE, batch.base_offset)
+        first = len(self.batches)
+        for place, record in enumerate(request.records):
+            self.write(
+                Batch(
+                    first + place, request.producer_id, request.producer_epoch,
+                    self.sequence_at(request.base_sequence, place), record, request.is_transactional, self.env.now_ms,
+                    self.leader_epoch, place=place,
+                )
+            )  # fmt: skip
+        return Appended(ErrorCode.NONE, first)
+
+    def sequence_at(self, base_sequence: int, place: int) -> int:
+        """The number of the record at this place of a batch; int32 wraps to 0 (txn.13)."""
+        return base_sequence if base_sequence < 0 else (base_sequence + place) % (SEQUENCE_MAX + 1)
 
     def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
         """The error for a batch that is no duplicate; 0 for none. In 4.3 the epoch comes first (KAFKA-19690)."""
@@ -212,6 +221,7 @@ class PartitionLog:
         entry = self.producers.get(batch.producer_id)
         if entry is None:
             entry = self.producers[batch.producer_id] = ProducerEntry()
+        entry.written_ms = batch.timestamp_ms
         if batch.producer_epoch != entry.epoch:
             self.enter_epoch(entry, batch.producer_epoch)
         if batch.marker < 0:
@@ -228,9 +238,10 @@ class PartitionLog:
         entry.last_sequence = -1
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
-        """Remember a record's number, and where its transaction began."""
+        """Remember a record's number, and where its batch and its transaction began."""
         entry.last_sequence = batch.base_sequence
-        entry.window.append((batch.base_sequence, batch.base_offset))
+        if batch.place == 0:
+            entry.window.append((batch.base_sequence, batch.base_offset))
         if batch.is_transactional:
             self.open.setdefault(batch.producer_id, batch.base_offset)
 
@@ -255,20 +266,30 @@ class PartitionLog:
 
     def forget_idle(self) -> None:
         """Producers without an open transaction that have written nothing for long: so everything about them."""
-        last = {batch.producer_id: batch.timestamp_ms for batch in self.batches}
         for producer_id in self.producers.keys() - self.open.keys():
-            if last[producer_id] + PRODUCER_EXPIRATION_MS <= self.env.now_ms:
+            if self.expires_ms(self.producers[producer_id]) <= self.env.now_ms:
                 del self.producers[producer_id]
 
-    def rebuilt(self, leader_epoch: int) -> Self:
+    def next_expiry_ms(self) -> int | None:
+        """When the next idle producer may be forgotten, if there is one."""
+        idle = self.producers.keys() - self.open.keys()
+        return min((self.expires_ms(self.producers[producer_id]) for producer_id in idle), default=None)
+
+    def expires_ms(self, entry: ProducerEntry) -> int:
+        """When a producer that writes nothing more is forgotten."""
+        return entry.written_ms + PRODUCER_EXPIRATION_MS
+
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         """The state of the next leader, from the log alone: a replica has followed it batch by batch.
 
-        After a restart there is a snapshot instead, which keeps one batch per producer.
+        After a restart there is a snapshot instead, which keeps one batch per producer. Either way producers that were
+        idle for too long stay forgotten.
         """
         fresh = type(self)(self.env, self.partition, leader_epoch)
         for batch in self.batches:
             fresh.write(batch)
-        if self.env.config.leader_change == "restart":
+        fresh.forget_idle()
+        if restart or self.env.config.leader_change == "restart":
             for entry in fresh.producers.values():
                 while len(entry.window) > 1:
                     entry.window.popleft()
@@ -289,11 +310,27 @@ class PartitionLog:
         """Where a fetch stops, exclusive (txn.17)."""
         return self.last_stable_offset() if committed else len(self.batches)
 
-    def fetch(self, offset: int, committed: bool) -> FetchResponse:
-        """Everything from `offset` to the limit, and for read_committed the transactions in it to be skipped."""
-        upto = self.read_limit(committed)
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
+        """Everything from `offset` to the limit, but of `most` batches at most if that is given, and for read_committed
+        the transactions in it to be skipped. Batches are whole: the first one may begin before the offset."""
+        limit = self.read_limit(committed)
+        offset = self.first_of_batch(offset)
+        upto = min(limit, self.end_of(offset, most)) if most else limit
         batches = tuple(self.batches[offset:upto])
         return FetchResponse(upto, batches, tuple(self.aborted_between(offset, upto)) if committed else ())
+
+    def first_of_batch(self, offset: int) -> int:
+        """Where the batch begins in which an offset lies."""
+        return offset - self.batches[offset].place if offset < len(self.batches) else offset
+
+    def end_of(self, offset: int, most: int) -> int:
+        """Where so many batches end of which the first begins here."""
+        for batch in self.batches[offset:]:
+            if batch.place == 0:
+                if not most:
+                    return batch.base_offset
+                most -= 1
+        return len(self.batches)
 
     def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
         """From the index, in order of their end: what ends at or behind `offset` and begins before `upto`."""

@@ -9,14 +9,16 @@ NO_GUARD = 0  # of a batch for which the coordinator was not asked
 
 
 class ProducerEntry:
-    """Epochs, and the last batches of the current epoch as (sequence, offset), oldest first."""
+    """Epochs, and the last batches of the current epoch as (first sequence, offset), oldest first; `last_sequence` is
+    the last record's. `written_ms`: when it last wrote here."""
 
-    __slots__ = ("coordinator_epoch", "epoch", "last_sequence", "window")
+    __slots__ = ("coordinator_epoch", "epoch", "last_sequence", "window", "written_ms")
 
     def __init__(self) -> None:
         self.epoch = -1
         self.coordinator_epoch = -1
         self.last_sequence = -1
+        self.written_ms = 0
         self.window: deque[tuple[int, int]] = deque(maxlen=WINDOW)
 
 

@@ -59,10 +59,14 @@ class ClientSide(DrivenSystem[Environment]):
 
     def fence(self) -> bool:
         """Admin.fenceProducers([id 0]) by a fresh admin instance (txn.22)."""
+        return self.fence_id(0)
+
+    def fence_id(self, txn_id: int) -> bool:
+        """Admin.fenceProducers of one transactional id."""
         admin = self._admin_factory(self.env, self.admins)
         self.env.network.nodes[admin.name] = admin
         self.admins += 1
-        return admin.fence(0)
+        return admin.fence(txn_id)
 
     def advance(self, ms: int) -> None:
         """Let virtual milliseconds pass: requests and transactions time out, markers are sent again, ids expire."""

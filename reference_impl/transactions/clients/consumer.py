@@ -31,9 +31,10 @@ class Reader:
         self.client = FIRST_READER + reader
         self.positions: dict[tuple[int, bool], int] = {}
 
-    def read(self, log: Fetchable, committed: bool) -> list[tuple[int, int]]:
-        """The (offset, record) pairs from the position on; `committed` is the isolation level read_committed."""
-        position = self.positions.get((log.partition, committed), 0)
+    def read(self, log: Fetchable, committed: bool, offset: int = 0) -> list[tuple[int, int]]:
+        """The (offset, record) pairs from the position on, at first `offset`; `committed` is the isolation level
+        read_committed."""
+        position = self.positions.get((log.partition, committed), offset)
         answer = log.fetch(position, committed)
         partition, client, emit = log.partition, self.client, self.env.emit
         if committed:
@@ -41,6 +42,8 @@ class Reader:
         kind = Kind.RECORD_READ if committed else Kind.RECORD_SEEN
         found = []
         for batch in self.skipping(answer):
+            if batch.base_offset < position:  # of the batch in which the position lies
+                continue
             emit(kind, client=client, partition=partition, offset=batch.base_offset, record=batch.record)
             found.append((batch.base_offset, batch.record))
         if answer.batches:

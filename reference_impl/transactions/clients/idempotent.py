@@ -25,7 +25,7 @@ class IdempotentSends(Sends):
         sender = self.sender
         return ProduceRequest(
             NO_TRANSACTIONAL_ID, batch.partition, sender.producer_id, sender.epoch, batch.sequence, batch.record,
-            is_transactional=False,
+            is_transactional=False, more=batch.more,
         )  # fmt: skip
 
     def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
@@ -71,11 +71,11 @@ class IdempotentProducer(Producer):
         """There are no transactions."""
         return False
 
-    def send(self, partition: int) -> bool:
-        """send() of one record."""
+    def send(self, partition: int, count: int = 1) -> bool:
+        """send() of records that leave as one batch."""
         if self.state is not State.READY:
             return False
-        self.sends.add(partition, self.env.next_record())
+        self.sends.add(partition, *(self.env.next_record() for _ in range(count)))
         return True
 
     def may_send_to(self, partition: int) -> bool:

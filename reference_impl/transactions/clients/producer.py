@@ -34,15 +34,15 @@ class Producer(ProducerCalls):
         )  # fmt: skip
         return True
 
-    def send(self, partition: int) -> bool:
-        """send() of one record to a partition, or sendOffsetsToTransaction() to a group's offsets partition."""
+    def send(self, partition: int, count: int = 1) -> bool:
+        """send() of records that leave as one batch, or sendOffsetsToTransaction() to a group's offsets partition."""
         if self.state is not State.IN_TRANSACTION:
             return False
         if self.env.config.is_v2:
             self.started = True
         elif partition not in self.added and partition not in self.to_add and partition != self.adding:
             self.to_add.append(partition)
-        self.sends.add(partition, self.env.next_record())
+        self.sends.add(partition, *(self.env.next_record() for _ in range(count)))
         self.go_on()
         return True
 

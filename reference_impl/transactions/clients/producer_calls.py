@@ -54,10 +54,10 @@ class ProducerCalls(Node):
 
     sends_class: type[Sends] = Sends
 
-    def __init__(self, env: Environment, slot: int, txn_id: int = 0) -> None:
+    def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
         super().__init__(client_name(slot), env.kernel)
         self.env = env
-        self.txn_id = txn_id
+        self.txn_id = slot % env.config.ids if txn_id is None else txn_id
         self.client = env.next_client()
         self.state = State.UNINITIALIZED
         self.producer_id = NO_PRODUCER_ID
@@ -70,7 +70,7 @@ class ProducerCalls(Node):
         self.epoch_bump_required = False
         self.call = CoordinatorCall(env, self)
         self.sends = self.sends_class(env, self, self)
-        env.emit(Kind.CLIENT_STARTED, client=self.client, txn_id=txn_id)
+        env.emit(Kind.CLIENT_STARTED, client=self.client, txn_id=self.txn_id)
 
     # -- what follows from the state
 

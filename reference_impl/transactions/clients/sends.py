@@ -49,28 +49,38 @@ class Sender(Protocol):
 
 
 class SentBatch:
-    """One record that has left at least once. `request` is its latest request, -1 once that has come to nothing."""
+    """A batch that has left at least once, of `record` and those behind it. `request` is its latest request, -1 once
+    that has come to nothing; `number`: how many batches left before it in its lane."""
 
-    __slots__ = ("partition", "ready", "record", "request", "sequence")
+    __slots__ = ("more", "number", "partition", "ready", "record", "request", "sequence")
 
-    def __init__(self, record: int, partition: int, sequence: int) -> None:
-        self.record = record
+    def __init__(self, records: tuple[int, ...], partition: int, sequence: int, number: int) -> None:
+        self.record, *more = records
+        self.more = tuple(more)
         self.partition = partition
         self.sequence = sequence
+        self.number = number
         self.request = NONE
         self.ready = False  # to be sent again as soon as it is the first of its lane
 
 
 class Lane:
-    """One partition: records that have not left yet, and batches without a final answer, in order of sequence."""
+    """One partition: batches that have not left yet, by their records, and those without a final answer, in order of
+    sequence."""
 
-    __slots__ = ("in_flight", "next_sequence", "partition", "unsent")
+    __slots__ = ("in_flight", "next_sequence", "partition", "sent", "unsent")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.unsent: deque[int] = deque()
+        self.unsent: deque[tuple[int, ...]] = deque()
         self.in_flight: list[SentBatch] = []
         self.next_sequence = 0
+        self.sent = 0
+
+
+def following(sequence: int, count: int) -> int:
+    """The sequence number so many records on; none stays none, and after the largest comes 0."""
+    return sequence if sequence == NO_SEQUENCE else (sequence + count) % (MAX_SEQUENCE + 1)
 
 
 class Sends:
@@ -90,12 +100,12 @@ class Sends:
         """Whether some record has no final answer, or has not even left."""
         return any(lane.in_flight or lane.unsent for lane in self.lanes.values())
 
-    def add(self, partition: int, record: int) -> None:
-        """Send a record as soon as that is possible."""
+    def add(self, partition: int, *records: int) -> None:
+        """Send records as one batch, as soon as that is possible."""
         lane = self.lanes.get(partition)
         if lane is None:
             lane = self.lanes[partition] = Lane(partition)
-        lane.unsent.append(record)
+        lane.unsent.append(records)
         self.move(partition)
 
     def move(self, partition: int) -> None:
@@ -107,7 +117,10 @@ class Sends:
         if not lane.unsent or not self.sender.may_send_to(partition):
             return
         while lane.unsent and self.has_room(lane) and all(batch.request != NONE for batch in in_flight):
-            batch = SentBatch(lane.unsent.popleft(), partition, self.next_sequence(lane))
+            records = lane.unsent.popleft()
+            batch = SentBatch(records, partition, self.next_sequence(lane), lane.sent)
+            lane.sent += 1
+            self.number_records(lane, batch)
             in_flight.append(batch)
             self.transmit(batch)
 
@@ -115,7 +128,7 @@ class Sends:
         """Whether one more batch may leave: the leader must still remember the oldest one when it is sent again."""
         if not lane.in_flight:
             return True
-        behind_oldest = (lane.next_sequence - lane.in_flight[0].sequence) % (MAX_SEQUENCE + 1)
+        behind_oldest = lane.sent - lane.in_flight[0].number
         # Offsets have no order of their own: one after the other.
         return lane.partition < self.env.config.partitions and behind_oldest < self.max_in_flight
 
@@ -127,17 +140,23 @@ class Sends:
         lane.next_sequence = 0 if sequence == MAX_SEQUENCE else sequence + 1
         return sequence
 
+    def number_records(self, lane: Lane, batch: SentBatch) -> None:
+        """The records behind the first of a batch use up sequence numbers as well."""
+        if batch.sequence != NO_SEQUENCE:
+            lane.next_sequence = following(lane.next_sequence, len(batch.more))
+
     def transmit(self, batch: SentBatch) -> None:
         """A new request for the batch; the answers to its older ones no longer count."""
         env, sender = self.env, self.sender
         batch.ready = False
         batch.request = number = env.next_request()
         self.waiting[number] = batch
-        env.emit(
-            Kind.RECORD_SENT, client=sender.client, txn_id=sender.txn_id, txn=sender.txn, partition=batch.partition,
-            record=batch.record, sequence=batch.sequence, request=number, producer_id=sender.producer_id,
-            epoch=sender.epoch,
-        )  # fmt: skip
+        for at, record in enumerate((batch.record, *batch.more)):
+            env.emit(
+                Kind.RECORD_SENT, client=sender.client, txn_id=sender.txn_id, txn=sender.txn, partition=batch.partition,
+                record=record, sequence=following(batch.sequence, at), request=number, producer_id=sender.producer_id,
+                epoch=sender.epoch,
+            )  # fmt: skip
         body = RequestBody(number, self.request(batch))
         env.network.send("produce", self.node.name, partition_name(batch.partition), body)
         self.node.after(env.config.request_timeout_ms * 1000, self.time_out, number)
@@ -146,10 +165,12 @@ class Sends:
         """Produce to a data partition; TxnOffsetCommit, without a sequence number, to a group's (txn.21)."""
         sender, group = self.sender, batch.partition - self.env.config.partitions
         if group >= 0:
-            return TxnOffsetCommitRequest(sender.txn_id, group, sender.producer_id, sender.epoch, batch.record)
+            offsets = batch.record, batch.more
+            return TxnOffsetCommitRequest(sender.txn_id, group, sender.producer_id, sender.epoch, *offsets)
         return ProduceRequest(
-            sender.txn_id, batch.partition, sender.producer_id, sender.epoch, batch.sequence, batch.record
-        )
+            sender.txn_id, batch.partition, sender.producer_id, sender.epoch, batch.sequence, batch.record,
+            more=batch.more,
+        )  # fmt: skip
 
     def answer(self, body: ResponseBody) -> None:
         """Take the answer to the latest request of a batch; any other is ignored."""
@@ -174,10 +195,11 @@ class Sends:
     def acked(self, batch: SentBatch, offset: int) -> None:
         lane, sender = self.lanes[batch.partition], self.sender
         lane.in_flight.remove(batch)
-        self.env.emit(
-            Kind.RECORD_ACKED, client=sender.client, txn=sender.txn, partition=batch.partition, record=batch.record,
-            request=batch.request, offset=offset,
-        )  # fmt: skip
+        for at, record in enumerate((batch.record, *batch.more)):
+            self.env.emit(
+                Kind.RECORD_ACKED, client=sender.client, txn=sender.txn, partition=batch.partition, record=record,
+                request=batch.request, offset=offset + at if offset >= 0 else offset,
+            )  # fmt: skip
         self.move(batch.partition)
         sender.go_on()
 
@@ -190,10 +212,11 @@ class Sends:
         self.sender.record_failed(verdict, error)
 
     def tell_failed(self, batch: SentBatch, error: int) -> None:
-        self.env.emit(
-            Kind.RECORD_FAILED, client=self.sender.client, txn=self.sender.txn, partition=batch.partition,
-            record=batch.record, request=batch.request, error=error,
-        )  # fmt: skip
+        for record in (batch.record, *batch.more):
+            self.env.emit(
+                Kind.RECORD_FAILED, client=self.sender.client, txn=self.sender.txn, partition=batch.partition,
+                record=record, request=batch.request, error=error,
+            )  # fmt: skip
 
     def time_out(self, number: int) -> None:
         """No answer: whether the batch was appended is not known, so it must be sent again as it was."""

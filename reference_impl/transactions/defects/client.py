@@ -136,7 +136,7 @@ class TakesOlderAnswers(CoordinatorCall):
 class BelievesOlderAnswers(Producer):
     """A producer with `TakesOlderAnswers`."""
 
-    def __init__(self, env: Environment, slot: int, txn_id: int = 0) -> None:
+    def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
         super().__init__(env, slot, txn_id)
         node: Node = self
         self.call = TakesOlderAnswers(env, node)

@@ -18,6 +18,7 @@ class Renumbering(IdempotentSends):
         for lane in lanes:
             for batch in lane.in_flight:
                 batch.sequence = self.next_sequence(lane)
+                self.number_records(lane, batch)
                 self.waiting.pop(batch.request, None)
                 self.transmit(batch)
 

@@ -164,7 +164,7 @@ class OffsetsAppliedAtOnce(OffsetsLog):
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_data(entry, batch)
-        self.committed = self.pending.pop(batch.producer_id)
+        self.committed |= self.pending.pop(batch.producer_id)
 
 
 class AbortKeepsPendingOffset(OffsetsLog):
@@ -187,5 +187,5 @@ class AbortCommitsOffset(OffsetsLog):
 class PendingOffsetsVisible(OffsetsLog):
     """OffsetFetch answers with the last committed offset while another one is pending (txn.21)."""
 
-    def is_stable(self) -> bool:
+    def is_stable(self, key: int = 0) -> bool:
         return True

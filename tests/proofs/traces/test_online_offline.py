@@ -81,7 +81,7 @@ def _runs(protocol: str, variant: str, implementation: str) -> Iterator[tuple[Ru
     search.search(1, EXAMPLES, agreeing.steps, None)
     failed = {id(failure.made[-1]): failure.disagreed.evidence.event for failure in search.failures}
     for run in search.runs:
-        if run.watcher.tracker.beyond:  # type: ignore[attr-defined]
+        if any(tracker.beyond for tracker in run.watcher.trackers):  # type: ignore[attr-defined]
             continue
         events = [event for made in run.made for event in made.events]
         shown = failed.get(id(run.made[-1])) if run.over else None
