@@ -33,6 +33,7 @@ FOUND = {
     "check_after_count_only": "618.19",
     "check_after_stale_view": "618.19",
     "claims_again_at_once": "618.7",
+    "claims_late": "618.7",
     "compaction_keeps_first": "618.2",
     "count_settles_every_connector": "618.2",
     "counts_who_asked": "618.42",
@@ -81,8 +82,7 @@ UNSEEN = {
     "fences_as_worker": "permissions are not in the plug",
     "unauthorized_passed_over": "permissions are not in the plug",
     "unsigned_fence_requests": "nobody in the plug sends a request that is not signed",
-    "claims_late": "harmless: whoever writes a newer set has claimed the topic by then",
-    "assignment_offset_ignored": "harmless: the look after the producer is opened finds the newer set",
+    "assignment_offset_ignored": "every program ends with one more rebalance in A, which is all that a task waits for",
     "no_preemptive_stop": "harmless: whoever is left running is fenced in time (618.22)",
 }
 """Name: why it is not found."""

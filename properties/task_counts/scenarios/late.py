@@ -21,6 +21,8 @@ class Holding(Enum):
     SLOW = "slow"
 
 
+OF_A_SET = 12
+"""Operations in which a leader reads and writes what it takes to come to a new set, and some more."""
 Tasks = Annotated[int, Between(1, 3)]
 Number = Annotated[int, Between(0, 5)]
 Fault = Annotated[str, OneOf("failed", "lost")]
@@ -108,6 +110,28 @@ class Scenarios(Verbs, steps={}):
     def led_again_and_a_zombie(self, connector: Connector, story: Story, another: Story) -> None:
         """A leader is out of the group for a while, and then a worker stands still with tasks that run."""
         self.lead_again(connector, story)
+        self.run_on(connector, another)
+
+    def late_set(self, connector: Connector, story: Story, another: Story) -> None:
+        """A leader is about to write a set, and late for it; another one leads, has fenced for the set before, and is
+        about to write the count.  The first one goes on, and then a worker stands still with tasks that run."""
+        self.all_up()
+        for count, spared in zip(story.counts[:2], ("", "ask"), strict=True):
+            self.configure(connector, count, story.worker)
+            self.go(spared)
+        self.configure(connector, story.counts[2], story.worker)
+        late = next(iter(self.waiting("write")), None)
+        if late is None:
+            return
+        self.leave(late[2])
+        self.go("write_count", connector=connector)
+        self.back(late[2])
+        for _ in range(OF_A_SET):
+            thread = next((t for t in self.waiting("", late[2]) if t[1] in ("write", "read")), None)
+            if thread is not None:
+                self.step(thread)
+        self.go()
+        self.work()
         self.run_on(connector, another)
 
     def zombie(self, connector: Connector, tasks: Tasks, story: Story) -> None:

@@ -37,7 +37,6 @@ WAITS = "a start that does not see the count record waits for the next rebalance
 NEVER_HALF = "what is missing of a set was compacted away or overtaken: its tasks can only fail to start"
 INTERFACE = "no topic shows it; tests of the interface do"
 STANDS = "who asks gets no answer, or a failure, again and again, and no older set is let go on by that"
-SETS_CLAIM = "whoever writes a newer set has opened the producer by then, and so fenced the leader before"
 
 _BROKEN = (
     # rounds
@@ -78,7 +77,7 @@ _BROKEN = (
     # who writes to the config topic, and how
     Broken("plain_leader_producer", "618.24", PROMISE, Parts(privilege=topic.PlainLeaderProducer), B),
     Broken("claims_again_at_once", "618.26", PROMISE, Parts(privilege=topic.ClaimsAgainAtOnce), B),
-    Broken("claims_late", "618.24", NOTHING, Parts(privilege=topic.ClaimsLate), why=SETS_CLAIM),
+    Broken("claims_late", "618.24", PROMISE, Parts(privilege=topic.ClaimsLate), SHIPPED),
     Broken(
         "followers_write", "618.34", PROMISE,
         Parts(herder=task.FollowersWrite, writes=task.AnybodyWrites, privilege=topic.PlainFollowers), B,

@@ -256,3 +256,26 @@ def half_a_set(script):
     script.resume(owner)
     script.work(worker=owner)
     script.go(committing)
+
+
+@exposes("claims_late", mode="shipped", heartbeat_ms=3_000)
+def set_of_a_former_leader(script):
+    """A leader is about to write a set of three tasks when the group goes on without it.  The next one fences for the
+    set of one task before that, and its count comes to stand behind the former leader's set, of whose tasks the next
+    round fences the first alone."""
+    system = script.system
+    runs(script, 2)
+    former = script.leader()
+    system.configure(0, 0, 1)
+    script.until("ask")
+    system.configure(0, 0, 3)
+    system.stall(former)
+    system.expire(former)
+    script.until("write_count")
+    system.resume(former)
+    for _ in range(12):
+        for thread in [*script.threads("write", former), *script.threads("read", former)][:1]:
+            system.step(thread.number)
+    script.go()
+    script.work()
+    outlives(script, 1, old=max(0, *(task for task in range(3) if script.owner(0, task) >= 0)))
