@@ -75,12 +75,12 @@ def newest_set_polls(view: TaskCountView) -> Rows:
 
 
 def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
-    """Did a task fail on a worker that others took for gone, and was its failure hidden by another worker's RUNNING,
-    which is gone for good?
+    """Did a task fail on a worker that others took for gone, while another one ran it, which has stopped it since or is
+    gone itself?
 
     A worker that fell out of the group writes no FAILED over what another one wrote in a later generation
-    (KafkaStatusBackingStore.putSafe), and if that one is gone when it is back, it still has the task, as one that it
-    need not start (WorkerCoordinator.metadata, DistributedHerder.startWork).
+    (KafkaStatusBackingStore.putSafe).  If the other one has no such task when the first is back and is heard, that one
+    still has it, as one that it need not start (WorkerCoordinator.metadata, DistributedHerder.startWork).
     """
     kinds = (Kind.task_starting, Kind.task_running, Kind.task_failed, Kind.task_stopped)
     mine = view.applying(("connector", "task"), *kinds)
@@ -91,11 +91,14 @@ def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
         return False
     stopped = view.rows_of(Kind.worker_stopped)
     stopped = stopped[view.place[stopped] == view.place[mine[0]]]
-    fails, at, ends = failed[-1], began[-1], stopped[view.columns["node"][stopped] == node[began[-1]]]
-    gone = ends[ends > max(mine[at], mine[fails])]
+    fails, other = failed[-1], instance == instance[began[-1]]
+    ends = stopped[view.columns["node"][stopped] == node[began[-1]]]
+    ends = np.concatenate([mine[other & (kind == Kind.task_stopped)], ends[ends > mine[began[-1]]]])
     stays = not np.any(view.columns["node"][stopped[stopped > mine[fails]]] == node[fails])
-    over = np.any((instance == instance[at]) & (kind >= Kind.task_failed)) if len(gone) else True
-    return stays and not over and not np.any((kind == Kind.task_starting) & (mine > gone[0]))
+    told = bool(np.any(other & (kind == Kind.task_failed)))
+    if not stays or told or not len(ends) or ends.min() < mine[fails]:
+        return False
+    return not np.any((kind == Kind.task_starting) & (mine > ends.min()))
 
 
 def _last_of_group(view: TaskCountView, *kinds: Kind) -> np.ndarray:
