@@ -99,8 +99,8 @@ class PlainFollowers(WritePrivilege):
 
 
 class ClaimsLate(WritePrivilege):
-    """A leader opens its producer when it first writes, not when it becomes leader (618.24): the one before it, which is
-    not fenced, may write a set between the new leader's look at the topic and its count."""
+    """A leader opens its producer when it first writes, not when it becomes leader (618.24): the one before it, which
+    is not fenced, may write a set between the new leader's look at the topic and its count."""
 
     @property
     def must_claim(self) -> bool:
