@@ -8,7 +8,7 @@ from typing import Any
 
 from fencepost.properties.machine import variants
 from fencepost.properties.transactions.driving.verbs import Sized
-from fencepost.properties.transactions.scenarios.driven import Driven
+from fencepost.properties.transactions.scenarios.fenced import Fenced
 from fencepost.properties.transactions.scenarios.remote import Remote
 from hypothesis import strategies as st
 
@@ -48,6 +48,6 @@ def several(mode: str) -> st.SearchStrategy[Sized]:
     )  # fmt: skip
 
 
-MACHINES = variants(Driven, {mode: several(mode) for mode in MODES})
+MACHINES = variants(Fenced, {mode: several(mode) for mode in MODES})
 REMOTE_MACHINES = variants(Remote, {mode: sizes(mode, EPOCHS[:1]) for mode in MODES})
 """For brokers that act by themselves, whose last epoch cannot be chosen."""

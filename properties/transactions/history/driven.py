@@ -40,7 +40,8 @@ SAME_ID = IT.producer_id == LOGGED.producer_id
 LOGGED_FIRST = first(Kind.txn_logged, by=("producer_id",))
 NOT_ONGOING = last(Kind.txn_logged, by=TXN_ID, where=IT.state != State.Ongoing)
 TIMED = last(Kind.timed_out, by=TXN_ID)
-TO_BE_ABORTED = (TIMED.at > NOT_ONGOING.at) & (TIMED.at > LOADED.at)
+# A coordinator that took over since does not know of it: of a fail-over that loses what is appended nothing else tells.
+TO_BE_ABORTED = (TIMED.at > NOT_ONGOING.at) & (IT.coordinator_epoch == LOGGED.coordinator_epoch)
 UNDER_WAY = (LOGGED.state >= State.Ongoing) & (LOGGED.state <= State.PrepareAbort)
 PREPARED = (IT.state == State.PrepareCommit) | (IT.state == State.PrepareAbort)
 BEGUN_THERE = last(Kind.txn_begun, by=("producer_id", "epoch"), asking=LOGGED)

@@ -1,0 +1,302 @@
+"""Scenarios around a fence: what is under way across it, who goes on after it, and what fails meanwhile.
+
+A fence is a producer that asks for the id, an admin, or the time that is up.  What the fenced one sent, what it does
+next, and what the markers of two transactions do to one another is decided in few places of a broker, which single
+calls seldom reach.
+"""
+
+from typing import Annotated
+
+from fencepost.properties.driving import Message
+from fencepost.properties.machine import BURST, scenario
+from fencepost.properties.roles import Between, OneOf
+from fencepost.properties.transactions.driving.interface import Partition, Slot
+from fencepost.properties.transactions.driving.verbs import BACKOFF_MS, FIRST_READER_AT_THE_END
+from fencepost.properties.transactions.scenarios.driven import Driven
+from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OUT_MS
+
+By = Annotated[str, OneOf("producer", "producer", "admin", "time")]
+Trouble = Annotated[str, OneOf("append fails", "fail-over", "fail-over that loses", "twice fails")]
+SHORT = 8  # so few epochs can be used up
+
+
+class Fenced(Driven, steps={}):
+    """A cluster whose producers are fenced in every way.  ``settled``: how often it was left alone."""
+
+    settled = 0
+
+    def fence_by(self, by: str, new: int) -> None:
+        """Somebody asks for a fence of the present producer."""
+        if by == "time" or (by == "admin" and self.lone):
+            for _ in range(TIME_OUT_MS // CHECK_MS + 1):
+                self.call("advance", CHECK_MS)
+        elif by == "admin":
+            self.call("fence")
+        else:
+            self.take_over(new)
+
+    def another(self, slot: int) -> int:
+        """Another slot, or the same one where a client is alone: a new instance takes over then."""
+        return self.slot(slot + 1)
+
+    def sent_and_held(self, slot: int, partition: int, kind: str) -> Message | None:
+        """A record is sent; what it takes is delivered up to a message of this kind, which is held up."""
+        self.call("send", slot, partition)
+        self.deliver_all(without=(kind,))
+        held = self.first(kind)
+        self.hold(held)
+        return held
+
+    def looked_at(self, partition: int) -> None:
+        """Readers of either sort read on."""
+        self.read(partition)
+        self.read(partition, committed=False)
+
+    @scenario
+    def left_alone(self) -> None:
+        """Nothing is left to happen, and everything is read: what hangs now may be freed by the next transaction."""
+        self.settled += 1
+        self.call("settle", FIRST_READER_AT_THE_END + 2 * self.settled)
+
+    @scenario
+    def held_across_a_fence(
+        self,
+        slot: Slot,
+        partition: Partition,
+        kind: Annotated[str, OneOf("produce", "produce", "add", "check", "end")],
+        by: By,
+        first: bool,
+        moment: Annotated[int, Between(0, 3)],
+        commit: bool,
+    ) -> None:
+        """The fenced producer's message is in flight across the fence, and is the ``first`` thing that the partition
+        hears of it, or not.  ``moment``: it arrives when the fence is under way, is over, when the next producer has a
+        transaction on that partition, or when that one has ended."""
+        old, at = self.opened(slot), self.partition(partition)
+        if not first:
+            self.call("send", old, at)
+            self.deliver_all()
+        if kind == "end":
+            self.call("send", old, at)
+            self.deliver_all()
+            self.end(old, commit)
+            held = self.first("end")
+            self.hold(held)
+        else:
+            held = self.sent_and_held(old, at, kind)
+        new = self.another(old)
+        self.fence_by(by, new)
+        if moment == 0:
+            self.deliver_all(without=("marker_answer",))
+            self.release(held)
+        self.go_on()
+        if moment == 1:
+            self.release(held)
+            self.go_on()
+        if new != old:
+            self.with_record(new, at)
+        if moment == 2:
+            self.release(held)
+            self.deliver_all()
+        self.looked_at(at)
+        self.end(new, commit)
+        self.go_on()
+        if moment == 3:
+            self.release(held)
+        self.go_on()
+        self.looked_at(at)
+
+    @scenario
+    def fenced_goes_on_elsewhere(
+        self, slot: Slot, partition: Partition, by: By, rival: bool, commits: tuple[bool, bool]
+    ) -> None:
+        """An owner whose time is up, or who is fenced, and does not know of it, goes on in another partition, perhaps
+        while a ``rival`` has a transaction on the one where it was."""
+        old, at = self.with_record(slot, partition)
+        elsewhere, new = self.partition(at + 1), self.another(old)
+        self.fence_by(by, new)
+        self.go_on()
+        if rival and new != old:
+            self.with_record(new, at)
+        self.call("send", old, elsewhere)
+        self.deliver_all()
+        self.looked_at(elsewhere)
+        if rival and new != old:
+            self.end(new, commits[0])
+            self.deliver_all()
+        self.end(old, commits[1])
+        self.go_on()
+        self.looked_at(elsewhere)
+
+    @scenario
+    def markers_cross(
+        self,
+        slot: Slot,
+        partition: Partition,
+        kind: Annotated[str, OneOf("marker", "marker", "marker_answer")],
+        moved: bool,
+        commits: tuple[bool, bool],
+        moment: Annotated[int, Between(0, 4)],
+    ) -> None:
+        """The coordinator moves while a transaction ends, or hears nothing for so long that it asks again, so that its
+        markers are sent twice; the older one, or its answer, is held up.  ``moment``: it arrives when the next
+        transaction is open, is being ended, before its marker or after it, in place of its marker, which is lost, or
+        when it has ended."""
+        slot, at = self.with_record(slot, partition)
+        self.end(slot, commits[0])
+        self.send_first("end")
+        self.call("log_append")
+        if kind == "marker_answer":
+            self.send_first("marker")
+        held = self.first(kind)
+        self.hold(held)
+        if moved or (kind == "marker" and not self.late):  # v1 takes it for the marker of the next transaction
+            self.call("fail_over")
+        else:
+            self.call("advance", TIME_OUT_MS // 2)
+        self.go_on()
+        slot, at = self.with_record(slot, at)
+        if self.partition(at + 1) != at:
+            self.call("send", slot, self.partition(at + 1))
+            self.deliver_all()
+        if moment == 0:
+            self.release(held)
+            self.looked_at(at)
+        self.end(slot, commits[1])
+        self.send_first("end")
+        self.call("log_append")
+        if moment == 1:
+            self.release(held)
+            self.deliver_all(without=("marker", "marker_answer"))
+        if moment == 2:
+            self.send_first("marker")
+            self.release(held)
+        if moment == 3:
+            for marker in self.waiting("marker", "", f"partition-{at}"):
+                self.send(marker, "drop")
+            self.release(held)
+        self.go_on()
+        self.release(held)
+        self.go_on()
+        self.looked_at(at)
+
+    @scenario
+    def forgotten_in_between(
+        self,
+        slot: Slot,
+        partition: Partition,
+        what: Annotated[str, OneOf("leader", "coordinator", "time", "leader and coordinator")],
+        sent: Annotated[int, Between(1, 3)],
+        commit: bool,
+    ) -> None:
+        """What a leader or a coordinator has in memory is gone while a transaction is under way, or long after one has
+        ended, when ids have been forgotten; its owner goes on."""
+        slot, at = self.with_record(slot, partition)
+        if what == "time":
+            self.end(slot, commit)
+            self.go_on()
+            self.call("expire")
+            self.call("begin", slot)
+        held = self.sent_and_held(slot, at, "produce")
+        if "leader" in what:
+            self.call("change_leader", at)
+        if "coordinator" in what:
+            self.call("fail_over")
+        self.release(held)
+        for _ in range(sent):
+            self.call("send", slot, at)
+        self.deliver_all()
+        self.looked_at(at)
+        self.end(slot, commit)
+        if "leader" in what:
+            self.send_first("end")
+            self.call("log_append")
+            self.call("change_leader", at)
+        self.go_on()
+        self.looked_at(at)
+
+    @scenario
+    def fence_in_trouble(
+        self, slot: Slot, partition: Partition, by: By, trouble: Trouble, commits: tuple[bool, bool], ends_first: bool
+    ) -> None:
+        """The append of a fence fails, or the coordinator moves before it is durable; the old producer goes on, perhaps
+        by ending its transaction first, and the new one tries again."""
+        old, at = self.with_record(slot, partition)
+        new = self.another(old)
+        self.fence_by(by, new)
+        self.send_first("init")
+        if trouble.endswith("fails"):
+            for _ in range(2 if trouble == "twice fails" else 1):
+                self.call("log_append", ok=False)
+                self.deliver_all(without=("init",))
+                self.call("advance", BACKOFF_MS)
+                self.send_first("init")
+        else:
+            self.call("fail_over", trouble == "fail-over")
+        if ends_first:
+            self.end(old, commits[0])
+            self.send_first("end")
+        self.call("send", old, at)
+        self.go_on()
+        if not ends_first:
+            self.end(old, commits[0])
+            self.go_on()
+        if new != old:
+            self.with_record(new, at)
+            self.end(new, commits[1])
+            self.go_on()
+        self.looked_at(at)
+
+    @scenario
+    def answer_of_init_lost(self, slot: Slot, partition: Partition, moved: bool, rival: bool, commit: bool) -> None:
+        """A producer is answered, does not hear it, and asks again: perhaps when another one has asked in between
+        (``rival``), or the coordinator has moved."""
+        slot = self.slot(slot)
+        self.call("restart_client", slot)
+        self.call("init", slot)
+        self.deliver_all(without=("init_answer",))
+        self.send_first("init_answer", name="drop")
+        if moved:
+            self.call("fail_over")
+        if rival:
+            self.take_over(self.another(slot))
+            self.go_on()
+        self.call("advance", TIME_OUT_MS // 2)
+        self.go_on()
+        slot, at = self.with_record(slot, partition)
+        self.end(slot, commit)
+        self.go_on()
+        self.looked_at(at)
+
+    @scenario(when=lambda self: self.run.config["max_epoch"] < SHORT)
+    def fence_at_the_last_epoch(
+        self,
+        slot: Slot,
+        partition: Partition,
+        by: By,
+        left: Annotated[int, OneOf(0, 0, 1, 2)],
+        commits: tuple[bool, bool],
+    ) -> None:
+        """Producers take over from one another until few epochs are ``left``, or none; the last of them is fenced with
+        a transaction open, and goes on."""
+        old = self.slot(slot)
+        for _ in range(int(self.run.config["max_epoch"]) - left):
+            self.call("restart_client", old)
+            self.call("init", old)
+            self.go_on()
+        old, at = self.with_record(old, partition)
+        new = self.another(old)
+        self.fence_by(by, new)
+        self.deliver_all(most=BURST)
+        self.call("send", old, at)
+        self.deliver_all()
+        self.go_on()
+        self.end(old, commits[0])
+        self.go_on()
+        if new != old:
+            self.with_record(new, at)
+            self.call("send", old, at)
+            self.deliver_all()
+            self.end(new, commits[1])
+        self.go_on()
+        self.looked_at(at)
