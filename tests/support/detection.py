@@ -1,7 +1,15 @@
-"""Detection rates: in how many clusters agreement finds each defect of the reference, by seed.
+"""Detection rates: in how many clusters agreement finds each defect of the reference, by seed; and the campaign of
+which they are a part.
 
-    python tests/script.py tests/support/detection.py measure RATES.jsonl --seeds 1-10 [--protocol NAME]
+    python tests/script.py tests/support/detection.py campaign WORK.jsonl --table proofs/verdicts/detection
+    python tests/script.py tests/support/detection.py measure RATES.jsonl --seeds 1-10 [--by promises] [--protocol NAME]
     python tests/script.py tests/support/detection.py compare BEFORE.jsonl AFTER.jsonl
+
+``campaign`` looks for every defect with seeds 1 to 10, by promises and what a black box shows (those that break none by
+the model), and drives 10,000 clusters of each variant of the reference, in which nothing must be found; with
+``--bootstrap`` also 2,000 of live brokers, of the variants that are named.  It takes hours, says how many, and goes on
+where it was stopped as long as the commit is the same.  ``--only defects``, ``quiet`` or ``live`` is a part of it.  It
+exits with 1 on any alarm, and where a defect is found for fewer than nine of ten seeds.
 
 ``measure`` appends a line for each defect and seed, and leaves out what the file has already, so that it goes on where
 it was stopped.  ``found`` is the number of clusters until the first one that disagrees with model or promises, null
@@ -15,36 +23,16 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from fencepost.proofs.testing.coverage import Coverage
-from fencepost.proofs.testing.search import Search
-from fencepost.properties.agreement import DRIVEN, driven
-from fencepost.properties.registry import folder
+import detection_campaign
+import detection_runs
+from detection_runs import EXAMPLES, PROTOCOLS, How, defects, found_after
 
-EXAMPLES = 100
-"""Clusters at most, as many as `fencepost agree` drives by default."""
 SEEDS_LESS, UP = 2, 1.1
 """For so many seeds less may a defect be found, and by this factor may the sum of the medians go up."""
-
-
-def defects(protocol: str) -> dict[str, Any]:
-    """The defects of a protocol's reference that break something, by name."""
-    module = import_module(f"fencepost.reference_impl.{folder(protocol)}.defects.broken")
-    return {name: one for name, one in sorted(module.REGISTRY.items()) if one.breaks.value != "nothing"}
-
-
-def found_after(protocol: str, defect: Any, seed: int) -> int | None:
-    """Clusters until the first failure; None if there is none among `EXAMPLES`."""
-    agreeing, config = driven(protocol), dict(defect.needs)
-    variant = config.pop("mode", agreeing.variants[0])
-    excused = agreeing.expecting.get(variant, frozenset())
-    search = Search(agreeing, defect, variant, config, excused, None, ())
-    search.coverage = Coverage.of_steps()
-    search.search(seed, EXAMPLES, agreeing.steps, None)
-    return search.examples_to_failure or None if search.failures else None
+CLUSTERS, LIVE_CLUSTERS = 10_000, 2_000
+"""Of a variant of the reference, and of live brokers, in which nothing must be found."""
 
 
 def lines(path: Path) -> dict[tuple[str, str, int], int | None]:
@@ -53,14 +41,14 @@ def lines(path: Path) -> dict[tuple[str, str, int], int | None]:
     return {(r["protocol"], r["defect"], r["seed"]): r["found"] for r in read}
 
 
-def measure(path: Path, seeds: range, protocols: list[str]) -> None:
+def measure(path: Path, seeds: range, protocols: list[str], how: How) -> None:
     """Appends what the file lacks, seed by seed."""
     done = lines(path)
     asked = [(p, name, one, seed) for seed in seeds for p in protocols for name, one in defects(p).items()]
     left = [a for a in asked if (a[0], a[1], a[3]) not in done]
     began = time.monotonic()
     for number, (protocol, name, one, seed) in enumerate(left, 1):
-        found = found_after(protocol, one, seed)
+        found = found_after(protocol, one, seed, how)
         line = {"protocol": protocol, "defect": name, "seed": seed, "found": found, "examples": EXAMPLES}
         with path.open("a", encoding="utf-8") as out:
             out.write(json.dumps(line) + "\n")
@@ -90,6 +78,32 @@ def compared(before: Path, after: Path) -> Iterator[str]:
         yield f"the sum of the medians is up by {sums[1] / sums[0] - 1:.0%}"
 
 
+def seeds_of(words: str) -> range:
+    """From "first-last"."""
+    first, _, last = words.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def campaign(given: argparse.Namespace) -> int:
+    """All of it, or the part that is asked for."""
+    seeds, protocols = seeds_of(given.seeds), given.protocol or PROTOCOLS
+    runs = detection_runs.looked_for(seeds, protocols) if given.only in (None, "defects") else []
+    runs += detection_runs.quiet(seeds[0], given.clusters, protocols) if given.only in (None, "quiet") else []
+    at = detection_campaign.commit()
+    done = detection_campaign.work_off(given.work, runs, at, cores=given.cores)
+    if given.bootstrap and given.only in (None, "live"):
+        if not given.variant:
+            raise SystemExit("--bootstrap: name the variants that these brokers have, as in --variant v2")
+        asked = detection_runs.live(seeds[0], given.live_clusters, protocols, given.variant)
+        done += detection_campaign.work_off(given.work, asked, at, given.bootstrap)
+    found = detection_campaign.told(done, at)
+    if given.table:
+        detection_campaign.write(found, given.table)
+    worse = detection_campaign.wrong(found)
+    print("\n".join(worse) or "every defect is found often enough, and nothing in what is right")
+    return 1 if worse else 0
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -97,15 +111,28 @@ def main() -> int:
     one = commands.add_parser("measure")
     one.add_argument("out", type=Path)
     one.add_argument("--seeds", default="1-10", help="first-last")
-    one.add_argument("--protocol", action="append", choices=sorted(DRIVEN))
+    one.add_argument("--protocol", action="append", choices=PROTOCOLS)
+    one.add_argument("--by", choices=["model", "promises"], default="model", help="promises: seen from outside")
+    whole = commands.add_parser("campaign")
+    whole.add_argument("work", type=Path, help="has a line for each run that is done")
+    whole.add_argument("--seeds", default="1-10", help="first-last")
+    whole.add_argument("--clusters", type=int, default=CLUSTERS, help="of each variant of the reference")
+    whole.add_argument("--live-clusters", type=int, default=LIVE_CLUSTERS)
+    whole.add_argument("--bootstrap", default="", help="of brokers that are driven as well")
+    whole.add_argument("--variant", action="append", default=[], help="of those brokers, may be repeated")
+    whole.add_argument("--only", choices=["defects", "quiet", "live"])
+    whole.add_argument("--protocol", action="append", choices=PROTOCOLS)
+    whole.add_argument("--cores", type=int)
+    whole.add_argument("--table", type=Path, help="is written as .md and .json")
     two = commands.add_parser("compare")
     two.add_argument("before", type=Path)
     two.add_argument("after", type=Path)
     given = parser.parse_args()
     if given.command == "measure":
-        first, _, last = given.seeds.partition("-")
-        measure(given.out, range(int(first), int(last or first) + 1), given.protocol or sorted(DRIVEN))
+        measure(given.out, seeds_of(given.seeds), given.protocol or PROTOCOLS, given.by)
         return 0
+    if given.command == "campaign":
+        return campaign(given)
     worse = list(compared(given.before, given.after))
     print("\n".join(worse) or "nothing is worse than allowed")
     return 1 if worse else 0

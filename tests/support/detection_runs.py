@@ -1,0 +1,113 @@
+"""What a campaign consists of: runs that look for one defect with one seed, and runs on what is right, in which nothing
+must be found.  A worker process imports this module by name, so that a run is named by words and numbers alone."""
+
+import time
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+from fencepost.proofs.testing import agree
+from fencepost.proofs.testing.coverage import Coverage
+from fencepost.proofs.testing.observing import outside
+from fencepost.proofs.testing.search import Search
+from fencepost.properties.agreement import DRIVEN, driven, over_the_wire
+from fencepost.properties.registry import folder
+
+EXAMPLES = 100
+"""Clusters at most, as many as `fencepost agree` drives by default."""
+CHUNK = 250
+"""Clusters in one run on what is right."""
+
+How = Literal["promises", "model"]
+"""``promises``: by promises alone and what a black box shows; ``model``: as `fencepost agree` does by default."""
+
+
+class Run(NamedTuple):
+    """``part``: a ``defect`` is looked for, or the reference (``quiet``) or brokers (``live``) are driven, in which
+    nothing must be found; ``of``: which defect, or which variant."""
+
+    part: str
+    protocol: str
+    of: str
+    seed: int
+    how: How
+    clusters: int
+
+
+def defects(protocol: str, broken: tuple[str, ...] = ("promise", "progress", "conformance")) -> dict[str, Any]:
+    """The defects of a protocol's reference that break something, by name."""
+    module = import_module(f"fencepost.reference_impl.{folder(protocol)}.defects.broken")
+    return {name: one for name, one in sorted(module.REGISTRY.items()) if one.breaks.value in broken}
+
+
+def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clusters: int = EXAMPLES) -> int | None:
+    """Clusters until the first failure; None if there is none among so many."""
+    agreeing, config, observed = driven(protocol), dict(defect.needs), None
+    variant = config.pop("mode", agreeing.variants[0])
+    excused = agreeing.expecting.get(variant, frozenset())
+    if how == "promises":
+        observed = agreeing.black_box
+        agreeing, defect = replace(agreeing, follow=None), outside(defect, observed)
+    search = Search(agreeing, defect, variant, config, excused, observed, ())
+    search.coverage = Coverage.of_steps()
+    search.search(seed, clusters, agreeing.steps, None)
+    return search.examples_to_failure or None if search.failures else None
+
+
+def alarms(run: Run, bootstrap: str = "") -> dict[str, Any]:
+    """What is found in what is right, which should be nothing: with the program that shows it.  ``bootstrap``: of the
+    brokers that are driven in place of the reference."""
+    agreeing = over_the_wire(run.protocol) if run.part == "live" else driven(run.protocol)
+    if agreeing is None:
+        raise ValueError(f"{run.protocol} cannot be driven over the wire")
+    by_promises = run.how == "promises"
+    report = agree(
+        agreeing.reference, protocol=agreeing, variant=run.of, seed=run.seed, max_examples=run.clusters,
+        config={"bootstrap": bootstrap} if run.part == "live" else None, promises_only=by_promises,
+        observe="black-box" if by_promises else None, verdict_only=True,
+    )  # fmt: skip
+    found = [] if report.failure is None else [f"{report.failure}\n{report.program}"]
+    return {"driven": report.examples, "alarms": found, "followed": report.followed}
+
+
+def done(run: Run, bootstrap: str = "") -> dict[str, Any]:
+    """Does a run; what came of it, with the seconds that it took."""
+    began = time.monotonic()
+    if run.part == "defect":
+        came: dict[str, Any] = {
+            "found": found_after(run.protocol, defects(run.protocol)[run.of], run.seed, run.how, run.clusters)
+        }
+    else:
+        came = alarms(run, bootstrap)
+    return {**run._asdict(), **came, "seconds": round(time.monotonic() - began, 1)}
+
+
+def looked_for(seeds: range, protocols: list[str]) -> list[Run]:
+    """A run for each defect and seed: those that break a promise by promises alone, the others by the model."""
+    return [
+        Run("defect", protocol, name, seed, "model" if one.breaks.value == "conformance" else "promises", EXAMPLES)
+        for seed in seeds for protocol in protocols for name, one in defects(protocol).items()
+    ]  # fmt: skip
+
+
+def quiet(seed: int, clusters: int, protocols: list[str]) -> list[Run]:
+    """Runs on the reference: of each variant so many clusters as `agree` drives them, and so many seen from outside."""
+    return [
+        Run("quiet", protocol, variant, seed + number, how, min(CHUNK, clusters - CHUNK * number))
+        for protocol in protocols for variant in driven(protocol).variants for how in ("model", "promises")
+        for number in range(-(-clusters // CHUNK))
+    ]  # fmt: skip
+
+
+def live(seed: int, clusters: int, protocols: list[str], variants: list[str]) -> list[Run]:
+    """Runs on brokers, of the variants that they have."""
+    return [
+        Run("live", protocol, variant, seed + number, "model", min(CHUNK, clusters - CHUNK * number))
+        for protocol in protocols if (remote := over_the_wire(protocol)) is not None
+        for variant in remote.variants if variant in variants
+        for number in range(-(-clusters // CHUNK))
+    ]  # fmt: skip
+
+
+PROTOCOLS = [name for name in DRIVEN if name in ("id-blocks", "transactions", "task-counts")]
+"""Those whose reference has defects."""
