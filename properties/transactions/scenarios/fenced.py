@@ -76,7 +76,7 @@ class Fenced(Driven, steps={}):
         if not first:
             self.call("send", old, at)
             self.deliver_all()
-        if kind == "end":
+        if kind == "end" and self.late:  # in v1 it decides the next transaction (KAFKA-17754)
             self.call("send", old, at)
             self.deliver_all()
             self.end(old, commit)
