@@ -31,13 +31,9 @@ class Fenced(Driven, steps={}):
             for _ in range(TIME_OUT_MS // CHECK_MS + 1):
                 self.call("advance", CHECK_MS)
         elif by == "admin":
-            self.call("fence")
+            self.call("fence", new % self.ids)
         else:
             self.take_over(new)
-
-    def another(self, slot: int) -> int:
-        """Another slot, or the same one where a client is alone: a new instance takes over then."""
-        return self.slot(slot + 1)
 
     def sent_and_held(self, slot: int, partition: int, kind: str) -> Message | None:
         """A record is sent; what it takes is delivered up to a message of this kind, which is held up."""
@@ -55,6 +51,8 @@ class Fenced(Driven, steps={}):
     @scenario
     def left_alone(self) -> None:
         """Nothing is left to happen, and everything is read: what hangs now may be freed by the next transaction."""
+        for partition in sorted(self.away):
+            self.call("come_back", partition)
         self.settled += 1
         self.call("settle", FIRST_READER_AT_THE_END + 2 * self.settled)
 
@@ -84,7 +82,7 @@ class Fenced(Driven, steps={}):
             self.hold(held)
         else:
             held = self.sent_and_held(old, at, kind)
-        new = self.another(old)
+        new = self.rival(old)
         self.fence_by(by, new)
         if moment == 0:
             self.deliver_all(without=("marker_answer",))
@@ -113,7 +111,7 @@ class Fenced(Driven, steps={}):
         """An owner whose time is up, or who is fenced, and does not know of it, goes on in another partition, perhaps
         while a ``rival`` has a transaction on the one where it was."""
         old, at = self.with_record(slot, partition)
-        elsewhere, new = self.partition(at + 1), self.another(old)
+        elsewhere, new = self.partition(at + 1), self.rival(old)
         self.fence_by(by, new)
         self.go_on()
         if rival and new != old:
@@ -222,7 +220,7 @@ class Fenced(Driven, steps={}):
         """The append of a fence fails, or the coordinator moves before it is durable; the old producer goes on, perhaps
         by ending its transaction first, and the new one tries again."""
         old, at = self.with_record(slot, partition)
-        new = self.another(old)
+        new = self.rival(old)
         self.fence_by(by, new)
         self.send_first("init")
         if trouble.endswith("fails"):
@@ -259,7 +257,7 @@ class Fenced(Driven, steps={}):
         if moved:
             self.call("fail_over")
         if rival:
-            self.take_over(self.another(slot))
+            self.take_over(self.rival(slot))
             self.go_on()
         self.call("advance", TIME_OUT_MS // 2)
         self.go_on()
@@ -285,7 +283,7 @@ class Fenced(Driven, steps={}):
             self.call("init", old)
             self.go_on()
         old, at = self.with_record(old, partition)
-        new = self.another(old)
+        new = self.rival(old)
         self.fence_by(by, new)
         self.deliver_all(most=BURST)
         self.call("send", old, at)
