@@ -139,8 +139,8 @@ def page(campaign: Mapping[str, Any]) -> str:
         f"Made by `tests/support/detection.py campaign` at commit {campaign['commit']} on {campaign['date']}, with "
         f"seeds {_seeds(campaign['seeds'])}.",
         "",
-        "Each defect of the reference was looked for with each seed, in as many clusters as `fencepost agree` drives by",
-        "default: those that break a promise by promises alone and what a black box shows, the others by the model.",
+        "Each defect of the reference was looked for with each seed, in as many clusters as `fencepost agree` drives",
+        "by default: those that break a promise by promises alone and what a black box shows, the others by the model.",
         "",
         "| defect | by | found for | clusters until then: median, most |",
         "|---|---|---|---|",
