@@ -45,6 +45,8 @@ REMOVED_S, REMOVED_IN_HASTE_S = 30.0, 0.5
 """How long may be tried to have topics deleted, in seconds; the second where the run was cut short."""
 BESIDE = "beside:beside_reference"
 """Module and factory, in the protocol's folder under `reference_impl/live`."""
+MOST = 10_000_000
+"""Clusters, or steps of each, at most: at a hundred clusters a second, which none comes to, these take a day."""
 
 
 @click.command()
@@ -54,8 +56,8 @@ BESIDE = "beside:beside_reference"
     metavar="MODULE:FACTORY",
     help="What to hold against the model; default: the reference implementation.",
 )
-@click.option("--examples", type=click.IntRange(1), default=100, show_default=True, help="Clusters to drive.")
-@click.option("--steps", type=click.IntRange(1), help="Steps of each (default: as many as suit the protocol).")
+@click.option("--examples", type=click.IntRange(1, MOST), default=100, show_default=True, help="Clusters to drive.")
+@click.option("--steps", type=click.IntRange(1, MOST), help="Steps of each (default: as many as suit the protocol).")
 @click.option(
     "--expecting",
     multiple=True,

@@ -25,7 +25,7 @@ SPARK = click.option("--spark/--no-spark", default=None, hidden=True, help="Olde
 MASTER = click.option(
     "--master", metavar="URL", help="Work on Spark, with this master, such as local[2], rather than in processes here."
 )
-CORES = click.option("--cores", type=click.IntRange(1), help="How many processes work.  [default: one a core]")
+CORES = click.option("--cores", type=click.IntRange(1, 1024), help="How many processes work.  [default: one a core]")
 LARGE = 1_000_000_000
 """Events from which on the work goes to Spark by itself: it takes long enough that a worker may die meanwhile, and
 Spark does again what that one did.  Below, to start Spark costs more than it gives."""
@@ -100,6 +100,7 @@ def generate(
     Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=answers_before_commit
     """
     from fencepost.proofs.scale.generate import generate as run
+    from fencepost.proofs.scale.generate import require_possible
 
     entry, variant = find(name)
     if variant is None and len(entry.simulators) == 1:
@@ -116,6 +117,8 @@ def generate(
     config = {**usual, **parse_config(pairs)}
     if config.get("mode", variant.name) != variant.name:
         raise CatalogueError(f"--config mode={config['mode']} is not {name}; name the variant, and leave that out")
+    if master is None:
+        require_possible(directory, simulator or function, histories, config)
     each = config.get("events")
     where = settings(spark, master, histories * each if isinstance(each, int) else 0)
 

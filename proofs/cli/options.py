@@ -115,6 +115,11 @@ def whole(name: str) -> ProtocolEntry:
     return entry
 
 
+LARGEST = 4096
+DIGITS = 9
+"""Of a bound: what is larger is refused before a state is laid out, which would take hours, or all memory."""
+
+
 def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
     """``["brokers=2"]`` as a dict; CatalogueError for anything else."""
     parsed: dict[str, int] = {}
@@ -122,6 +127,9 @@ def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
         name, equals, number = text.partition("=")
         if not (name and equals and number.isascii() and number.isdigit()):
             raise CatalogueError(f"--bound {text!r} is not NAME=N with a number N from 0 on; write --bound brokers=2")
+        if len(number) > DIGITS or int(number) > LARGEST:
+            why = "so many take at least as many bits or values in each state, and 1,024 bits are packed"
+            raise CatalogueError(f"--bound {text[:60]}: {why}; name at most {LARGEST}, or prove, which has no bounds")
         parsed[name] = int(number)
     return parsed
 

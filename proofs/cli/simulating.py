@@ -22,7 +22,9 @@ AIM = click.option(
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant, type=PROTOCOL)
-@click.option("--steps", type=click.IntRange(1), default=10_000, show_default=True, help="To take, in all walks.")
+@click.option(
+    "--steps", type=click.IntRange(1, 10**9), default=10_000, show_default=True, help="To take, in all walks."
+)
 @AIM
 @SEED
 @BOUND

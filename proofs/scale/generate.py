@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from fencepost.proofs.scale.estimates import require_affordable
+from fencepost.proofs.scale.jobs import cores_here
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.history import VOCABULARIES, HistoryError, HistoryFile, HistoryWriter, Manifest
 from fencepost.properties.history.claiming import claimed
@@ -116,6 +118,20 @@ def _finished(recipe: Recipe, histories: int, written: Sequence[Written], notes:
     return manifest
 
 
+def require_possible(
+    directory: str | Path | Location, simulator: str, histories: int, config: Mapping[str, Any]
+) -> None:
+    """Raises `HistoryError` if so many histories cannot be made on this machine, with what they would take."""
+    simulate = simulator_named(simulator)
+
+    def once(tried: Mapping[str, Any]) -> int:
+        made = simulate(seed_of(0, 0), dict(tried))
+        return len(made[0] if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping) else made)
+
+    place = Location.of(directory)
+    require_affordable(once, config, histories, cores_here(), place.path if place.is_local else None)
+
+
 def seed_of(base: int, history: int) -> int:
     """The seed of one history: 64 bits, distinct for distinct histories of one base seed (splitmix64 is one-to-one)."""
     mixed = (base + (history + 1) * _ODD) & _MASK
@@ -151,8 +167,10 @@ def simulator_named(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise HistoryError(f"simulator {name!r}: not found ({error}); name it as module:function") from None
+    except (Exception, SystemExit) as error:  # of a module of anybody's, which was run for the first time
+        raise HistoryError(f"simulator {name!r}: its import ended in {type(error).__name__}: {error}") from None
     if not callable(found):
         raise HistoryError(f"simulator {name!r}: is a {type(found).__name__}, not a function")
     return found  # type: ignore[no-any-return]

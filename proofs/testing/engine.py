@@ -259,10 +259,16 @@ def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
     module, _, attribute = implementation.partition(":")
     try:
         factory = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise ImplementationError(
             f"there is no implementation {implementation!r}: {error}; give a factory as module:factory"
         ) from error
+    except (Exception, SystemExit) as error:  # of a module of anybody's, which was run for the first time
+        raise ImplementationError(
+            f"there is no implementation {implementation!r}: its import ended in {type(error).__name__}: {error}"
+        ) from error
+    if not callable(factory):
+        raise ImplementationError(f"{implementation} is a {type(factory).__name__}, and no factory that can be called")
     return factory, implementation
 
 
@@ -271,7 +277,7 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
     small = {**agreeing.small, **config, "mode": variant}
     try:
         system = factory(small)
-    except Exception as error:  # whatever an implementation of anybody's raises
+    except (Exception, SystemExit) as error:  # whatever an implementation of anybody's raises
         if isinstance(error, wire_errors()):
             raise
         raise ImplementationError(

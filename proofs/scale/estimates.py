@@ -1,0 +1,111 @@
+"""Estimates before the work: what simulated histories would take, in time, on the disk and in memory, from a few that
+are simulated at once; and a refusal of what would not come to an end here."""
+
+import os
+import shutil
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fencepost.properties.history import HistoryError
+
+LONGEST = 30 * 86400
+"""Seconds of all cores together that are begun here."""
+LONGEST_ONE = 86400
+"""Seconds of one history."""
+SMALL, LARGER = 400, 800
+"""Sizes that are tried in place of larger ones in a config, to see what these would take."""
+BYTES = 8
+"""Of an event on the disk, compressed: measured between 8 and 20."""
+GROWS = 1.3
+"""A size that takes so much more at twice the number is taken to go on so."""
+MOST_OF_A_CLUSTER = 8_000_000_000
+"""Bytes in memory that one cluster may take where nothing is known of the machine's."""
+
+
+def require_affordable(
+    once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any], histories: int, cores: int, place: str | None
+) -> None:
+    """Raises `HistoryError` for histories that this machine cannot make, before any is begun.
+
+    ``once`` simulates a history with a config, and returns the number of its events; ``place``: where the files go, if
+    it is on this machine."""
+    sizes = {name: size for name, size in config.items() if type(size) is int and size > LARGER and name != "seed"}
+    small = {**config, **dict.fromkeys(sizes, LARGER)}
+    if histories * LARGER < 10_000_000 and not sizes:
+        return
+    if _tried(once, small) is None:
+        return  # it cannot be simulated with that config, which is told where it is
+    for name, size in sizes.items():
+        _require_size(once, small, name, size, cores)
+    began = time.perf_counter()
+    events = once(small)
+    seconds = time.perf_counter() - began
+    for name, size in sizes.items():
+        if name == "events":
+            events, seconds = events * size // LARGER, seconds * size / LARGER
+    need = f"{histories:,} histories of about {events:,} events"
+    took = seconds * histories / cores
+    if took > LONGEST:
+        raise HistoryError(f"{need} would take about {_span(took)} on {cores} cores; ask for fewer, or name --master")
+    if place is not None:
+        room, size = shutil.disk_usage(_there(place)).free, BYTES * events * histories
+        if size > room:
+            raise HistoryError(f"{need} would take about {size / 1e9:,.0f} GB, and {room / 1e9:,.0f} GB are free there")
+
+
+def _require_size(
+    once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any], name: str, size: int, cores: int
+) -> None:
+    """One size of a cluster: does it take memory that is not there, or time that no one has?"""
+    tried = [_tried(once, {**config, name: each}) for each in (SMALL, LARGER)]
+    if None in tried:
+        return
+    (less_time, less_memory), (more_time, more_memory) = (each for each in tried if each is not None)
+    takes = (more_memory - less_memory) / (LARGER - SMALL) * size
+    told, room = [], _memory() / 2 / cores
+    took = (more_time - less_time) / (LARGER - SMALL) * size
+    if more_time > GROWS * less_time and took > LONGEST_ONE:
+        told.append(f"about {_span(took)}")
+    if takes > room:
+        told.append(f"about {takes / 1e9:,.0f} GB of memory on each core, where {room / 1e9:,.0f} GB are to be had")
+    if told:
+        raise HistoryError(f"one history with {name} {size:,} would take {' and '.join(told)}; choose a smaller number")
+
+
+def _tried(once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any]) -> tuple[float, int] | None:
+    """Seconds and bytes that one history takes."""
+    tracemalloc.start()
+    began = time.perf_counter()
+    try:
+        once(config)
+        return time.perf_counter() - began, tracemalloc.get_traced_memory()[1]
+    except Exception:
+        return None
+    finally:
+        tracemalloc.stop()
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return MOST_OF_A_CLUSTER
+
+
+def _there(place: str) -> Path:
+    """The directory, or the nearest above it that is there."""
+    path = Path(place)
+    while not path.is_dir():
+        path = path.parent
+    return path
+
+
+def _span(seconds: float) -> str:
+    """``3 days``, ``2,000 years``."""
+    if seconds < 2 * 86400:
+        return f"{seconds / 3600:,.0f} hours"
+    days = seconds / 86400
+    return f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
