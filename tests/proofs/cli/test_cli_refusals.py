@@ -82,7 +82,7 @@ REFUSALS = [
     (["generate", KRAFT, "made", "--no-spark", "--config", "nope=1"], "config has unknown keys ['nope']"),
     (["generate", KRAFT, "made", "--no-spark", "--config", "events=many"], "cannot simulate with config "),
     (["generate", KRAFT, "made", "--no-spark", "--simulator", "nope:x"], "simulator 'nope:x': not found"),
-    (["generate", KRAFT, "made", "--no-spark", "--cores", "0"], "'--cores': 0 is not in the range x>=1"),
+    (["generate", KRAFT, "made", "--no-spark", "--cores", "0"], "'--cores': 0 is not in the range 1<=x<=1024"),
     (["replay", "nowhere"], "nowhere/manifest.json: not found; a directory of histories needs one"),
     (["record", "nowhere", "--out", "made"], "nowhere: no such directory"),
     (["record", ".", "--out", "made"], "holds no __cluster_metadata-0, so it is not the log directory of a KRaft node"),
