@@ -273,7 +273,7 @@ QUICK: dict[str, tuple[list[str], list[str]]] = {
     "record": (["LOGS", "--out", "OUT"], ["--topic", "--clients", "--block-size", "--protocol"]),
     "agree": (["id-blocks/kraft", "--examples", "1"], ["--implementation", "--promise", "--expecting", "--bootstrap"]),
     "prove": (["nowhere"], ["--rlimit"]),
-    "necessity": (["id-blocks", "--rule", "730.99"], ["--rule", "--profile", "--kept"]),
+    "necessity": (["id-blocks", "--rule", "none"], ["--rule", "--profile", "--kept"]),
     "verify": (["nowhere"], ["--seed", "--profile", "--json", "--junit"]),
 }
 """Commands that are over soon, with arguments, and the options that are changed."""
