@@ -3,8 +3,6 @@
 `broken.py` says what each of them breaks.
 """
 
-from copy import copy
-
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.transactions.brokers.leader import PartitionLeader
 from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog
@@ -91,17 +89,16 @@ class AbortForgetsTheOffset(OffsetsLog):
         held = batch.producer_id in self.pending
         super().apply_marker(entry, batch)
         if held and batch.marker == 0:
-            self.committed = type(self)(self.env, self.partition).committed
+            self.committed = {}
 
 
 class FirstOffsetOfTheTransactionKept(OffsetsLog):
     """Of several offsets that one transaction commits the first counts (txn.21)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
-        first = copy(self.pending.get(batch.producer_id))
+        earlier = dict(self.pending.get(batch.producer_id, {}))
         super().apply_data(entry, batch)
-        if first:
-            self.pending[batch.producer_id] = first
+        self.pending[batch.producer_id] |= earlier
 
 
 class FencedOffsetsAccepted(OffsetsLog):

@@ -21,9 +21,12 @@ from fencepost.reference_impl.transactions.defects import (
     client,
     coordinator,
     ending,
+    mingling,
+    outages,
     partition,
     retries,
     sending,
+    several,
     successors,
     whose,
 )
@@ -47,6 +50,11 @@ GROUP_V1 = (("mode", "v1"), ("groups", 1))
 SMALL = (("mode", "v2"), ("max_epoch", 3))
 SMALL_V1 = (("mode", "v1"), ("max_epoch", 3))
 RESTARTS = (("leader_change", "restart"),)
+IDS = (("ids", 2),)
+IDS_V1 = (("mode", "v1"), ("ids", 2), ("clients", 3))
+IDS_GROUP = (("ids", 2), ("groups", 1))
+KEYS = (("groups", 1), ("keys", 2))
+RESTARTS_V1 = (("mode", "v1"), ("leader_change", "restart"))
 GROUPS = (("mode", "v1"), ("groups", 2))
 EXPIRING = (("expiration_ms", 20_000), ("expiration_check_ms", 5_000))
 EXPIRING_VERIFIED = (("mode", "v1-verified"), *EXPIRING)
@@ -232,6 +240,38 @@ _BROKEN = (
     ),
     # where readers are
     Broken("reader_position_by_count", "txn.17", PROMISE, Parts(reader=sending.PositionByCount)),
+    # several ids
+    Broken("reload_knows_the_latest_id", "txn.19", PROMISE, Parts(coordinator=several.ReloadKnowsTheLatestId), IDS),
+    Broken("producer_ids_counted_anew", "txn.19", PROMISE, Parts(coordinator=several.ProducerIdsCountedAnew), IDS),
+    Broken("time_out_takes_all", "txn.18", PROMISE, Parts(coordinator=several.TimeOutTakesAll), IDS),
+    Broken(
+        "time_outs_stop_at_the_first_idle", "txn.18", PROGRESS, Parts(coordinator=several.TimeOutsStopAtTheFirstIdle),
+        IDS,
+    ),
+    Broken("markers_by_partition_only", "txn.10", PROMISE, Parts(coordinator=several.MarkersByPartitionOnly), IDS),
+    Broken("marker_ends_every_transaction", "txn.10", PROMISE, Parts(log=mingling.MarkerEndsEveryTransaction), IDS),
+    Broken(
+        "refused_batch_holds_readers_up", "txn.17", PROMISE, Parts(log=mingling.RefusedBatchHoldsReadersUp), IDS_V1
+    ),
+    Broken("list_as_it_comes", "txn.17", PROMISE, Parts(reader=mingling.ListAsItComes), IDS),
+    Broken(
+        "one_pending_commit_per_group", "txn.21", PROMISE, Parts(offsets_log=mingling.OnePendingCommitPerGroup),
+        IDS_GROUP,
+    ),
+    # several records and keys, pieces, restarts, partitions away
+    Broken("aborted_from_the_last_record", "txn.17", PROMISE, Parts(log=mingling.AbortedFromTheLastRecord)),
+    Broken("list_of_what_ends_in_the_piece", "txn.17", PROMISE, Parts(log=mingling.ListOfWhatEndsInThePiece)),
+    Broken("list_cut_with_the_piece", "txn.17", PROMISE, Parts(log=mingling.ListCutWithThePiece), IDS),
+    Broken("first_key_committed", "txn.21", PROMISE, Parts(offsets_log=mingling.FirstKeyCommitted), KEYS),
+    Broken(
+        "refused_offset_stays_pending", "txn.21", PROMISE, Parts(offsets_log=mingling.RefusedOffsetStaysPending),
+        GROUP_V1,
+    ),
+    Broken(
+        "restart_forgets_idle_producers", "txn.12", PROMISE, Parts(log=mingling.RestartForgetsIdleProducers),
+        RESTARTS_V1,
+    ),
+    Broken("leaderless_taken_for_deleted", "txn.26", PROMISE, Parts(coordinator=outages.TakesLeaderlessForDeleted)),
 )  # fmt: skip
 
 REGISTRY = Registry(_BROKEN)

@@ -2,7 +2,7 @@
 look at the clock too seldom.  `broken.py` says what each of them breaks.
 """
 
-from typing import Any, Self
+from typing import Self
 
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
 from fencepost.reference_impl.transactions.brokers.leader import PartitionLeader
@@ -102,8 +102,8 @@ class RebuiltWithoutMarkerEpochs(PartitionLog):
     A producer whose fence the leader before had heard of may write again.
     """
 
-    def rebuilt(self, *how: Any, **named: Any) -> Self:
-        fresh = super().rebuilt(*how, **named)
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        fresh = super().rebuilt(leader_epoch, restart)
         for producer_id, entry in fresh.producers.items():
             mine = [b for b in fresh.batches if b.producer_id == producer_id and b.marker < 0]
             if mine and mine[-1].producer_epoch < entry.epoch:
@@ -114,8 +114,8 @@ class RebuiltWithoutMarkerEpochs(PartitionLog):
 class RebuiltWithoutOpenTransactions(PartitionLog):
     """A new leader does not know which transactions are open: readers get what is not decided (txn.17, txn.P9)."""
 
-    def rebuilt(self, *how: Any, **named: Any) -> Self:
-        fresh = super().rebuilt(*how, **named)
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        fresh = super().rebuilt(leader_epoch, restart)
         fresh.open.clear()
         return fresh
 
@@ -123,8 +123,8 @@ class RebuiltWithoutOpenTransactions(PartitionLog):
 class RebuiltWithoutAbortedIndex(PartitionLog):
     """The index of aborted transactions is the old leader's own: the new one's begins empty (txn.17, txn.P9)."""
 
-    def rebuilt(self, *how: Any, **named: Any) -> Self:
-        fresh = super().rebuilt(*how, **named)
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        fresh = super().rebuilt(leader_epoch, restart)
         fresh.aborted.clear()
         return fresh
 
@@ -132,8 +132,8 @@ class RebuiltWithoutAbortedIndex(PartitionLog):
 class RebuiltWithoutCoordinatorEpochs(PartitionLog):
     """A new leader takes markers of any coordinator: which was the newest is not in what it reads (txn.11, txn.P9)."""
 
-    def rebuilt(self, *how: Any, **named: Any) -> Self:
-        fresh = super().rebuilt(*how, **named)
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        fresh = super().rebuilt(leader_epoch, restart)
         for entry in fresh.producers.values():
             entry.coordinator_epoch = -1
         return fresh
@@ -145,12 +145,13 @@ class SnapshotKeepsTheOldestBatch(PartitionLog):
     After a restart the ones behind it are new: sent again, they are written again.
     """
 
-    def rebuilt(self, *how: Any, **named: Any) -> Self:
-        fresh = super().rebuilt(*how, **named)
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        fresh = super().rebuilt(leader_epoch, restart)
         for producer_id, entry in fresh.producers.items():
-            if self.env.config.leader_change == "restart" and self.producers[producer_id].window:
+            window = self.producers[producer_id].window
+            if window and (restart or self.env.config.leader_change == "restart"):
                 entry.window.clear()
-                entry.window.append(self.producers[producer_id].window[0])
+                entry.window.append(window[0])
                 entry.last_sequence = entry.window[0][0]
         return fresh
 
@@ -161,16 +162,16 @@ class WaitingSurviveTheChange(PartitionLeader):
     That leader has not asked: when the answer comes, it refuses them for good.
     """
 
-    def change(self, *how: Any, **named: Any) -> None:
+    def change(self, restart: bool = False) -> None:
         waiting = dict(self.waiting)
-        super().change(*how, **named)
+        super().change(restart)
         self.waiting.update(waiting)
 
 
 class PendingOffsetsInMemoryOnly(OffsetsLog):
     """The offsets of open transactions are in the memory of the leader that took them (txn.21, txn.P9)."""
 
-    def rebuilt(self, *how: Any, **named: Any) -> Self:
-        fresh = super().rebuilt(*how, **named)
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        fresh = super().rebuilt(leader_epoch, restart)
         fresh.pending.clear()
         return fresh

@@ -7,6 +7,7 @@ import txn_exposing_client
 import txn_exposing_coordinator
 import txn_exposing_partition
 import txn_exposing_retries
+import txn_exposing_several
 import txn_exposing_successors
 import txn_symptoms as symptom
 from fencepost.reference_impl.transactions.defects import broken
@@ -19,7 +20,7 @@ from txn_exposing import EXPOSED
 
 PLAYED = (
     txn_exposing_appends, txn_exposing_bookkeeping, txn_exposing_client, txn_exposing_coordinator,
-    txn_exposing_partition, txn_exposing_retries, txn_exposing_successors,
+    txn_exposing_partition, txn_exposing_retries, txn_exposing_several, txn_exposing_successors,
 )  # fmt: skip
 """Importing them fills EXPOSED."""
 BY_SCENARIO = {

@@ -202,3 +202,12 @@ def committed_offset_lost(events):
             latest[event.partition] = event.record
     fetched = of(events, "offset_fetched")
     return any(not event.error and event.record != latest.get(event.partition) for event in fetched[-1:])
+
+
+def lone_of_its_id_fails(events):
+    """txn.P8: a producer whose transactional id no other instance has asked for ends in a fatal error."""
+    holders = {}
+    for event in of(events, "init_sent"):
+        holders.setdefault(event.txn_id, set()).add(event.client)
+    alone = {client for clients in holders.values() if len(clients) == 1 for client in clients}
+    return any(event.client in alone for event in of(events, "client_failed"))
