@@ -157,6 +157,10 @@ class EveryAnswerCounts(Markers):
             self.rounds[this_round.metadata.transactional_id] = this_round
             self.write_completion(this_round)
 
+    def forget_round(self, this_round: MarkerRound) -> None:
+        if self.is_current(this_round):
+            super().forget_round(this_round)
+
 
 class CompletesUnchecked(Transitions):
     """Whatever has been recorded becomes the present."""

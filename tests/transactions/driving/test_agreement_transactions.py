@@ -88,47 +88,66 @@ FOUND = {
 """Name: clusters driven until one failed, and calls in the program after shrinking, at seed 0."""
 
 ALSO_FOUND = {
-    "abort_forgets_the_offset": 7,
-    "abort_of_nothing_keeps_epoch": 3,
-    "abort_of_the_fenced_is_a_retry": 15,
+    "abort_forgets_the_offset": 5,
+    "abort_of_nothing_keeps_epoch": 5,
+    "aborted_from_the_last_record": 3,
     "added_to_what_is_ending": 7,
-    "any_older_end_is_a_retry": 27,
+    "any_older_end_is_a_retry": 9,
     "completed_again": 3,
-    "completion_keeps_partitions": 13,
-    "end_answered_unrecorded": 27,
-    "end_retry_told_the_old_pair": 3,
+    "completion_keeps_partitions": 7,
+    "end_retry_told_the_old_pair": 9,
     "expired_id_gets_its_old_pair": 1,
-    "failed_append_stays_pending": 28,
-    "failed_end_bumps": 27,
-    "init_answered_unrecorded": 27,
-    "init_answers_before_durable": 1,
+    "failed_add_remembered": 7,
+    "failed_append_stays_pending": 36,
+    "failed_fence_never_forgotten": 7,
+    "fenced_offsets_accepted": 7,
+    "first_key_committed": 1,
+    "init_answers_before_durable": 5,
+    "init_retry_by_arithmetic": 7,
     "last_epoch_not_fenced": 7,
-    "markers_teach_no_epoch": 78,
-    "offsets_of_the_first_group": 1,
-    "one_aborted_entry_per_producer": 3,
+    "leaderless_taken_for_deleted": 36,
+    "list_cut_with_the_piece": 47,
+    "list_of_what_ends_in_the_piece": 5,
+    "marker_ends_every_transaction": 15,
+    "marker_of_nothing_skipped": 7,
+    "markers_teach_no_epoch": 7,
+    "markers_without_coordinator_epoch": 7,
+    "offsets_of_the_first_group": 7,
+    "one_aborted_entry_per_producer": 9,
+    "one_pending_commit_per_group": 15,
     "open_at_the_latest_record": 3,
+    "pending_offsets_in_memory_only": 106,
+    "producer_ids_counted_anew": 7,
     "reader_position_by_count": 3,
-    "rebuilt_without_aborted_index": 11,
-    "rebuilt_without_open": 94,
-    "refused_batch_answers_duplicates": 13,
-    "reload_forgets_partitions": 27,
-    "reload_resends_commits_only": 3,
+    "rebuilt_without_aborted_index": 3,
+    "rebuilt_without_coordinator_epochs": 7,
+    "rebuilt_without_marker_epochs": 7,
+    "rebuilt_without_open": 13,
+    "refused_batch_answers_duplicates": 3,
+    "refused_batch_holds_readers_up": 7,
+    "refused_offset_stays_pending": 7,
+    "reload_forgets_partitions": 5,
+    "reload_knows_the_latest_id": 5,
+    "reload_resends_commits_only": 9,
+    "restart_forgets_idle_producers": 7,
     "rotation_markers_name_the_next_id": 3,
-    "time_outs_looked_for_once": 9,
+    "time_outs_looked_for_once": 29,
+    "time_outs_stop_at_the_first_idle": 48,
     "unknown_id_verified": 1,
-    "verified_once_for_all": 3,
+    "verified_once_for_all": 7,
+    "zombie_init_renewed": 7,
 }
-"""Name: clusters driven until one failed, at seed 0, for those planted without a look at the promises' monitor."""
+"""Name: clusters driven until one failed, at seed 0, by promises alone and what a black box shows, for those planted
+without a look at the promises' monitor."""
 
 NOT_FOUND = frozenset({
-    "end_retry_forgets_rotation", "failed_add_remembered", "failed_completion_not_repeated",
-    "failed_fence_never_forgotten", "fenced_offsets_accepted", "first_offset_kept", "init_retry_by_arithmetic",
-    "marker_of_nothing_skipped", "markers_without_coordinator_epoch", "pending_offsets_in_memory_only",
-    "rebuilt_without_coordinator_epochs", "rebuilt_without_marker_epochs", "reload_forgets_the_clock",
-    "snapshot_keeps_the_oldest_batch", "waiting_survive_the_change", "zombie_init_renewed",
+    "abort_of_the_fenced_is_a_retry", "end_answered_unrecorded", "end_retry_forgets_rotation",
+    "failed_completion_not_repeated", "failed_end_bumps", "first_offset_kept", "init_answered_unrecorded",
+    "list_as_it_comes", "markers_by_partition_only", "reload_forgets_the_clock", "snapshot_keeps_the_oldest_batch",
+    "time_out_takes_all", "waiting_survive_the_change",
 })  # fmt: skip
-"""Of those planted without a look at the monitor the ones of which the default number of examples finds nothing at seed
-0, though each breaks a promise by hand (tests/transactions/reference): what programs do not come to."""
+"""Of those planted without a look at the monitor the ones of which the default number of examples finds nothing in the
+same way, though each breaks a promise by hand (tests/transactions/reference): what programs do not come to."""
 DEFAULT_EXAMPLES = 100
 
 QUICK = frozenset({
@@ -282,15 +301,14 @@ def test_broken_implementation_is_found(name):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(ALSO_FOUND))
 def test_planted_defect_is_found(name):
-    """Found soon, told by the rule that is broken, and the pasted program fails on it and not on the reference."""
+    """Found soon through the black box, told by the rule that is broken, and the pasted program fails on it."""
     variant, config = needs(name)
-    report = driven(f"{BROKEN}:{name}", variant, config=config, max_examples=EXAMPLES)
+    report = driven(f"{BROKEN}:{name}", variant, config=config, max_examples=EXAMPLES, observe="black-box")
     assert report.verdict == "violated"
     assert report.examples <= min(3 * ALSO_FOUND[name] + 15, EXAMPLES)
     assert report.failure.rules
     with pytest.raises(AssertionError):
         exec(report.program, {})
-    assert not asserts_on_reference(report.program, name)
 
 
 @pytest.mark.nightly
@@ -298,7 +316,7 @@ def test_planted_defect_is_found(name):
 def test_planted_defect_is_not_found_yet(name):
     """Once programs come to it this fails: then the name moves to ALSO_FOUND."""
     variant, config = needs(name)
-    report = driven(f"{BROKEN}:{name}", variant, config=config, max_examples=DEFAULT_EXAMPLES)
+    report = driven(f"{BROKEN}:{name}", variant, config=config, max_examples=DEFAULT_EXAMPLES, observe="black-box")
     assert report.failure is None, str(report.failure) + "\n" + report.program
 
 
