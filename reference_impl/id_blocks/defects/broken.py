@@ -105,6 +105,7 @@ _BROKEN = (
     Broken(
         "resigning_controller_answers", "730.7", Breaks.PROMISE, Parts(controller=takeovers.ResigningControllerAnswers)
     ),
+    Broken("blocks_begin_at_multiples", "730.8", Breaks.PROMISE, Parts(controller=takeovers.BlocksBeginAtMultiples)),
     Broken("snapshot_keeps_the_first", "730.10", Breaks.PROMISE, Parts(controller=takeovers.SnapshotKeepsTheFirst)),
     # races on ZooKeeper's node
     Broken(
@@ -120,7 +121,7 @@ _BROKEN = (
     ),
 )  # fmt: skip
 
-DRIVEN = frozenset({"own_length"})
+DRIVEN = frozenset({"blocks_begin_at_multiples", "own_length"})
 """What shows only where a driver has controllers make blocks of another length: no simulated history has that."""
 
 REGISTRY = Registry(_BROKEN)

@@ -7,7 +7,7 @@ from fencepost.reference_impl.id_blocks.block_node import decode
 from fencepost.reference_impl.id_blocks.controller import NONE, Controller
 from fencepost.reference_impl.id_blocks.defects.controller import Unchecked
 from fencepost.reference_impl.id_blocks.events import Kind
-from fencepost.reference_impl.id_blocks.messages import Block
+from fencepost.reference_impl.id_blocks.messages import Block, RequestBody
 from fencepost.reference_impl.id_blocks.zookeeper import BlockLoop
 
 
@@ -44,6 +44,14 @@ class SnapshotKeepsTheFirst(Unchecked):
         self.metadata_log.install_snapshot(self.snapshot_records(next_free))
         self.env.emit(Kind.SNAPSHOT_TAKEN, node=self.node_id, first=next_free)
         return next_free
+
+
+class BlocksBeginAtMultiples(Unchecked):
+    """Blocks are aligned: each begins at a multiple of its own length, also after blocks of another (730.8)."""
+
+    def allocate(self, body: RequestBody) -> None:
+        self.next_producer_id -= self.next_producer_id % self.block_size
+        super().allocate(body)
 
 
 class LostRaceTakenForWon(BlockLoop):

@@ -114,6 +114,15 @@ def snapshot_of_two_blocks(system: Any) -> list[int]:
     return ids + claimed(system, 0, 2)
 
 
+@shows("blocks_begin_at_multiples")
+def blocks_of_another_length(system: Any) -> list[int]:
+    """A block of three ids, and then one of four."""
+    system.set_block_size(3)
+    ids = claimed(system, 0, 2)
+    system.set_block_size(4)
+    return ids + claimed(system, 1, 2)
+
+
 @shows("lost_race_taken_for_won")
 def two_brokers_race(system: Any) -> list[int]:
     """Both have read the same node; the second to write has lost, and finds the block that it wanted in there."""

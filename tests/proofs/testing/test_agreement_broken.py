@@ -21,6 +21,7 @@ FOUND = {
     "backoff_ignored": (3, 5),
     "backoff_never_over": (16, 20),
     "block_kept_over_restart": (3, 6),
+    "blocks_begin_at_multiples": (7, 5),
     "controller_remembers_its_block": (14, 12),
     "double_prefetch": (3, 2),
     "duplicate_answer_installed": (3, 5),
