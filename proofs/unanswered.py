@@ -3,6 +3,8 @@ topics."""
 
 import sys
 
+LIVE = "fencepost.reference_impl.live."
+
 
 def wire_errors() -> tuple[type[Exception], ...]:
     """The error that no answer was had from a broker; none if what speaks to brokers, which is slow to import, was
@@ -13,5 +15,6 @@ def wire_errors() -> tuple[type[Exception], ...]:
 
 def remove_topics(patience_s: float = 30.0) -> list[str]:
     """Has the topics deleted that this process has made on brokers; those that could not be, in words."""
-    pool = sys.modules.get("fencepost.reference_impl.live.transactions.pool")
-    return [] if pool is None else list(pool.remove_all(patience_s))
+    there = [module for name, module in list(sys.modules.items()) if name.startswith(LIVE)]
+    makers = {module.remove_all for module in there if hasattr(module, "remove_all")}
+    return [why for remove in makers for why in remove(patience_s)]

@@ -18,6 +18,7 @@ from fencepost.properties.monitoring import Beside, Broken, Concerned
 from fencepost.properties.transactions.driving.interface import READERS, Message
 from fencepost.properties.transactions.history.driven import DRIVEN
 from fencepost.properties.transactions.history.events import COMMIT
+from fencepost.properties.transactions.history.owners import Owners
 from fencepost.properties.transactions.scenarios.newcomers import Newcomers
 from fencepost.properties.transactions.scenarios.settling import DELIVERIES, EXPIRY_MS, Probed, Settled
 
@@ -35,6 +36,8 @@ ON_THE_WAY = frozenset({
 
 FENCING = frozenset({47, 48, 49, 90})  # a lone client has done nothing to deserve these
 OUT_OF_ORDER = 45
+NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_never_added"})
+"""Answers that no late copy brings about: the coordinator looks at the pair that the request names."""
 WINDOW = 5  # batches that a leader recognises
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
 RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
@@ -94,6 +97,7 @@ class TransactionsBeside(Beside):
         self.greatest: dict[int, int] = {}  # by producer id: the greatest of its epochs that anybody was told
         self.rises = 0  # how often an epoch may have been raised so far, told or untold
         self.fences: list[Pair] = []  # acknowledged: whoever holds less is fenced
+        self.owners = Owners()
         self.alone = -1  # the client that has the transactional id for itself
         self.doubts = 0  # an old InitProducerId came late, or its retry met another coordinator: ends until it is over
         self.timed_out = False  # the time of the present transaction is up
@@ -128,6 +132,9 @@ class TransactionsBeside(Beside):
             handler = getattr(self, f"_{read(event, 'kind')}", None)
             if handler is not None:
                 yield from handler(event) or ()
+        for words, event, pair in self.owners.watch(made, events, messages):
+            if not (self.doubts or self.timed_out or self._is_late(read(event, "client"))):
+                yield _verdict("txn.P8", words, event, pair)
         if made.call.name == "newcomers" and _repeats(made.result):
             words = f"of {made.call.get('count')} producers, one after another, two are given the same id and epoch"
             yield _verdict("txn.P7", words, check="len(set(result.pairs)) == len(result.pairs)")
@@ -151,7 +158,7 @@ class TransactionsBeside(Beside):
         """The producer ids of the events, and of the transactions that they speak of.  That a fenced producer is told
         that it has committed is no late copy's doing."""
         ids = set[int]()
-        for event in events if name != "fenced_never_commit" else ():
+        for event in events if name not in NO_COPY_DOES else ():
             of_txn = self.transactions.get(read(event, "txn", -1)), self.of_record.get(read(event, "record", -1))
             ids |= {read(event, "producer_id", -1), *(t.pair[0] for t in of_txn if t is not None)}
         return frozenset(ids - {-1})
@@ -306,11 +313,14 @@ class TransactionsBeside(Beside):
     def _fenced(self, event: Event) -> Iterator[Verdict]:
         """A client that has the transactional id for itself, and is in time, is never fenced."""
         client = read(event, "client")
-        transaction = self.current.get(client)
-        late = transaction is not None and self.now_ms - transaction.began_ms >= self.timeout_ms
-        if self.alone == client and not (self.doubts or self.timed_out or late):
+        if self.alone == client and not (self.doubts or self.timed_out or self._is_late(client)):
             words = f"client {client} is alone, has only retried its own requests, and gets error "
             yield _verdict("txn.P8", f"{words}{read(event, 'error')}", event, self.pairs.get(client, (-1, -1)))
+
+    def _is_late(self, client: int) -> bool:
+        """May the time of its transaction be up?"""
+        transaction = self.current.get(client)
+        return transaction is not None and self.now_ms - transaction.began_ms >= self.timeout_ms
 
     def _timed_out(self, event: Event) -> None:
         self.timed_out = True

@@ -8,6 +8,7 @@ coordinator took over since: what was being appended then may be in it, and nobo
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, last, when
 from fencepost.properties.transactions.history import fencing
+from fencepost.properties.transactions.history.answers import ANSWERS
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
 from fencepost.properties.transactions.history.promises import FINE, GIVEN, NAMED, OWNED, SENT
 from fencepost.properties.transactions.history.words import saying
@@ -55,6 +56,7 @@ MARKED_SO = last(Kind.marker_appended, by=(*OF_ID, "epoch", "outcome"))
 OWN_BUMP = when(Setting("is_v2"), 1, 0)
 
 DRIVEN = (
+    *ANSWERS,
     declared(
         "fenced_for_good", "txn.1", "an instance that was told that it is fenced asks for no producer id",
         each(Kind.init_sent, by=CLIENT), ~OVER_BY_EPOCH.missing, saying("told that it is fenced by"),

@@ -42,7 +42,7 @@ class Told:
         return np.where(there, self.rows[self.place[np.where(there, at, 0)]] if len(self.rows) else NEVER, NEVER)
 
 
-def _fenced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
+def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
     """For rows that carry a pair and a transactional id: the fence told before row `at` that leaves them behind.
 
     That is one with a greater epoch of the same producer id; or, since an id with no epochs left is replaced, one with
@@ -78,7 +78,7 @@ def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
     """Which of these rows are of a history in which a pair that is told fenced sent anything, before or after: in the
     others nothing can be late, and nothing is judged."""
     sends = view.rows_of(Kind.record_sent, Kind.end_sent)
-    behind = sends[_fenced(view, sends, np.full(len(sends), view.size)) != NEVER]
+    behind = sends[fence_before(view, sends, np.full(len(sends), view.size)) != NEVER]
     history = view.columns["history"]
     where: np.ndarray = np.isin(history[rows], history[behind])
     return where
@@ -90,7 +90,7 @@ def fenced_unread(view: TransactionView) -> Rows:
     sent = view.sent_at(reads)
     known = (sent != NEVER) & _where_fenced(view, reads)
     reads, sent = reads[known], sent[known]
-    fence = _fenced(view, sent, sent)
+    fence = fence_before(view, sent, sent)
     return found(reads, fence != NEVER, fence)
 
 
@@ -100,7 +100,7 @@ def fenced_appends_unread(view: TransactionView) -> Rows:
     appended, sent = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]], view.sent_at(reads)
     known = (appended != NEVER) & (sent != NEVER) & _where_fenced(view, reads)
     reads, appended, sent = reads[known], appended[known], sent[known]
-    fence = _fenced(view, sent, appended)
+    fence = fence_before(view, sent, appended)
     return found(reads, fence != NEVER, fence)
 
 
@@ -120,7 +120,7 @@ def _fenced_ends(view: TransactionView, outcome: int) -> Rows:
     asked = view.asked(outcome)[view.numbers_of("txn").of[told]]
     known = (asked != NEVER) & _where_fenced(view, told)
     told, asked = told[known], asked[known]
-    fence = _fenced(view, asked, asked)
+    fence = fence_before(view, asked, asked)
     return found(told, fence != NEVER, fence)
 
 

@@ -116,23 +116,6 @@ class Remote(Shared, steps={}):
             self.release(copy)
         self.go_on()
 
-    @scenario
-    def next_epoch_lost(self, slot: Slot, partition: Partition, written: bool) -> None:
-        """After the abort of a record in doubt the next epoch is asked for (v1); its answer is lost; so once more."""
-        slot, at = self.with_record(slot, partition)
-        self.call("send", slot, at)
-        if written:
-            self.send_first("produce")
-        self.send_first("produce_answer" if written else "produce", name="drop")
-        self.end(slot, commit=False)
-        self.deliver_all(without=("init_answer",))
-        self.send_first("init_answer", name="drop")
-        self.call("advance", 30_000)
-        self.go_on()
-        self.with_record(slot, at)
-        self.end(slot, commit=True)
-        self.go_on()
-
     @scenario(when=lambda self: not self.lone)
     def two_ask_at_once(self, slot: Slot, partition: Partition, commit: bool, last: bool) -> None:
         """Two new producers ask for the id while a transaction is open; the answers of one of them are late."""

@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar
 from fencepost.properties.machine import scenario
 from fencepost.properties.roles import Between, OneOf
 from fencepost.properties.transactions.driving.interface import Partition, Slot, Waiting
-from fencepost.properties.transactions.driving.verbs import BACKOFF_MS, Verbs
+from fencepost.properties.transactions.driving.verbs import BACKOFF_MS
+from fencepost.properties.transactions.scenarios.answers import Answers
 
 TIME_OUT_MS, CHECK_MS = 60_000, 10_000
 CALLS = {
@@ -19,7 +20,7 @@ CALLS = {
 }  # fmt: skip
 
 
-class Shared(Verbs, steps=CALLS):
+class Shared(Answers, steps=CALLS):
     """``MOST_FENCES``: by admins, in an example; several at once contend, and make each other wait."""
 
     MOST_FENCES: ClassVar[int]

@@ -1,0 +1,62 @@
+"""Every request of the interface, in every state of its owner: some promise judges its answer, or what it leaves behind
+where it is refused; some scenario asks it; and a planted defect shows that both do, in the reference behind the same
+interface, by what a black box shows and by promises alone.
+
+`answer_defects.TABLE` is the table; a cell of it that is empty fails here.
+"""
+
+from itertools import product
+
+import answer_defects
+import pytest
+from answer_defects import TABLE, Planted
+from fencepost.model.rules import RULES
+from fencepost.proofs.testing import agree
+from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.transactions.driving.machine import MACHINES, REMOTE_MACHINES
+from fencepost.properties.transactions.history.driven import DRIVEN
+
+REQUESTS = ("init", "add", "produce", "end")
+STATES = ("current", "fenced", "empty", "retried", "refused", "late")
+"""Of who asks: it holds the id; another was given it; nothing is open; it asks again; it is refused, and its successor
+goes on; its question comes after others."""
+
+EXCUSED = {"refused_add_stays_pending", "refused_end_aborts"}
+"""In v1, where what a fenced producer's requests have tainted is excused for its whole producer id: not found yet."""
+
+QUICK = {"zombie_is_given_the_pair", "refused_record_aborts", "empty_end_keeps_epoch", "add_takes_older_epoch"}
+RULE_OF = {each.name: each.rule for each in (*properties_of("transactions").properties.values(), *DRIVEN)}
+
+
+@pytest.mark.parametrize(("request_kind", "state"), list(product(REQUESTS, STATES)))
+def test_no_cell_is_empty(request_kind: str, state: str) -> None:
+    """A defect, with what shows it and the scenario that asks, of which both exist."""
+    planted = [each for each in TABLE if (each.request, each.state) == (request_kind, state)]
+    assert planted
+    for each in planted:
+        assert each.shown_by in RULE_OF or RULES[each.shown_by].says
+        for machines in (MACHINES, REMOTE_MACHINES):
+            assert callable(getattr(machines[each.mode], each.scenario))
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        pytest.param(each, id=each.name, marks=[] if each.name in QUICK else pytest.mark.nightly)
+        for each in TABLE
+        if each.name not in EXCUSED
+    ],
+)
+def test_each_is_found_from_outside(planted: Planted) -> None:
+    """Within the default number of examples, by a promise or a rule beside it."""
+    report = agree(
+        planted, protocol="transactions", variant=planted.mode, seed=1, promises_only=True, observe="black-box"
+    )
+    assert report.verdict == "violated"
+    assert report.failure is not None and report.failure.promise
+
+
+def test_names_are_not_used_twice() -> None:
+    assert len({each.name for each in TABLE}) == len(TABLE)
+    assert {each.name for each in TABLE} >= QUICK | EXCUSED
+    assert all(issubclass(each.parts.coordinator, answer_defects.Coordinator) for each in TABLE)

@@ -1,0 +1,222 @@
+"""Coordinators and partitions that answer one request wrongly, in one state of its owner, or let a request that they
+refuse leave something behind; and the table of them.
+
+Each is a factory like `reference`, by its name in this module.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator, Done
+from fencepost.reference_impl.transactions.brokers.log import PartitionLog
+from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
+from fencepost.reference_impl.transactions.brokers.states import (
+    IDLE,
+    TransactionMetadata,
+    TransactionState,
+    Transit,
+)
+from fencepost.reference_impl.transactions.defects import coordinator, ending, partition
+from fencepost.reference_impl.transactions.errors import ErrorCode
+from fencepost.reference_impl.transactions.messages import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ProduceRequest,
+)
+from fencepost.reference_impl.transactions.system import Parts, System, build
+
+
+class ZombieIsGivenThePair(Coordinator):
+    """InitProducerId that names a pair of the past is answered with the next one."""
+
+    def holds_current_pair(self, now: Transit, request: InitProducerIdRequest) -> bool:
+        return True
+
+
+class RefusedInitFences(Coordinator):
+    """InitProducerId that names a pair of the past is refused, and bumps the epoch all the same."""
+
+    def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
+        if self.next_pair(metadata.now, request) is None:
+            metadata.now = metadata.now._replace(producer_epoch=metadata.now.producer_epoch + 1)
+            self.answer_init(message, ErrorCode.PRODUCER_FENCED)
+        else:
+            super().renew(message, metadata, request)
+
+
+class RefusedEndAborts(Coordinator):
+    """EndTxn of a producer that was fenced is refused, and aborts what is open."""
+
+    def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
+        result = super().end_result(metadata, request)
+        if result == ErrorCode.PRODUCER_FENCED and metadata.now.state == TransactionState.ONGOING:
+            self.end(metadata, False, lambda *_: None)
+        return result
+
+
+class RefusedAddStaysPending(Coordinator):
+    """A partition that is not added, since its producer was fenced, leaves the id waiting for it."""
+
+    def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
+        error = super().add_refused(metadata, request)
+        if error == ErrorCode.PRODUCER_FENCED:
+            metadata.pending_state = TransactionState.ONGOING
+        return error
+
+
+class EmptyEndRefused(Coordinator):
+    """An abort of a transaction of which the coordinator has not heard is refused (v2: it is not)."""
+
+    def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
+        idle = metadata.now.state in IDLE and not self.is_end_retry(metadata.now, request)
+        return ErrorCode.INVALID_TXN_STATE if idle else super().end_result(metadata, request)
+
+
+class EmptyEndKeepsEpoch(Coordinator):
+    """An abort of a transaction of which the coordinator has not heard is answered, and bumps nothing."""
+
+    def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
+        idle = metadata.now.state in IDLE and not request.committed
+        exact = not self.exact_pair_error(metadata, request.producer_id, request.producer_epoch)
+        return ErrorCode.NONE if idle and exact else super().end_result(metadata, request)
+
+
+class EndRetryIsFenced(Coordinator):
+    """EndTxn does not know a repeated request."""
+
+    def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
+        return False
+
+
+class AddRetryIsRefused(Coordinator):
+    """A partition that is part of the transaction already is not added again."""
+
+    def add(self, request: AddPartitionsToTxnRequest, answer: Done) -> None:
+        metadata = self.find(request.transactional_id)
+        if metadata is not None and request.partition in metadata.now.topic_partitions:
+            answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        else:
+            super().add(request, answer)
+
+
+class FirstAddIsRefused(Coordinator):
+    """Nothing can be added where nothing is open."""
+
+    def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
+        again = metadata.now.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+        return ErrorCode.PRODUCER_FENCED if again else super().add_refused(metadata, request)
+
+
+class EndOfTheCurrentIsFenced(Coordinator):
+    """A commit of who holds the pair is refused, where it has several partitions."""
+
+    def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
+        several = len(metadata.now.topic_partitions) > 1 and metadata.now.state == TransactionState.ONGOING
+        return ErrorCode.PRODUCER_FENCED if several else super().end_result(metadata, request)
+
+
+class SaysYesToAnyone(Coordinator):
+    """A leader's question is answered yes whoever asks."""
+
+    def verify(self, request: AddPartitionsToTxnRequest) -> int:
+        return ErrorCode.NONE
+
+    def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
+        return ErrorCode.NONE if metadata.pending_state is None else super().add_refused(metadata, request)
+
+
+class RefusedRecordAborts(Coordinator):
+    """A leader that asks for a producer that was fenced is told so, and what is open is aborted."""
+
+    def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
+        error = super().add_refused(metadata, request)
+        if error == ErrorCode.PRODUCER_FENCED and metadata.now.state == TransactionState.ONGOING:
+            self.end(metadata, False, lambda *_: None)
+        return error
+
+
+class SecondRecordIsFenced(PartitionLog):
+    """The second record of a transaction is refused as of an old epoch."""
+
+    def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
+        error = super().append_refused(entry, request, guard)
+        return error or (ErrorCode.INVALID_PRODUCER_EPOCH if request.base_sequence == 1 else 0)
+
+
+class RecordAfterAnEndIsFenced(PartitionLog):
+    """The first record under an epoch that the end of a transaction has given is refused."""
+
+    def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
+        error = super().append_refused(entry, request, guard)
+        return error or (ErrorCode.INVALID_PRODUCER_EPOCH if request.producer_epoch >= 2 else 0)
+
+
+class DuplicateIsFenced(PartitionLog):
+    """A batch that was written already is refused as of an old epoch."""
+
+    def append(self, request: ProduceRequest, guard: int) -> Any:
+        result = super().append(request, guard)
+        wrong = {"error": ErrorCode.INVALID_PRODUCER_EPOCH, "duplicate": False}
+        return result._replace(**wrong) if result.duplicate else result
+
+
+class Planted(NamedTuple):
+    """A defect. ``request``, ``state``: which answer is wrong, and of whom; ``shown_by``: the property, or the promise
+    of the driver's own, that says so; ``scenario``: that asks; ``mode``: the variant in which it is one."""
+
+    name: str
+    request: str
+    state: str
+    shown_by: str
+    scenario: str
+    mode: str
+    parts: Parts
+
+    def __call__(self, config: Mapping[str, Any]) -> System:
+        return build(config, self.parts)
+
+
+def _of(made: type[Coordinator]) -> Parts:
+    return Parts(coordinator=made)
+
+
+ANYONE = Parts(coordinator=SaysYesToAnyone, log=partition.OlderEpochAccepted)
+TABLE = (
+    Planted("init_keeps_epoch", "init", "current", "init_bumps_epoch", "zombie", "v2", _of(coordinator.InitKeepsEpoch)),
+    Planted("zombie_is_given_the_pair", "init", "fenced", "fenced_never_given", "zombie_asks_for_the_next_epoch", "v1",
+            _of(ZombieIsGivenThePair)),
+    Planted("init_takes_new_id", "init", "empty", "txn.1", "zombie_asks", "v1", _of(coordinator.InitTakesNewId)),
+    Planted("init_retry_is_fenced", "init", "retried", "txn.P8", "next_epoch_lost", "v1",
+            _of(coordinator.InitRetryIsFenced)),
+    Planted("refused_init_fences", "init", "refused", "txn.P8", "zombie_asks_for_the_next_epoch", "v1",
+            _of(RefusedInitFences)),
+    Planted("late_init_is_given_the_pair", "init", "late", "fenced_never_given", "zombie_asks_for_the_next_epoch", "v1",
+            _of(ZombieIsGivenThePair)),
+    Planted("first_add_is_refused", "add", "current", "txn.P8", "transaction", "v1", _of(FirstAddIsRefused)),
+    Planted("add_takes_older_epoch", "add", "fenced", "fenced_never_added", "zombie_asks", "v1",
+            _of(coordinator.AddTakesOlderEpoch)),
+    Planted("first_add_of_another", "add", "empty", "txn.P8", "ends_nothing", "v1", _of(FirstAddIsRefused)),
+    Planted("add_retry_is_refused", "add", "retried", "txn.P8", "asks_again", "v1", _of(AddRetryIsRefused)),
+    Planted("refused_add_stays_pending", "add", "refused", "txn.P10", "zombie_asks", "v1", _of(RefusedAddStaysPending)),
+    Planted("late_add_of_older_epoch", "add", "late", "fenced_never_added", "late_copy", "v1",
+            _of(coordinator.AddTakesOlderEpoch)),
+    Planted("says_yes_to_anyone", "produce", "fenced", "fenced_never_acknowledged", "zombie_asks", "v2", ANYONE),
+    Planted("says_yes_to_anyone_verified", "produce", "late", "fenced_never_acknowledged", "zombie_asks",
+            "v1-verified", ANYONE),
+    Planted("second_record_is_fenced", "produce", "current", "txn.P8", "transaction", "v2",
+            Parts(log=SecondRecordIsFenced)),
+    Planted("record_after_an_end_is_fenced", "produce", "empty", "txn.P8", "ends_nothing", "v2",
+            Parts(log=RecordAfterAnEndIsFenced)),
+    Planted("duplicate_is_fenced", "produce", "retried", "txn.P8", "asks_again", "v2", Parts(log=DuplicateIsFenced)),
+    Planted("refused_record_aborts", "produce", "refused", "txn.P8", "zombie_asks", "v2", _of(RefusedRecordAborts)),
+    Planted("end_of_the_current_is_fenced", "end", "current", "txn.P8", "transaction", "v2",
+            _of(EndOfTheCurrentIsFenced)),
+    Planted("end_takes_older_epoch", "end", "fenced", "txn.P1", "zombie_asks", "v1", _of(ending.EndTakesOlderEpoch)),
+    Planted("empty_end_refused", "end", "empty", "txn.P8", "ends_nothing", "v2", _of(EmptyEndRefused)),
+    Planted("empty_end_keeps_epoch", "end", "empty", "next_epoch_told", "ends_nothing", "v2", _of(EmptyEndKeepsEpoch)),
+    Planted("end_retry_is_fenced", "end", "retried", "txn.P8", "asks_again", "v2", _of(EndRetryIsFenced)),
+    Planted("refused_end_aborts", "end", "refused", "txn.P8", "zombie_asks", "v1", _of(RefusedEndAborts)),
+    Planted("refused_end_aborts_in_v2", "end", "late", "txn.P8", "zombie_asks", "v2", _of(RefusedEndAborts)),
+)  # fmt: skip
