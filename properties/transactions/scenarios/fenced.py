@@ -7,7 +7,8 @@ calls seldom reach.
 
 from typing import Annotated
 
-from fencepost.properties.driving import Message
+from fencepost.properties.calls import Call as AnyCall
+from fencepost.properties.driving import Made, Message
 from fencepost.properties.machine import BURST, scenario
 from fencepost.properties.roles import Between, OneOf
 from fencepost.properties.transactions.driving.interface import Partition, Slot
@@ -17,13 +18,22 @@ from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OU
 
 By = Annotated[str, OneOf("producer", "producer", "admin", "time")]
 Trouble = Annotated[str, OneOf("append fails", "fail-over", "fail-over that loses", "twice fails")]
+MOST_FAIL_OVERS = 12
 SHORT = 8  # so few epochs can be used up
 
 
 class Fenced(Driven, steps={}):
-    """A cluster whose producers are fenced in every way.  ``settled``: how often it was left alone."""
+    """A cluster whose producers are fenced in every way.  ``settled``: how often it was left alone; ``moved``: how
+    often its coordinator has moved, for which the model has room `MOST_FAIL_OVERS` times."""
 
-    settled = 0
+    settled = moved = 0
+
+    def make(self, call: AnyCall) -> Made | None:
+        if call.name == "fail_over":
+            self.moved += 1
+            if self.moved > MOST_FAIL_OVERS:
+                return None
+        return super().make(call)
 
     def fence_by(self, by: str, new: int) -> None:
         """Somebody asks for a fence of the present producer."""
