@@ -194,6 +194,9 @@ class Agreed(TypedDict):
     implementation: Annotated[str, Meta(description="MODULE:FACTORY.")]
     protocol: Protocol
     variant: Variant
+    regressions: Annotated[
+        dict[str, Any] | None, Meta(description="Kept runs of the model that were played: how many, and why not all.")
+    ]
     observe: Annotated[str, Meta(description="all of what it shows was looked at, or what a black-box shows.")]
     observed: Annotated[list[str], Meta(description="The kinds of event that were looked at.")]
     model: Annotated[str, Meta(description="The model that was followed; none where promises alone were asked for.")]

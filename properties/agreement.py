@@ -225,6 +225,12 @@ class Followed:
     tired: bool = False
 
 
+Steps = Sequence[tuple[str, Mapping[str, Any]]]
+"""Of a run of a model: actions with their parameters."""
+
+Turned = tuple[Mapping[str, Any], Sequence[Any], str]
+"""Keys of a configuration, calls, and the first step for which there is none (empty if each has one)."""
+
 FOLLOWED = 0.95
 """The share of programs that a model must follow to their end, where nothing else is said."""
 
@@ -240,8 +246,10 @@ class Agreeing:
     everything can be tried, as ``tour`` does, to find out what an implementation shows;
     ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
-    parameters; ``composite``: names of calls that do so much that a program should not end with one if it need not;
-    ``valid``: whether a program, from which calls were taken out, still has what the promises take for granted.
+    parameters; ``turn``: the size of a system, the calls that lead it along a run of some model, and the first step for
+    which there is none (default: by ``call_of``); ``composite``: names of calls that do so much that a program should
+    not end with one if it need not; ``valid``: whether a program, from which calls were taken out, still has what the
+    promises take for granted.
 
     ``ending``: calls by which the machine ends a program and which do too much for the model to follow: promises are
     held against what they show.  ``followed``: by variant, the least share of the programs that the model must follow
@@ -273,6 +281,7 @@ class Agreeing:
     follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
     parts: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = lambda config: (config,)
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
+    turn: Callable[[Steps], Turned] | None = None
     composite: frozenset[str] = frozenset()
     valid: Callable[[Program], bool] = lambda program: True
     ending: frozenset[str] = frozenset()
@@ -292,6 +301,20 @@ class Agreeing:
         if self.monitor is not None:
             return self.monitor(config, expecting)
         return HistoryMonitor(self.protocol, config, expecting, self.beside)
+
+    def turned(self, steps: Steps) -> Turned:
+        """A run of some model of the protocol as calls.  A step of the model that is followed, for which there is no
+        call, comes about by itself."""
+        if self.turn is not None:
+            return self.turn(steps)
+        if self.call_of is None or self.follow is None:
+            return {}, (), steps[0][0]
+        models = [self.follow(variant, {**self.small, "mode": variant}).spec for variant in self.variants]
+        known = {action for model in models for action in model.actions}
+        if lacking := next((action for action, _ in steps if action not in known), ""):
+            return {}, (), lacking
+        calls = (self.call_of(action, parameters) for action, parameters in steps)
+        return {}, [call for call in calls if call is not None], ""
 
     @property
     def reference(self) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fencepost.proofs.schemas import Agreed
     from fencepost.proofs.testing import AgreementReport
     from fencepost.proofs.testing.engine import SoFar
+    from fencepost.proofs.testing.regressions import Regressions
 
 LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
 CLIENTS = {
@@ -65,6 +66,12 @@ MOST = 10_000_000
     help="A promise whose violation is no failure where the documents predict it; may be repeated; `none` for none; "
     "default: those that the variant is known to break.",
 )
+@click.option(
+    "--regressions",
+    "plays_kept",
+    is_flag=True,
+    help="Play the kept runs of the model by which its rules were found necessary, and drive nothing else.",
+)
 @click.option("--promises-only", is_flag=True, help="Check promises on events only; skip the model.")
 @click.option(
     "--observe",
@@ -96,7 +103,8 @@ MOST = 10_000_000
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
-    promises_only: bool, observe: Any, promises: tuple[str, ...], bootstrap: str | None, client: str | None,
+    plays_kept: bool, promises_only: bool, observe: Any, promises: tuple[str, ...],
+    bootstrap: str | None, client: str | None,
     beside_reference: bool, timeouts: bool, newcomers: int | None, keep_topics: bool, seed: int,
     json_file: Path | None,
 ) -> int:  # fmt: skip
@@ -111,6 +119,7 @@ def agree(
     whether at all.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
     """
     from fencepost.proofs.testing import agree as run
+    from fencepost.proofs.testing.regressions import regressions
 
     agreeing, variant = _driven(name)
     if implementation is not None:
@@ -142,9 +151,11 @@ def agree(
     where = f" at {bootstrap}" if bootstrap else ""
     variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
     read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
+    kept_runs = regressions(agreeing) if plays_kept else None
+    examples = len(kept_runs.programs) * len(agreeing.ways) if kept_runs is not None else examples
     shown = _Shown(
         f"{target}{where}", f"{agreeing.protocol}/{variant}", target, bootstrap, read, json_file,
-        sorted(only) if promises and only is not None else [],
+        sorted(only) if promises and only is not None else [], kept_runs,
     )  # fmt: skip
     so_far: list[SoFar] = []
 
@@ -161,7 +172,7 @@ def agree(
                 report = run(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
-                    progress=bar.advance, started=so_far.append,
+                    kept=kept_runs, progress=bar.advance, started=so_far.append,
                 )  # fmt: skip
         except Exception as error:
             if isinstance(error, (InputError, *wire_errors())):
@@ -197,6 +208,7 @@ class _Shown:
     sources: dict[str, str]
     json_file: Path | None
     only: list[str]
+    kept: "Regressions | None"
 
     def tell(self, report: "AgreementReport") -> None:
         """Prints it, and writes it as JSON where that is asked for."""
@@ -212,6 +224,8 @@ class _Shown:
             f"{self.who} against {self.against}{against}, seed {report.seed}: {sign} after {report.examples} clusters, "
             f"{duration(report.seconds)}{share}"
         )
+        if self.kept is not None:
+            console.print(f"    {self.kept}", markup=False)
         if report.inconclusive:
             console.print(f"    inconclusive: {report.inconclusive}", markup=False)
             console.print("    Its promises are kept as far as they were tried; --promises-only asks for no more.")
@@ -249,7 +263,7 @@ class _Shown:
             "failure": str(report.failure) if report.failure else None, "bootstrap": self.bootstrap,
             "sources": self.sources,
             "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
-            "lacks": list(report.lacks),
+            "lacks": list(report.lacks), "regressions": None if self.kept is None else self.kept.as_dict,
             "differences": [{"told": str(each), "program": each.program} for each in report.differences],
             "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
         }  # fmt: skip

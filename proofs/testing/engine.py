@@ -18,6 +18,7 @@ from fencepost.proofs.testing.differing import Signature
 from fencepost.proofs.testing.failures import Disagreement
 from fencepost.proofs.testing.observing import Observe, outside
 from fencepost.proofs.testing.pasting import paste
+from fencepost.proofs.testing.regressions import Regressions
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.proofs.testing.shrinking import shrink
 from fencepost.proofs.unanswered import wire_errors
@@ -131,6 +132,7 @@ def agree(
     promises_only: bool = False,
     promises: Collection[str] | None = None,
     verdict_only: bool = False,
+    kept: Regressions | None = None,
     progress: Callable[[], object] = lambda: None,
     started: Callable[["SoFar"], object] = lambda _: None,
 ) -> AgreementReport:
@@ -148,7 +150,8 @@ def agree(
     violation is no failure where it comes about as the documents predict (default: those of the variant);
     ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
     and for nothing else; ``verdict_only``: which guards were covered, and how short a program breaks a promise as
-    predicted, is not found out; ``progress`` is called at the start of each example; ``started`` is given, before the
+    predicted, is not found out; ``kept``: play these programs, and drive nothing else;
+    ``progress`` is called at the start of each example; ``started`` is given, before the
     first, what makes a report of what was found so far.  The same arguments give the same
     report, but for ``seconds`` and what is in ``database``, and but for what is chance in real brokers.  Raises
     ImplementationError, and WireError where brokers are out of reach.
@@ -182,7 +185,10 @@ def agree(
     found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only)
     started(found.so_far)
     try:
-        search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
+        if kept is not None:
+            search.play(kept.programs)
+        else:
+            search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
     except Flaky as error:
         raise ImplementationError(_not_deterministic(found.shown)) from error
     return found.report()

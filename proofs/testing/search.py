@@ -1,8 +1,9 @@
 """One search: every example is a system that is driven and held against the model, until one disagrees or the examples
 are used up."""
 
+import itertools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -205,6 +206,26 @@ class Search:
             except Unreachable as gone:
                 raise gone.error from None
 
+    def play(self, programs: Sequence[Program]) -> None:
+        """Drive these programs, each on in every one of the protocol's ways; leaves what `search` leaves."""
+        with suppress(Enough):
+            try:
+                for program, way in itertools.product(programs, self.agreeing.ways.values()):
+                    self._play(program, way)
+            except Unreachable as gone:
+                raise gone.error from None
+
+    def _play(self, program: Program, way: Callable[[Run], Iterable[None]]) -> None:
+        run = self.start({**program.config, **self.config})
+        for call in program.calls:
+            self.call(run, call)
+        try:
+            for _ in () if run.over else way(run):
+                continue
+        except Disagreed as disagreed:
+            self._disagrees(run, disagreed)
+        self._account()
+
     def _account(self) -> None:
         """Take note of the run that is over, and have it judged."""
         run, self.under_way = self.under_way, None
@@ -287,11 +308,14 @@ class Search:
         try:
             return run.call(call)
         except Disagreed as disagreed:
-            run.over = True
-            failure = _failed(run, disagreed)
-            assert failure is not None
-            self._fails(failure)
+            self._disagrees(run, disagreed)
             return None
+
+    def _disagrees(self, run: Run, disagreed: Disagreed) -> None:
+        run.over = True
+        failure = _failed(run, disagreed)
+        assert failure is not None
+        self._fails(failure)
 
     def replay(
         self, program: Program, wanted: str = "", only: frozenset[str] | None = None,

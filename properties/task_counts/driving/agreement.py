@@ -3,7 +3,7 @@
 from fencepost.properties.agreement import Agreeing
 from fencepost.properties.task_counts.driving.interface import BLACK_BOX, missing
 from fencepost.properties.task_counts.driving.machine import MACHINES
-from fencepost.properties.task_counts.driving.programs import Call, call_of, valid
+from fencepost.properties.task_counts.driving.programs import Call, call_of, turned, valid
 from fencepost.properties.task_counts.monitoring import CountsBeside
 from fencepost.properties.task_counts.online.followed import follow
 from fencepost.properties.task_counts.scenarios.tours import SMALL, WAYS, tour
@@ -21,6 +21,7 @@ TASK_COUNTS = Agreeing(
     ways=WAYS,
     follow=follow,
     call_of=call_of,
+    turn=turned,
     composite=frozenset({"run", "work", "finish", "do"}),
     valid=valid,
     steps=10,

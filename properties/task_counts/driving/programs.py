@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fencepost.properties import calls
+from fencepost.properties.agreement import Steps, Turned
 from fencepost.properties.driving import Program
 from fencepost.properties.roles import Amount, Simplest
 from fencepost.properties.task_counts.driving.interface import COLUMNS, System
@@ -40,6 +41,12 @@ _OPERATIONS = {
 }  # fmt: skip
 
 
+MOST_TASKS = 3
+"""In a run of a model, and on the ways on from it."""
+BY_THEMSELVES = frozenset({"assign", "ask", "answer", "hand_out", "read", "begin_start", "commit", "poll"})
+"""Steps that a worker takes on the way to those for which there are calls."""
+
+
 def valid(program: Program) -> bool:
     """Whoever is down comes back before the faults are over, which is what `finish` says: without that nothing has to
     come to rest, or to run."""
@@ -67,3 +74,14 @@ def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
     if action in _OPERATIONS:
         return Call("do", _OPERATIONS[action], worker)
     return None
+
+
+def turned(steps: Steps) -> Turned:
+    """A run of a model of rounds and starts.  A core that knows of no workers says too little to be led along."""
+    calls = []
+    for action, parameters in steps:
+        call = call_of(action, parameters)
+        if (call is None and action not in BY_THEMSELVES) or (call is not None and "w" not in parameters):
+            return {}, (), action
+        calls += [] if call is None else [call]
+    return {"max_tasks": MOST_TASKS}, calls, ""

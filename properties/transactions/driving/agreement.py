@@ -9,6 +9,7 @@ from fencepost.properties.agreement import Agreeing
 from fencepost.properties.transactions.driving.interface import BLACK_BOX, lacking, missing
 from fencepost.properties.transactions.driving.machine import MACHINES, REMOTE_MACHINES
 from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.driving.turned import turned
 from fencepost.properties.transactions.monitoring import EXPECTING, BesideTheWire
 from fencepost.properties.transactions.monitoring_by_id import beside
 from fencepost.properties.transactions.online.followed import each_id, follow
@@ -26,6 +27,7 @@ TRANSACTIONS = Agreeing(
     tour=tour,
     beside=beside,
     call=Call,
+    turn=turned,
     ways=WAYS,
     follow=follow,
     parts=each_id,
