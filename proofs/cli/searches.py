@@ -149,15 +149,19 @@ def _document(
     "--kept", type=OutputFile(), metavar="FILE", help="Verdicts of earlier runs; written again with the new ones."
 )
 @click.option("--sets", is_flag=True, help="Which sets of rules suffice for each proof, and which cut each promise.")
+@click.option("--further", is_flag=True, help="Mistakes of time and of order instead: late, forgotten, once more.")
 def necessity(
     name: str, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None, kept: Path | None,
-    sets: bool,
+    sets: bool, further: bool,
 ) -> int:  # fmt: skip
     """Find what breaks without each rule, or that nothing does.
 
     Every mechanism is taken out, shifted by one and read differently: either a promise fails, in the fewest steps, or
     there is a proof that nothing does, and work still gets done.  A verdict that was kept of the same models is not
     searched again, and says so.  Example: fencepost necessity id-blocks --rule 730.10
+
+    With --further other mistakes about the same rules are judged: an effect that comes later, a memory that is lost, a
+    step that is taken again, and numbers compared by order that have to be equal.
 
     With --sets rules are taken out together: what the proof of each promise needs (must: in every set that suffices;
     may: in some), and what makes it fail.  The nightly profile searches that, and keeps it.
@@ -170,6 +174,9 @@ def necessity(
     entry = whole(name)
     if rule is not None and (table is not None or kept is not None):
         raise CatalogueError("a table is of all rules, and so is what is kept; leave out --rule")
+
+    if further and (sets or table is not None or kept is not None):
+        raise CatalogueError("--further judges other mistakes, which no table has; leave out --sets, --table, --kept")
 
     if sets:
         return tell_sets(whole_of(entry), profile, rule, json_file, table)
@@ -187,10 +194,12 @@ def necessity(
 
     entries = whole_of(entry)
     read = read_from(variant for each in entries for variant in each.variants)
-    number = sum(number_of_verdicts(e, rule) for e in entries)
+    number = sum(number_of_verdicts(e, rule, further) for e in entries)
     with spinner(f"necessity of {', '.join(e.name for e in entries)}", number) as bar:
         earlier = None if kept is None else Kept.read(kept)
-        every = [found for e in entries for found in run(e, profile, rule=rule, told=told, earlier=earlier)]
+        every = [
+            found for e in entries for found in run(e, profile, rule=rule, told=told, earlier=earlier, further=further)
+        ]
     if rule is not None and not every:
         raise CatalogueError(_nothing_to_judge(entry, rule))
     if json_file is not None:

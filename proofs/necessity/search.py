@@ -74,18 +74,22 @@ def necessity(
     rule: str | None = None,
     told: Callable[[Necessity], None] | None = None,
     earlier: Earlier | None = None,
+    further: bool = False,
 ) -> list[Necessity]:
     """A verdict on every mutation of every mechanism of a protocol, and on every rejected alternative; on one
-    ``rule`` if named.  ``earlier``: what was judged before on the same models is not judged again."""
+    ``rule`` if named.  ``earlier``: what was judged before on the same models is not judged again.  ``further``: on
+    the mutations that are listed on request only, and on nothing else."""
     found = []
-    for verdict in _verdicts(entry, profile, rule, earlier):
+    for verdict in _verdicts(entry, profile, rule, earlier, further):
         found.append(verdict)
         if told is not None:
             told(verdict)
     return found
 
 
-def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None, earlier: Earlier | None) -> Iterator[Necessity]:
+def _verdicts(
+    entry: ProtocolEntry, profile: Profile, rule: str | None, earlier: Earlier | None, further: bool
+) -> Iterator[Necessity]:
     known: dict[str, Known] = {}
 
     def anew(variant: Variant, mutant: Mutation | None) -> Necessity:
@@ -99,7 +103,7 @@ def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None, earlier:
             verdict = replace(verdict, evidence=[reason, *verdict.evidence], reason=reason)
         return verdict
 
-    for variant, mutant in _asked(entry, rule):
+    for variant, mutant in _asked(entry, rule, further):
         if earlier is None:
             yield anew(variant, mutant)
             continue
@@ -111,22 +115,24 @@ def _verdicts(entry: ProtocolEntry, profile: Profile, rule: str | None, earlier:
         yield found
 
 
-def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None) -> int:
+def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None, further: bool = False) -> int:
     """How many verdicts `necessity` comes to."""
-    return len(_asked(entry, rule))
+    return len(_asked(entry, rule, further))
 
 
-def _asked(entry: ProtocolEntry, rule: str | None) -> list[tuple[Variant, Mutation | None]]:
+def _asked(entry: ProtocolEntry, rule: str | None, further: bool = False) -> list[tuple[Variant, Mutation | None]]:
     """The mutations to judge, with their variants: those of mechanisms by the order of their rules, then the rejected
     alternatives, which are variants without a mutation."""
-    mechanisms = sorted(_mechanisms(entry, rule), key=lambda pair: _order(pair[1].rule))
+    mechanisms = sorted(_mechanisms(entry, rule, further), key=lambda pair: _order(pair[1].rule))
+    if further:
+        return list(mechanisms)
     alternatives = [v for v in entry.variants if "violated" in v.expected.values() and v.rule is not None]
     return [*mechanisms, *((v, None) for v in alternatives if rule in (None, v.rule))]
 
 
 def _judge_in_full(full: Variant, mutant: Mutation, profile: Profile) -> Necessity | None:
     """The verdict on the same mutation of the richer variant, if it has it and harm comes of it there."""
-    for same in mutations(full.properties.protocol.spec):
+    for same in mutations(full.properties.protocol.spec, further=True):
         if (same.rule, same.name) == (mutant.rule, mutant.name):
             verdict = judge(full, same, profile)
             return verdict if verdict.verdict in ("necessary", "liveness") else None
@@ -137,13 +143,14 @@ def _order(rule: str) -> int:
     return list(RULES).index(rule)
 
 
-def _mechanisms(entry: ProtocolEntry, rule: str | None) -> Iterator[tuple[Variant, Mutation]]:
+def _mechanisms(entry: ProtocolEntry, rule: str | None, further: bool) -> Iterator[tuple[Variant, Mutation]]:
     """Each mutation of each main variant; of a variant built from others, only what they do not have."""
     main = sorted((v for v in entry.variants if v.main and v.judged != ()), key=lambda v: len(v.spec.actions))
     for variant in main:
         parts = [v for v in main if v is not variant and issubclass(variant.properties.protocol, v.properties.protocol)]
-        inherited = {(m.rule, m.name) for v in parts for m in mutations(v.properties.protocol.spec)}
-        for mutant in mutations(variant.properties.protocol.spec):
+        inherited = {(m.rule, m.name) for v in parts for m in mutations(v.properties.protocol.spec, further)}
+        inherited |= {(m.rule, m.name) for m in mutations(variant.properties.protocol.spec)} if further else set()
+        for mutant in mutations(variant.properties.protocol.spec, further):
             asked = RULES[mutant.rule].kind in ("mechanism", "claim") and rule in (None, mutant.rule)
             asked = asked and (variant.judged is None or mutant.rule in variant.judged)
             if asked and (mutant.rule, mutant.name) not in inherited:

@@ -2,8 +2,9 @@
 
 ``settle(spec)`` is the protocol as the rules say it; ``mutations(spec)`` lists every way to get one rule wrong: each
 guard dropped, each marked update dropped, each comparison and sum under a rule shifted by one, each action that is a
-mechanism taken out, and each alternative written down with ``either``.  ``mutated(spec, names)`` has several of them at
-once.  Bounds are never mutated, since a bound is no rule.
+mechanism taken out, and each alternative written down with ``either``; and on request further ones: an effect that
+comes later, a memory that is lost, a step taken again (`mistimed`), and numbers that have to be equal compared by
+order.  ``mutated(spec, names)`` has several of them at once.  Bounds are never mutated, since a bound is no rule.
 """
 
 import functools
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.derived.mistimed import mistimed
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.composing import composed
 from fencepost.model.language.tracing.recording import Guard, Update
@@ -69,14 +71,15 @@ def _settled(root: Term) -> Term:
     return rewrite(root, lambda node: node.args[0] if node.op == "choice" else node)
 
 
-def mutations(spec: Spec) -> list[Mutation]:
+def mutations(spec: Spec, further: bool = False) -> list[Mutation]:
     """All single mistakes about the rules that a protocol cites, in order of rule number.  A mistake about a rule of
-    a part is made in the part, and so in every joint action that takes the part's."""
+    a part is made in the part, and so in every joint action that takes the part's.  ``further``: also mistakes of
+    time (`mistimed`), and numbers that have to be equal compared by order."""
     if spec.own is None:
-        return _mutations(spec)
-    found = [replace(m, spec=spec, change=_in_own(m.change)) for m in _mutations(spec.own)]
+        return _mutations(spec, further)
+    found = [replace(m, spec=spec, change=_in_own(m.change)) for m in _mutations(spec.own, further)]
     for p in spec.parts.values():
-        inner = mutations(p.own)
+        inner = mutations(p.own, further)
         found += [replace(m, name=p.path(m.name), spec=spec, change=_in_part(p.name, m.change)) for m in inner]
     return sorted(found, key=lambda m: (list(RULES).index(m.rule), m.name))
 
@@ -101,9 +104,10 @@ def _in_part(name: str, change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec
     return made
 
 
-def _mutations(spec: Spec) -> list[Mutation]:
+def _mutations(spec: Spec, further: bool) -> list[Mutation]:
     found = {(m.rule, m.name): m for m in _alternatives(spec)}  # one name in several places is one mistake
-    for m in [*_dropped_actions(spec), *_guards(spec), *_updates(spec)]:
+    late = tuple(Mutation(rule, name, spec, change) for rule, name, change in (mistimed(spec) if further else ()))
+    for m in [*_dropped_actions(spec), *_guards(spec, further), *_updates(spec), *late]:
         same = sum(rule == m.rule and name.split(" (")[0] == m.name for rule, name in found)
         named = replace(m, name=f"{m.name} ({same + 1})") if same else m
         found[named.rule, named.name] = named
@@ -113,6 +117,11 @@ def _mutations(spec: Spec) -> list[Mutation]:
 def mutation(spec: Spec, rule: str, name: str) -> Mutation:
     """The mutation of that name; ModelError naming those there are if there is none."""
     return _chosen(spec, mutations(spec), rule, name)
+
+
+def _further(spec: Spec, rule: str, name: str) -> Mutation | None:
+    """The further mutation of that name, if there is one."""
+    return next((m for m in mutations(spec, further=True) if (m.rule, m.name) == (rule, name)), None)
 
 
 def mutated(spec: Spec, names: Iterable[tuple[str, str]], known: list[Mutation] | None = None) -> Spec:
@@ -136,6 +145,8 @@ def _chosen(spec: Spec, every: list[Mutation], rule: str, name: str) -> Mutation
     for candidate in every:
         if (candidate.rule, candidate.name) == (rule, name):
             return candidate
+    if (found := _further(spec, rule, name)) is not None:
+        return found
     near = [f"{m.rule} {m.name}" for m in every if m.rule == rule] or [f"{m.rule} {m.name}" for m in every]
     raise mistake(f"{spec.name} has no mutation {name!r} of rule {rule}", f"there are: {'; '.join(near)}")
 
@@ -174,7 +185,7 @@ def _without(action: str) -> Callable[[Spec], Spec]:
     return lambda spec: replace(spec, actions={n: b for n, b in spec.actions.items() if n != action})
 
 
-def _guards(spec: Spec) -> Iterator[Mutation]:
+def _guards(spec: Spec, further: bool) -> Iterator[Mutation]:
     """A guard that several actions share through one helper is one guard: it is changed in all of them."""
     shared: dict[tuple[str, tuple[str, int], Term], list[str]] = {}
     for a in spec.actions.values():
@@ -192,6 +203,7 @@ def _guards(spec: Spec) -> Iterator[Mutation]:
     for (rule, _line, term_), names in shared.items():
         number = numbers[rule, names[0]] = numbers.get((rule, names[0]), 0) + 1
         changes: dict[str, Term | None] = {"dropped": None, **shifted(term_)}
+        changes |= ordered(term_) if further else {}
         for way, instead in changes.items():
             yield Mutation(rule, f"{names[0]}: guard {number} {way}", spec, _guarded(names, (term_,), instead))
 
@@ -245,6 +257,14 @@ def shifted(condition: Term) -> dict[str, Term]:
     if condition.op == "lt":
         return {"looser": boolean("le", a, b), "stricter": boolean("lt", _one_more(a), b)}
     return {"looser": boolean("le", a, _one_more(b)), "stricter": boolean("lt", a, b)}
+
+
+def ordered(condition: Term) -> dict[str, Term]:
+    """Numbers that have to be equal and are compared by order: the first at least, or at most, the second."""
+    if condition.op != "eq" or not isinstance(condition.args[0].type, NumberType):
+        return {}
+    a, b = condition.args
+    return {"at least": boolean("le", b, a), "at most": boolean("le", a, b)}
 
 
 def _one_more(number: Term) -> Term:

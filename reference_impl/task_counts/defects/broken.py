@@ -122,6 +122,11 @@ _BROKEN = (
     Broken("no_second_rebalance", "618.41", PROGRESS, Parts(herder=workers.NoSecondRebalance), why=STANDS),
 )  # fmt: skip
 
+HARMLESS = {"no_preemptive_stop": ("core-shipped", "", "")}
+"""Of what breaks nothing: the variant of the model that keeps every promise with the same mistake, and its mutation.
+No step of that model waits until a task has stopped, so that it has the mistake as it is.  What no topic shows
+(`INTERFACE`) is of rules that are in no model, and its harm is shown by the tests of the interface."""
+
 REGISTRY = Registry(_BROKEN)
 find = REGISTRY.find
 __getattr__ = partial(REGISTRY.attribute, __name__)

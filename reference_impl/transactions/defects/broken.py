@@ -274,6 +274,9 @@ _BROKEN = (
     Broken("leaderless_taken_for_deleted", "txn.26", PROMISE, Parts(coordinator=outages.TakesLeaderlessForDeleted)),
 )  # fmt: skip
 
+HARMLESS = {"end_takes_larger_epoch": ("core-v2", "txn.7", "end: guard 1 at least")}
+"""Of what breaks nothing: the variant of the model that keeps every promise with the same mistake, and its mutation."""
+
 REGISTRY = Registry(_BROKEN)
 find = REGISTRY.find
 __getattr__ = partial(REGISTRY.attribute, __name__)
