@@ -341,7 +341,7 @@ def _shortest(
     if tries > 1 and not all(fails_first(first) for _ in range(tries)):
         patience = tries
     shrunk = min((shrink(search.agreeing, program, fails) for program, fails in failed_again), key=_length)
-    rules = None if difference else seen[repr(shrunk)].disagreed.promises
+    rules = None if difference else seen[repr(shrunk)].disagreed.promises or None
     last = [search.replay(shrunk, wanted, rules, difference) for _ in range(tries)]
     failures = [failure for failure in last if failure is not None]
     found_last = failures[-1] if failures else seen[repr(shrunk)]
