@@ -57,7 +57,6 @@ KEYS = (("groups", 1), ("keys", 2))
 RESTARTS_V1 = (("mode", "v1"), ("leader_change", "restart"))
 GROUPS = (("mode", "v1"), ("groups", 2))
 EXPIRING = (("expiration_ms", 20_000), ("expiration_check_ms", 5_000))
-EXPIRING_VERIFIED = (("mode", "v1-verified"), *EXPIRING)
 ADDS_LATE = "the fence holds at the coordinator: nothing can be added before the transaction is complete"
 NO_SUCH_EPOCH = "nobody holds an epoch above the coordinator's: what was handed out is durable, and never goes down"
 SKIPS = "an epoch is skipped at every failed attempt; the last one is never handed out all the same"
@@ -191,9 +190,7 @@ _BROKEN = (
     Broken(
         "completion_keeps_partitions", "txn.15", PROMISE, Parts(coordinator=whose.CompletionKeepsPartitions), VERIFIED
     ),
-    Broken(
-        "unknown_id_verified", "txn.15", PROMISE, Parts(coordinator=whose.UnknownIdIsVerified), EXPIRING_VERIFIED
-    ),
+    Broken("unknown_id_verified", "txn.15", PROMISE, Parts(coordinator=whose.UnknownIdIsVerified), VERIFIED),
     Broken("offsets_of_the_first_group", "txn.21", PROGRESS, Parts(coordinator=whose.OffsetsOfTheFirstGroup), GROUPS),
     # taking over, and looking at the clock
     Broken("reload_forgets_partitions", "txn.25", PROMISE, Parts(coordinator=successors.ReloadForgetsPartitions)),
@@ -204,10 +201,7 @@ _BROKEN = (
         Parts(coordinator=successors.MarkersWithoutCoordinatorEpoch), V1,
     ),
     Broken("time_outs_looked_for_once", "txn.18", PROGRESS, Parts(coordinator=successors.TimeOutsLookedForOnce)),
-    Broken(
-        "expired_id_gets_its_old_pair", "txn.20", PROMISE, Parts(coordinator=successors.ExpiredIdGetsItsOldPair),
-        EXPIRING,
-    ),
+    Broken("expired_id_gets_its_old_pair", "txn.20", PROMISE, Parts(coordinator=successors.ExpiredIdGetsItsOldPair)),
     Broken("rebuilt_without_marker_epochs", "txn.12", PROMISE, Parts(log=successors.RebuiltWithoutMarkerEpochs), V1),
     Broken("rebuilt_without_open", "txn.17", PROMISE, Parts(log=successors.RebuiltWithoutOpenTransactions)),
     Broken("rebuilt_without_aborted_index", "txn.17", PROMISE, Parts(log=successors.RebuiltWithoutAbortedIndex)),

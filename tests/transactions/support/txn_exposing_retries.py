@@ -1,7 +1,7 @@
 """What exposes coordinators that mix up whose request it is: zombies, retries, ends of nothing, the last epoch."""
 
 import txn_symptoms as symptom
-from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS
+from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS, EXPIRY_MS
 from txn_exposing import exposes
 from txn_exposing_coordinator import late_batch_before_the_bump
 
@@ -29,7 +29,8 @@ def bump_that_comes_after_the_successor(script):
 @exposes(symptom.pair_handed_twice, "expired_id_gets_its_old_pair")
 def new_instance_after_the_expiry(script):
     script.start(0)
-    script.settle(27_000)
+    script.system.advance(EXPIRY_MS)
+    script.settle()
     script.start(1)
 
 
@@ -81,7 +82,10 @@ def late_batch_after_the_expiry(script):
     late = script.hold_next("produce")
     script.system.abort(0)
     script.hold_next("init")
-    script.settle(27_000)
+    script.system.restart_client(0)
+    script.settle()
+    script.system.advance(EXPIRY_MS)
+    script.settle()
     script.release(late)
     script.start(1)
     script.begin(1, 0)
