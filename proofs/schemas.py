@@ -208,6 +208,10 @@ class Agreed(TypedDict):
     program: Annotated[str, Meta(description="Of a violation: Python that fails when it is pasted.")]
     lacks: Annotated[list[str], Meta(description="What the implementation need not have, and lacks: not asked of it.")]
     predicted: Annotated[dict[str, str], Meta(description="By rule, programs of predicted violations.")]
+    excused: Annotated[
+        dict[str, dict[str, int]],
+        Meta(description="By promise, the systems in which it was broken as predicted, by the rule that allows it."),
+    ]
     dangers: Annotated[dict[str, int], Meta(description="How often each danger was met.")]
     never: Annotated[dict[str, list[str]], Meta(description="What of the model was never reached, by kind.")]
     seconds: Seconds

@@ -35,7 +35,7 @@ class Broken:
 
     ``event``: the one that shows it.  Where there is none, ``check`` is Python that the ``result`` of the call should
     fulfil and does not; with neither, ``result`` as a whole is what should not be.  ``call``: how many calls it takes
-    to show.
+    to show.  ``excuse``: why it is no defect, where it is predicted.
     """
 
     rule: str
@@ -43,6 +43,7 @@ class Broken:
     event: Event | None = None
     check: str = ""
     call: int = 0
+    excuse: str = ""
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.text}"
@@ -117,6 +118,10 @@ class Beside:
         """Had happened, by the call of this number (counted from 1), what excuses a violation?  It is not taken
         back."""
         return False
+
+    def why(self, call: int, concerned: Concerned) -> str:
+        """Where it is excused: the rule that lets it happen, and what happened."""
+        return ""
 
 
 class HistoryMonitor:
@@ -211,7 +216,9 @@ class HistoryMonitor:
                         names.remove(name)
         for broken, concerned, shown in self._told:
             if self._is_asked(broken.rule):
-                yield broken, self._is_excused(broken.rule, broken.call, concerned), shown
+                is_excused = self._is_excused(broken.rule, broken.call, concerned)
+                excuse = self.beside.why(broken.call, concerned) if is_excused else ""
+                yield replace(broken, excuse=excuse), is_excused, shown
 
     def _violations(
         self, prefixes: "Prefixes", name: str, call: int, end: int, at_rest: bool
@@ -231,7 +238,8 @@ class HistoryMonitor:
                 text = prefixes.told(name, at, shown or end, at_rest=not shown)
                 explains = self._events[other] if other >= 0 else None
                 check = "" if event is None else self.beside.lacking(self._made[shown_in - 1], event, explains)
-                yield Broken(rule, text, None if check else event, check, shown_in), is_excused, shown or inf
+                excuse = self.beside.why(shown_in, concerned) if is_excused else ""
+                yield Broken(rule, text, None if check else event, check, shown_in, excuse), is_excused, shown or inf
             if not is_excused:
                 return  # what comes later is of no interest
 

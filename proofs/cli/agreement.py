@@ -240,6 +240,10 @@ class _Shown:
         for broken in report.predicted.values():
             console.print(f"as predicted of {report.variant}: {broken.promise}", markup=False)
             console.print(broken.program, markup=False)
+        for rule, by in report.excused.items():
+            for excuse, count in by.items():
+                told = f"{rule} broken in {count} clusters as {report.variant} allows, and no defect: {excuse}"
+                console.print(f"    {told}", markup=False)
         if report.lacks:
             lacks = "; ".join(report.lacks)
             console.print(f"    not asked, since the implementation lacks it: {lacks}", markup=False)
@@ -258,6 +262,7 @@ class _Shown:
             "model": report.model, "seed": report.seed, "verdict": report.verdict, "examples": report.examples,
             "program": report.program,
             "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
+            "excused": {rule: dict(by) for rule, by in report.excused.items()},
             "dangers": dict(sorted(report.dangers.items())),
             "never": report.never, "seconds": round(report.seconds, 3),
             "failure": str(report.failure) if report.failure else None, "bootstrap": self.bootstrap,

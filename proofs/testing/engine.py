@@ -51,7 +51,8 @@ class AgreementReport:
     ``differences``: what is otherwise than in the model and breaks no promise as far as was seen, where the search goes
     on past that; with any of them the verdict is *differs*, unless a promise is broken.  ``ended``: why the search did
     not come to its end; empty if it did.  ``lacks``: optional abilities that the implementation does not have, so that
-    nothing was asked of them."""
+    nothing was asked of them.  ``excused``: by promise, in how many systems it was broken as predicted, by the rule
+    that lets that happen."""
 
     implementation: str
     protocol: str
@@ -72,6 +73,7 @@ class AgreementReport:
     differences: tuple[Disagreement, ...] = ()
     ended: str = ""
     lacks: tuple[str, ...] = ()
+    excused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def compared(self) -> float | None:
@@ -240,8 +242,14 @@ class _Found:
             self.shown, agreeing.protocol, variant, variant if model else "none", self.seed, verdict, failure,
             predicted, search.examples_to_failure or search.examples, tuple(sorted(search.observed)), search.coverage,
             time.monotonic() - self.began, search.exercised.counts(search.coverage), least, self.observe,
-            least_compared, differences, ended, tuple(sorted(search.lacks)),
+            least_compared, differences, ended, tuple(sorted(search.lacks)), self._excused(),
         )  # fmt: skip
+
+    def _excused(self) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for (rule, excuse), count in sorted(self.search.excused.items()):
+            found.setdefault(rule, {})[excuse] = count
+        return found
 
 
 def _differences(search: Search, name: str) -> list[Disagreement]:

@@ -3,6 +3,7 @@ are used up."""
 
 import itertools
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -177,6 +178,7 @@ class Search:
         self.examples_to_failure = 0
         self.progress: Callable[[], object] = lambda: None
         self.failures: list[Failure] = []
+        self.excused = Counter[tuple[str, str]]()  # by promise and by why that is no defect: in how many runs
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
         self.differences: dict[Signature, Failure] = {}  # by what they are, the shortest program seen
         self.at_once = False
@@ -240,6 +242,8 @@ class Search:
             if len(differed.program.calls) < len(known.program.calls):
                 self.differences[signature(differed.disagreed)] = differed
         for broken in run.watcher.monitor.predicted:
+            if broken.excuse:
+                self.excused[broken.rule, broken.excuse] += 1
             shortest = self.predicted.get(broken.rule)
             if shortest is None or broken.call < len(shortest.program.calls):
                 self.predicted[broken.rule] = _cut(run, broken)

@@ -4,13 +4,17 @@ The driver knows how late it is, what is in flight, and whether a client has the
 results of settling and probing show whether something hangs.
 
 In v1 a late copy can be taken for something new (KAFKA-17754 and its kin): that is how v1 is.  So a promise that is
-``expecting`` to be broken is *predicted* where a copy came late under the same producer id, and nothing else is
-excused.
+``expecting`` to be broken is *predicted* of the records, transactions and clients that a late copy may have touched
+(`late.py` says which), and nothing else is excused.
+
+A client is *alone* as long as it is the only one with its transactional id that asks, or has asked and was not stopped;
+nobody doubts it while no copy of its InitProducerId comes late: one without a pair, when an answer is on its way or was
+taken (`come_late` of the model), or one with a pair, when its answer was taken; while no coordinator takes over before
+its InitProducerId is answered (`forgetful`); and while its id does not expire (`expired`).
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.properties.driving import Event, Made, read
@@ -19,6 +23,7 @@ from fencepost.properties.transactions.driving.interface import READERS, Message
 from fencepost.properties.transactions.history.driven import DRIVEN
 from fencepost.properties.transactions.history.events import COMMIT
 from fencepost.properties.transactions.history.owners import Owners
+from fencepost.properties.transactions.late import Late, Pair, Transaction
 from fencepost.properties.transactions.scenarios.newcomers import Newcomers
 from fencepost.properties.transactions.scenarios.settling import DELIVERIES, EXPIRY_MS, Probed, Settled
 
@@ -43,36 +48,17 @@ EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
 RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
 LOOKING = frozenset({"settle", "probe", "read", "in_pieces", "fetch_offset"})
 
-Pair = tuple[int, int]
-"""(producer id, epoch)."""
-
-
-@dataclass
-class Transaction:
-    """A client's transaction.  ``records``: to which partition; ``asked``: outcomes in its EndTxn requests; ``told``:
-    the outcome that its owner was told."""
-
-    number: int
-    client: int
-    pair: Pair
-    began_ms: int
-    records: dict[int, int] = field(default_factory=dict)
-    acked: set[int] = field(default_factory=set)
-    failed: set[int] = field(default_factory=set)
-    asked: set[int] = field(default_factory=set)
-    told: int = -1
-
-
 Verdict = tuple[Broken, Concerned]
 
 
-def _verdict(rule: str, text: str, event: Event = None, *pairs: Pair, check: str = "") -> Verdict:
-    """A rule that is broken, under these pairs."""
-    return Broken(rule, text, event, check), frozenset(pair[0] for pair in pairs)
+def _verdict(rule: str, text: str, event: Event = None, *subjects: Hashable, check: str = "") -> Verdict:
+    """A rule that is broken, by what happened to one of these."""
+    return Broken(rule, text, event, check), frozenset([frozenset(subjects)])
 
 
 class TransactionsBeside(Beside):
-    """Of one run.  ``tainted``: producer ids under which something came late, and in which call it did first."""
+    """Of one run.  Who is concerned by a violation are sets of records, transactions, clients and partitions, each of
+    which must have one that is excused."""
 
     excusable = ON_THE_WAY
     further = DRIVEN
@@ -101,7 +87,10 @@ class TransactionsBeside(Beside):
         self.alone = -1  # the client that has the transactional id for itself
         self.doubts = 0  # an old InitProducerId came late, or its retry met another coordinator: ends until it is over
         self.timed_out = False  # the time of the present transaction is up
-        self.tainted: dict[int, int] = {}
+        self.late = Late(self.mode, self.partitions)
+        self.records_of: dict[int, list[int]] = {}  # by request
+        self.open_there: dict[tuple[int, int], list[int]] = {}  # by partition and producer id, records shown there
+        self.closed: dict[tuple[int, int], list[int]] = {}  # by partition and offset of a marker, the records it closes
         self.waiting: dict[tuple[int, int], set[int]] = defaultdict(set)  # records without an answer
         self.batch_of: dict[int, int] = {}  # by record: the first request with it
         self.away: set[int] = set()  # partitions without a leader
@@ -109,6 +98,8 @@ class TransactionsBeside(Beside):
         self.upto: dict[tuple[int, int], int] = {}  # (reader, partition): the end of its latest fetch
         self._rivals: set[int] = set()  # clients that asked for a producer id, and may still use it
         self._awaiting: dict[int, int] = {}  # client: its latest InitProducerId
+        self._txn_ids: dict[int, int] = {}  # by InitProducerId
+        self.read_ones: set[int] = set()  # records that a read_committed reader was given
         self._named: set[int] = set()  # InitProducerIds that say which pair their client holds
         self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was shown: was one a success?
         self._first_seen: dict[int, int] = {}  # message: transactions begun before
@@ -132,9 +123,9 @@ class TransactionsBeside(Beside):
             handler = getattr(self, f"_{read(event, 'kind')}", None)
             if handler is not None:
                 yield from handler(event) or ()
-        for words, event, pair in self.owners.watch(made, events, messages):
+        for words, event, _ in self.owners.watch(made, events, messages):
             if not (self.doubts or self.timed_out or self._is_late(read(event, "client"))):
-                yield _verdict("txn.P8", words, event, pair)
+                yield _verdict("txn.P8", words, event, *self._owner(read(event, "client")))
         if made.call.name == "newcomers" and _repeats(made.result):
             words = f"of {made.call.get('count')} producers, one after another, two are given the same id and epoch"
             yield _verdict("txn.P7", words, check="len(set(result.pairs)) == len(result.pairs)")
@@ -155,13 +146,54 @@ class TransactionsBeside(Beside):
         return not self.away
 
     def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
-        """The producer ids of the events, and of the transactions that they speak of.  That a fenced producer is told
-        that it has committed is no late copy's doing."""
-        ids = set[int]()
-        for event in events if name not in NO_COPY_DOES else ():
-            of_txn = self.transactions.get(read(event, "txn", -1)), self.of_record.get(read(event, "record", -1))
-            ids |= {read(event, "producer_id", -1), *(t.pair[0] for t in of_txn if t is not None)}
-        return frozenset(ids - {-1})
+        """Of each marker, the transactions that it should not have decided so; of the rest, the records and the
+        transactions that the events speak of.  That a fenced producer is told that it has committed is no late copy's
+        doing, nor is what becomes of a transaction an excuse for a record that was written when its owner was fenced.
+        """
+        if name in NO_COPY_DOES:
+            return frozenset()
+        if read(events[0], "kind") == "marker_appended":
+            return self._decided(events)
+        found = set[Hashable]()
+        for event in events:
+            record, txn = read(event, "record", -1), self.transactions.get(read(event, "txn", -1))
+            if record >= 0:
+                found.add(("record", record))
+                txn = self.of_record.get(record, txn)
+            if txn is not None and not name.startswith("fenced"):
+                found.add(("txn", txn.number))
+            if txn is not None and read(events[0], "kind") == "txn_logged":
+                found.add(("opened by", txn.number))
+            if record >= 0 and txn is not None and name == "transactions_whole":
+                found |= self._all_late(txn)
+            if read(event, "kind") == "marker_appended":
+                found |= {("record", one) for one in self._closed_by(event)}
+            if read(event, "kind") == "client_failed":
+                found.add(("client", read(event, "client")))
+        return frozenset([frozenset(found)])
+
+    def _closed_by(self, event: Event) -> list[int]:
+        return self.closed.get((read(event, "partition"), read(event, "offset", -1)), [])
+
+    def _decided(self, events: Sequence[Event]) -> Concerned:
+        """Each transaction that the first event, a marker, decides, and should not, by another one where there is."""
+        closed = self._closed_by(events[0])
+        txns = {self.of_record[one].number for one in closed if one in self.of_record}
+        if len(events) > 1 and read(events[1], "kind") == "marker_appended":
+            earlier = {self.of_record[one].number for one in self._closed_by(events[1]) if one in self.of_record}
+            closed, txns = [*closed, *self._closed_by(events[1])], txns & earlier
+        elif len(events) > 1 and read(events[1], "txn", -1) >= 0:
+            txns &= {read(events[1], "txn")}
+        else:
+            txns = {txn for txn in txns if COMMIT not in self.transactions[txn].asked}
+        of = {txn: {("record", one) for one in closed if self.of_record[one].number == txn} for txn in txns}
+        return frozenset(frozenset([("txn", txn), *records]) for txn, records in of.items())
+
+    def _all_late(self, transaction: Transaction) -> set[Hashable]:
+        """The records that were read of it, if all are excused: it is they that should not be there."""
+        read_ones = {("record", one) for one in transaction.records if one in self.read_ones}
+        late = all(self.late.why(self.calls, [one]) for one in read_ones)
+        return set(read_ones) if late else set()
 
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
         """A fetch is wrong by the record that it leaves out, as far as the reader's call shows."""
@@ -171,7 +203,11 @@ class TransactionsBeside(Beside):
         return f"{record} in [record for _, record in result]"
 
     def excuses(self, call: int, concerned: Concerned) -> bool:
-        return bool(self.expecting) and any(one in concerned for one, since in self.tainted.items() if since <= call)
+        return bool(self.why(call, concerned))
+
+    def why(self, call: int, concerned: Concerned) -> str:
+        found = [self.late.why(call, one) for one in concerned if isinstance(one, frozenset)]
+        return str(found[0]) if self.expecting and found and all(found) else ""
 
     # -- how late copies come
 
@@ -184,17 +220,23 @@ class TransactionsBeside(Beside):
         self.rises += RISES * times
         if name == "advance":
             self.now_ms += made.call.get("ms")
+            self.late.fence(self.transactions.values(), lambda t: self.now_ms - t.began_ms >= self.timeout_ms)
+        elif name == "log_append" and not made.call.get("ok"):
+            self.late.failed(self.transactions.values(), lambda t: self.is_fenced(t.pair))
         elif name == "leave":
             self.away.add(made.call.get("partition"))
         elif name == "come_back":
             self.away.discard(made.call.get("partition"))
         elif name == "forget":
             self.now_ms += made.result
+            self.late.forget(self.transactions.values())
         elif name == "expire":
             self.now_ms += EXPIRY_MS
             self._doubt(True)  # the id may be forgotten
         elif name == "fail_over":
             self._doubt(bool(self._awaiting))
+            if not made.call.get("durable"):
+                self.late.failed(self.transactions.values(), lambda t: self.is_fenced(t.pair))
         elif name in ("settle", "newcomers"):
             for message in self._flying:
                 self._note_delivery(message)
@@ -211,22 +253,18 @@ class TransactionsBeside(Beside):
         client, transaction = self.asker.get(request, (-1, None))
         if kind == "init":
             self._doubt(self._awaiting.get(client) != request or self._comes_again(client, request))
+            self.late.fence(self.transactions.values(), lambda t: t.txn_id == self._txn_ids.get(request, t.txn_id))
         elif kind == "marker":
             begun = self._first_seen.get(number, len(self.transactions))
-            for later in self.transactions.values():
-                if later.number >= begun and later.records:
-                    self._taint(later)
-        elif transaction is not None and (kind == "add" or (kind == "produce" and self._takes_anything(target))):
-            over = transaction.asked or transaction.failed or self.is_fenced(transaction.pair)
-            if over or transaction is not self.current.get(client):
-                self._taint(transaction)
-        elif transaction is None or kind != "end":
+            self.late.marker(self.calls, _partition(target), [*self.transactions.values()][begun:])
+        elif transaction is None:
             return
-        elif transaction.told >= 0 or transaction is not self.current.get(client):
-            self._taint(transaction)
-
-    def _taint(self, transaction: Transaction) -> None:
-        self.tainted.setdefault(transaction.pair[0], self.calls)
+        elif kind == "add":
+            self.late.add(self.calls, transaction)
+        elif kind == "produce":
+            self.late.record(self.calls, transaction, self.records_of.get(request, ()), _partition(target))
+        elif kind == "end":
+            self.late.end(self.calls, transaction, self.transactions.values())
 
     def _comes_again(self, client: int, request: int) -> bool:
         """Does this InitProducerId name no pair, and come while its client has an answer on its way already?  Then it
@@ -235,10 +273,6 @@ class TransactionsBeside(Beside):
         if request in self._named or self._granted.get(request) is False:
             return False
         return any(m[1] == "init_answer" and self.asker.get(m[4], (-1, None))[0] == client for m in self._flying)
-
-    def _takes_anything(self, leader: str) -> bool:
-        """Can what is late be written?  Without verification; and offsets, which have no sequence numbers."""
-        return self.mode == "v1" or int(leader.rpartition("-")[2]) >= self.partitions
 
     def _doubt(self, reason: bool) -> None:
         """May a lone client find that it is fenced?  Not any more after two ends without an error: the answer to the
@@ -258,6 +292,7 @@ class TransactionsBeside(Beside):
     def _init_sent(self, event: Event) -> None:
         client, request = read(event, "client"), read(event, "request")
         self.asker[request] = (client, None)
+        self._txn_ids[request] = read(event, "txn_id", 0)
         self._awaiting[client] = request
         if _pair(event)[0] >= 0:
             self._named.add(request)
@@ -284,6 +319,7 @@ class TransactionsBeside(Beside):
             yield from self._handed(event, client)
             self.pairs[client] = _pair(event)
             self.fences.append(_pair(event))
+            self.late.settled(self.calls, ("client", client))
         elif error in FENCING:
             yield from self._fenced(event)
 
@@ -315,7 +351,11 @@ class TransactionsBeside(Beside):
         client = read(event, "client")
         if self.alone == client and not (self.doubts or self.timed_out or self._is_late(client)):
             words = f"client {client} is alone, has only retried its own requests, and gets error "
-            yield _verdict("txn.P8", f"{words}{read(event, 'error')}", event, self.pairs.get(client, (-1, -1)))
+            yield _verdict("txn.P8", f"{words}{read(event, 'error')}", event, *self._owner(client))
+
+    def _owner(self, client: int) -> list[Hashable]:
+        transaction = self.current.get(client)
+        return [("client", client), *([] if transaction is None else [("txn", transaction.number)])]
 
     def _is_late(self, client: int) -> bool:
         """May the time of its transaction be up?"""
@@ -329,7 +369,9 @@ class TransactionsBeside(Beside):
 
     def _txn_begun(self, event: Event) -> None:
         self.timed_out = False
-        found = Transaction(read(event, "txn"), read(event, "client"), _pair(event), self.now_ms)
+        found = Transaction(
+            read(event, "txn"), read(event, "client"), _pair(event), self.now_ms, read(event, "txn_id", 0)
+        )
         self.transactions[found.number] = self.current[found.client] = found
 
     def _add_sent(self, event: Event) -> None:
@@ -340,19 +382,22 @@ class TransactionsBeside(Beside):
         client, partition, record = (read(event, name) for name in ("client", "partition", "record"))
         if (transaction := self.transactions.get(read(event, "txn"))) is not None:
             transaction.records[record] = partition
+            transaction.added |= self.mode != "v2"  # its partition was, and that was answered
             self.of_record[record] = transaction
+            self.records_of.setdefault(read(event, "request"), []).append(record)
         waiting = self.waiting[client, partition]
         waiting.add(record)
         self.batch_of.setdefault(record, read(event, "request"))
         if len(waiting) > WINDOW and partition < self.partitions and len({self.batch_of[r] for r in waiting}) > WINDOW:
             words = f"client {client} has {len(waiting)} records on their way to partition {partition}"
-            yield _verdict("txn.14", words, event, _pair(event))
+            yield _verdict("txn.14", words, event)
 
     def _record_acked(self, event: Event) -> None:
         record = read(event, "record")
         self.waiting[read(event, "client"), read(event, "partition")].discard(record)
         if (transaction := self.of_record.get(record)) is not None:
             transaction.acked.add(record)
+            transaction.acked_there.add(record)
 
     def _record_failed(self, event: Event) -> Iterator[Verdict]:
         record = read(event, "record")
@@ -378,11 +423,14 @@ class TransactionsBeside(Beside):
                 self.pairs[transaction.client] = _pair(event)
         if transaction is not None:
             transaction.told = read(event, "outcome")
+            transaction.fenced = False
 
     def _batch_appended(self, event: Event) -> None:
         self.window[_of_id(event)].append((read(event, "epoch"), read(event, "record")))
+        self.open_there.setdefault(_of_id(event), []).append(read(event, "record"))
 
     def _marker_appended(self, event: Event) -> None:
+        self.closed[read(event, "partition"), read(event, "offset", -1)] = self.open_there.pop(_of_id(event), [])
         if read(event, "outcome") != COMMIT:
             self.window.pop(_of_id(event), None)
 
@@ -397,10 +445,17 @@ class TransactionsBeside(Beside):
         known, own = self.window[_of_id(event)], (read(event, "epoch"), read(event, "record"))
         if read(event, "error", 0) == OUT_OF_ORDER and own in known and known[-1][0] == own[0]:
             words = f"record {own[1]} is refused, and is among the last five batches"
-            yield _verdict("txn.14", words, event, _pair(event))
+            yield _verdict("txn.14", words, event, *self._subjects(own[1]))
+
+    def _subjects(self, record: int) -> list[Hashable]:
+        of_txn = self.of_record.get(record)
+        return [("record", record), *([] if of_txn is None else [("txn", of_txn.number)])]
 
     def _fetched(self, event: Event) -> None:
         self.upto[read(event, "client"), read(event, "partition")] = read(event, "upto")
+
+    def _record_read(self, event: Event) -> None:
+        self.read_ones.add(read(event, "record"))
 
     def _offset_fetched(self, event: Event) -> Iterator[Verdict]:
         """None is stable while another is pending in a transaction of a client that is alone and in time."""
@@ -411,13 +466,12 @@ class TransactionsBeside(Beside):
         pending = [r for r in transaction.acked if transaction.records[r] == read(event, "partition")]
         if pending and self.now_ms + self.waited_ms - transaction.began_ms < self.timeout_ms:
             words = f"offset {pending[0]} is pending in transaction {transaction.number}, and a stable one is fetched"
-            yield _verdict("txn.21", words, event, transaction.pair)
+            yield _verdict("txn.21", words, event, *self._subjects(pending[0]))
 
     # -- when everything is quiet
 
-    def _hangs(self, words: str, check: str, rule: str = "txn.P10") -> Verdict:
-        """Whose fault it is cannot be seen: any producer's."""
-        return Broken(rule, words, None, check), frozenset(self.producer_ids)
+    def _hangs(self, words: str, check: str, *subjects: Hashable) -> Verdict:
+        return _verdict("txn.P10", words, None, *subjects, check=check)
 
     def _settled(self, result: Settled, reader: int) -> Iterator[Verdict]:
         self.now_ms += result.waited_ms
@@ -433,28 +487,35 @@ class TransactionsBeside(Beside):
                 offset, record = written[-1]
                 words = f"nothing happens any more, and record {record} at {partition}:{offset} is not below {upto}, "
                 check = f"not any(offset >= {upto} for offset, _ in result.written[{partition}])"
-                yield self._hangs(f"{words}the last stable offset", check)
-        complete = [{record for _, record in records} for records in result.records]
+                yield self._hangs(f"{words}the last stable offset", check, ("partition", partition))
         for transaction in self.transactions.values():
-            yield from self._all_or_nothing(transaction, complete)
+            yield from self._all_or_nothing(transaction, result, reader)
         for at, (error, _) in enumerate(result.offsets):
             if error:
                 words = f"an offset of partition {self.partitions + at} is pending for ever: error {error}"
-                yield self._hangs(words, f"result.offsets[{at}][0] == 0")
+                yield self._hangs(words, f"result.offsets[{at}][0] == 0", ("partition", self.partitions + at))
 
-    def _all_or_nothing(self, transaction: Transaction, complete: list[set[int]]) -> Iterator[Verdict]:
-        """Readers have read all there is."""
-        number = transaction.number
+    def _all_or_nothing(self, transaction: Transaction, result: Settled, reader: int) -> Iterator[Verdict]:
+        """Readers have read all there is.  Each record that they lack must be excused; one that lies behind a late one
+        that hangs, by that."""
+        complete = [{record for _, record in records} for records in result.records]
         data = {r: p for r, p in transaction.records.items() if p < len(complete) and r in transaction.acked}
         lost = [(r, p) for r, p in data.items() if r not in complete[p]]
-        if lost and (transaction.told == COMMIT or len(lost) < len(data)):
-            record, partition = lost[0]
-            check = f"{record} in [record for _, record in result.records[{partition}]]"
-            words = f"record {record} of transaction {number} is not to be read on partition {partition}; "
-            if transaction.told == COMMIT:
-                yield self._hangs(f"{words}it was told commit", check, "txn.P4")
-            else:
-                yield self._hangs(f"{words}others are", check, "txn.P2")
+        is_told = transaction.told == COMMIT
+        if not lost or not (is_told or len(lost) < len(data)):
+            return
+        others = set[Hashable]() if is_told else self._all_late(transaction)
+        concerned = []
+        for record, partition in lost:
+            upto = self.upto.get((READERS + reader, partition), 0)
+            hangs = any(offset >= upto for offset, one in result.written[partition] if one == record)
+            behind = [("partition", partition)] if hangs else []
+            concerned.append(frozenset([*self._subjects(record), *others, *behind]))
+        record, partition = lost[0]
+        words = f"record {record} of transaction {transaction.number} is not to be read on partition {partition}; "
+        rule, why = ("txn.P4", "it was told commit") if is_told else ("txn.P2", "others are")
+        check = f"{record} in [record for _, record in result.records[{partition}]]"
+        yield Broken(rule, words + why, None, check), frozenset(concerned)
 
     def _probed(self, result: Probed) -> Iterator[Verdict]:
         self.now_ms += result.waited_ms
@@ -464,7 +525,10 @@ class TransactionsBeside(Beside):
             yield self._hangs("a new producer is not given the transactional id", "result.ready")
         elif result.unread:
             words = f"what a new producer commits is not to be read on partition {result.unread[0]}"
-            yield self._hangs(words, "result.unread == ()")
+            yield (
+                Broken("txn.P10", words, None, "result.unread == ()"),
+                frozenset(frozenset([("partition", partition)]) for partition in result.unread),
+            )
 
 
 class BesideTheWire(TransactionsBeside):
@@ -479,6 +543,11 @@ class BesideTheWire(TransactionsBeside):
     def is_decidable(self) -> bool:
         transactions = self.transactions.values()
         return all(t.told >= 0 or not t.records or self.is_fenced(t.pair) for t in transactions)
+
+
+def _partition(leader: str) -> int:
+    """Of which this is the leader."""
+    return int(leader.rpartition("-")[2])
 
 
 def _pair(event: Event) -> Pair:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fencepost.properties.driving import Event, Made
+from fencepost.properties.conforming import Excuse
+from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.monitoring import Beside, Concerned
 from fencepost.properties.transactions.driving.interface import Message
 from fencepost.properties.transactions.monitoring import TransactionsBeside, Verdict
@@ -50,10 +51,22 @@ class BesideEach(Beside):
         return all(one.is_quiet(made) for one in self.each)
 
     def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
-        return frozenset[Any]().union(*(one.concerned(name, events) for one in self.each))
+        """What each id knows of one event is put together; of the transactions that a marker decides each has one."""
+        found: frozenset[Any] = frozenset[Any]().union(*(one.concerned(name, events) for one in self.each))
+        if name == "fenced_never_commit" or read(events[0], "kind") == "marker_appended":
+            return found
+        return frozenset([frozenset[Any]().union(*found)])
 
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
         return self.each[0].lacking(made, event, other)
 
     def excuses(self, call: int, concerned: Concerned) -> bool:
-        return any(one.excuses(call, concerned) for one in self.each)
+        return bool(self.why(call, concerned))
+
+    def why(self, call: int, concerned: Concerned) -> str:
+        """One of the ids each: what hangs under one of them holds up the readers of all."""
+        found = [self._of_any(call, one) for one in concerned if isinstance(one, frozenset)]
+        return str(found[0]) if self.expecting and found and all(found) else ""
+
+    def _of_any(self, call: int, subjects: frozenset[Any]) -> Excuse | None:
+        return next((found for one in self.each if (found := one.late.why(call, subjects))), None)

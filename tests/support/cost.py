@@ -36,6 +36,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("drivers", "plumbing", "properties/{p}/driving/*"),
     ("online following", "plumbing", "properties/{p}/online/*"),
     ("excuses", "content", "properties/{p}/offline/excuses.py"),
+    ("excuses", "content", "properties/{p}/late.py"),
     ("offline layout", "plumbing", "properties/{p}/offline/*"),
     ("monitors", "plumbing", "properties/{p}/monitoring*.py"),
     ("words", "content", "properties/{p}/__init__.py"),

@@ -25,13 +25,9 @@ from fencepost.properties.conforming import Excuse
 from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
 from fencepost.properties.transactions.history.view import TransactionView
+from fencepost.properties.transactions.late import JOINED, MARKED, OPENED, STOLEN, UNVERIFIED
 from fencepost.properties.transactions.offline.laying_out import Layout
 
-UNVERIFIED = Excuse("txn.15", "append", "a record came after the end of its transaction, and no leader asks first")
-JOINED = Excuse("txn.9", "append", "a record came after the end of its transaction, into the next of the same epoch")
-STOLEN = Excuse("txn.9", "end", "a late EndTxn ended the next transaction, which has the same epoch (KAFKA-17754)")
-OPENED = Excuse("txn.9", "add_partition", "a late AddPartitions began a transaction that no producer ends")
-MARKED = Excuse("txn.23", "mark_late", "a late marker decided the next transaction, which has the same epoch")
 PREPARES = (State.PrepareCommit, State.PrepareAbort)
 COMPLETES = (State.CompleteCommit, State.CompleteAbort)
 READ = (Kind.batch_appended, Kind.marker_appended, Kind.txn_logged)

@@ -5,6 +5,8 @@ from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Made, Run, read
 from fencepost.properties.transactions.driving.programs import Call, message
 from fencepost.properties.transactions.history.events import TRANSACTIONS
+from fencepost.properties.transactions.late import MARKED, STOLEN, UNVERIFIED
+from fencepost.properties.transactions.late import OPENED as BEGUN_LATE
 from fencepost.properties.transactions.monitoring import EXPECTING
 from fencepost.properties.transactions.scenarios.settling import Probed, Settled
 from fencepost.reference_impl.transactions.system import reference
@@ -58,6 +60,10 @@ def marker(outcome, epoch=1, offset=1, coordinator_epoch=0, partition=0):
 
 INIT, END = (message(kind, "client-0", "coordinator") for kind in ("init", "end"))
 PRODUCE = message("produce", "client-0", "partition-0")
+
+
+def delivered(kind, request, source="client-0", target="coordinator"):
+    return {"call": Call("deliver", message(kind, source, target)), "message": (request, kind, source, target, request)}
 
 
 def monitor(mode="v2", expecting=frozenset(), shown=OUTSIDE, **config):
@@ -124,22 +130,109 @@ def test_zombie_that_is_told_commit():
 
 
 def test_late_record_excuses_no_zombie_that_commits():
-    """In v1 a late record of a fenced producer may be committed by the next one's marker, as predicted (P1); not so
-    where the fenced producer itself was told that it is committed."""
-    fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
+    """In v1 a late record of a fenced producer may be committed by the next one's marker, as predicted (P1), where its
+    own transaction was over before the fence, so that the partition was told of no greater epoch.  Not so where the
+    fence ended that transaction, nor where the fenced producer itself was told that it is committed."""
     late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
-    delivery = {"call": Call("deliver", PRODUCE), "message": (3, "produce", "client-0", "partition-0", 3)}
+    fence = ({"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, {"kind": "init_taken", "client": 1,
+             "request": 9, **NEXT})  # fmt: skip
+    record, end = delivered("produce", 3, target="partition-0"), delivered("end", 2)
+    init = delivered("init", 9, source="client-1")
+    read_it = (appended(1, offset=0), {**READ, "record": 1})
 
-    def watched(*answers):
+    def watched(*ended, answers=()):
         watching = monitor("v1", EXPECTING["v1"])
         watching.only = frozenset({"txn.P1"})
-        events = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, fence, late, ending(COMMIT))
-        return fed(fed(fed(watching, *events), **delivery), *answers, {**READ, "record": 1})
+        fed(watching, *OPENED, late, ending(ABORT))
+        for delivered in ended:
+            fed(watching, **delivered)
+        fed(watching, fence[0])
+        fed(watching, **init)
+        fed(watching, fence[1], *answers)
+        return fed(watching, *read_it, **record)
 
-    assert [broken.rule for broken in watched().predicted] == ["txn.P1"]
+    over = watched(end)
+    assert over.found is None
+    assert [(broken.rule, broken.excuse) for broken in over.predicted] == [("txn.P1", str(UNVERIFIED))]
+    assert watched().found.rule == "txn.P1"
+    commit = ({**ending(COMMIT, request=7)}, told(COMMIT, request=7))
+    assert watched(end, answers=commit).found.rule == "txn.P1"
+
+
+SECOND = {"kind": "txn_begun", "client": 0, "txn_id": 0, "txn": 1, **PAIR}
+FIRST_ENDED = (*ACKED, ending(COMMIT), told(COMMIT, pair=PAIR))
+OTHER = {**OPENED[3], "txn": 1, "record": 1, "sequence": 1, "request": 5}
+ABORTED = {**told(ABORT, request=8, pair=PAIR), "txn": 1}
+
+
+LATE = {
+    STOLEN: ((*FIRST_ENDED, SECOND, OTHER), delivered("end", 2)),
+    MARKED: ((*FIRST_ENDED, SECOND, OTHER), delivered("marker", 6, "coordinator", "partition-0")),
+}
+
+
+@pytest.mark.parametrize("excuse", [STOLEN, MARKED], ids=str)
+def test_what_is_decided_by_a_late_copy_excuses_that_transaction_alone(excuse):
+    """The next transaction of the same producer id, which its owner aborts, is read (P3), as predicted; so is one of
+    before, which is a failure, and is found beside it."""
+    before, late = LATE[excuse]
+    read = {**READ, "record": 1, "offset": 1}
+
+    def watched(*shown):
+        watching = monitor("v1", EXPECTING["v1"])
+        watching.only = frozenset({"txn.P3"})
+        flying = ((6, "marker", "coordinator", "partition-0", 6),)
+        fed(watching, *FIRST_ENDED, flying=flying)
+        fed(watching, *before[len(FIRST_ENDED) :], flying=flying)
+        fed(watching, **late)
+        return fed(watching, *shown)
+
+    asked = {**ending(ABORT, request=8), "txn": 1}
+    one = watched(asked, ABORTED, read)
+    assert one.found is None
+    assert {broken.excuse for broken in one.predicted} == {str(excuse)}
+    third = {**SECOND, "txn": 2}, {**OTHER, "txn": 2, "record": 2, "request": 11, "sequence": 2}
+    two = watched(asked, ABORTED, read, *third, {**READ, "record": 2, "offset": 2})
+    assert two.found is not None and two.found.rule == "txn.P3"
+
+
+def test_a_late_record_excuses_itself_alone():
+    """It is read though its transaction was aborted (P3), as predicted; another one of that transaction, which came in
+    time, is not to be read."""
+    late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
+
+    def watched(*records):
+        watching = monitor("v1", EXPECTING["v1"])
+        watching.only = frozenset({"txn.P3"})
+        fed(watching, *ACKED, late, ending(ABORT))
+        fed(watching, **delivered("end", 2))
+        fed(watching, told(ABORT, pair=PAIR), **delivered("produce", 3, target="partition-0"))
+        return fed(watching, *({**READ, "record": record, "offset": record} for record in records))
+
+    assert watched(1).found is None
+    assert {broken.excuse for broken in watched(1).predicted} == {str(UNVERIFIED)}
+    assert watched(0).found.rule == "txn.P3"
+    assert watched(1, 0).found.rule == "txn.P3"
+
+
+def test_a_late_add_excuses_its_owner_until_its_next_pair():
+    """What it opens is fenced, and a lone owner with it (P8), as predicted; once it has another pair it is not."""
+    failed = {"kind": "client_failed", "client": 0, "error": 90}
+    add = {"kind": "add_sent", "client": 0, "txn": 0, "partition": 0, "request": 4, **PAIR}
+
+    def watched(*after):
+        watching = monitor("v1", EXPECTING["v1"])
+        fed(watching, *OPENED[:3], add, OPENED[3], ACKED[-1], ending(ABORT))
+        fed(watching, **delivered("end", 2))
+        fed(watching, told(ABORT, pair=PAIR))
+        fed(watching, **delivered("add", 4))
+        return fed(fed(watching, *after), failed)
+
     assert watched().found is None
-    assert watched(told(COMMIT, error=47)).found is None
-    assert watched(told(COMMIT, pair=PAIR)).found.rule == "txn.P1"
+    assert [(broken.rule, broken.excuse) for broken in watched().predicted] == [("txn.P8", str(BEGUN_LATE))]
+    again = {"kind": "init_sent", "client": 0, "txn_id": 0, "request": 12, **PAIR}
+    answer = {"kind": "init_taken", "client": 0, "request": 12, "producer_id": 7, "epoch": 2}
+    assert watched(again, answer).found.rule == "txn.P8"
 
 
 def test_record_in_doubt_needs_a_bump():

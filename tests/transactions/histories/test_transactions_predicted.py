@@ -20,8 +20,8 @@ from fencepost.properties.history import Manifest
 from fencepost.properties.history.checking import Rows
 from fencepost.properties.transactions.history.events import Kind
 from fencepost.properties.transactions.history.properties import BROKEN_BY_DESIGN, HISTORY
+from fencepost.properties.transactions.late import JOINED, MARKED, STOLEN, UNVERIFIED
 from fencepost.properties.transactions.offline.conforming import excusing
-from fencepost.properties.transactions.offline.excuses import JOINED, MARKED, STOLEN, UNVERIFIED
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from transaction_bends import histories
 

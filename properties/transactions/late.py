@@ -1,0 +1,134 @@
+"""What comes late below v2, as whoever delivers it sees it, and what that excuses.
+
+An excuse is of one record, one transaction, one client or one partition, from the call in which the copy is delivered
+that brings it about.  A copy that is delivered need not have any effect, so that this is the narrowest that can be seen
+of an implementation that shows nothing but what clients do and hear:
+
+- a record whose transaction was over, by an EndTxn of its epoch that was delivered before: it may be taken for one of
+  the next transaction.  Not so where the transaction was still open when it was fenced: the marker of that has told
+  each of its partitions of a greater epoch;
+- the transactions of that epoch that are open when an EndTxn of another one is delivered: it may end them;
+- the owner of a transaction that is over, when an AddPartitions of it is delivered: what that opens is fenced, and the
+  owner with it, until it is given its next pair;
+- the transactions that have begun since a marker was sent, and have records in the partition to which it is delivered.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+
+from fencepost.properties.conforming import Excuse
+
+UNVERIFIED = Excuse("txn.15", "append", "a record came after the end of its transaction, and no leader asks first")
+JOINED = Excuse("txn.9", "append", "a record came after the end of its transaction, into the next of the same epoch")
+STOLEN = Excuse("txn.9", "end", "a late EndTxn ended the next transaction, which has the same epoch (KAFKA-17754)")
+OPENED = Excuse("txn.9", "add_partition", "a late AddPartitions began a transaction that no producer ends")
+MARKED = Excuse("txn.23", "mark_late", "a late marker decided the next transaction, which has the same epoch")
+
+Pair = tuple[int, int]
+"""(producer id, epoch)."""
+FOR_EVER = 1 << 60
+
+
+@dataclass
+class Transaction:
+    """A client's transaction.  ``records``: to which partition; ``asked``: outcomes in its EndTxn requests; ``told``:
+    the outcome that its owner was told.
+
+    Of what was delivered of it: ``added``, an AddPartitions, or a record; ``over``: an EndTxn that may have ended it;
+    ``fenced``: what fences it came while it was open.  ``acked_there``: records that partitions know by their numbers.
+    """
+
+    number: int
+    client: int
+    pair: Pair
+    began_ms: int
+    txn_id: int = 0
+    records: dict[int, int] = field(default_factory=dict)
+    acked: set[int] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
+    asked: set[int] = field(default_factory=set)
+    told: int = -1
+    added: bool = False
+    acked_there: set[int] = field(default_factory=set)
+    over: bool = False
+    fenced: bool = False
+
+
+class Late:
+    """Of one run.  ``partitions``: of data; behind them lie those of groups' offsets, whose records have no sequence
+    numbers, so that with verification too a late one is taken where the next transaction is open."""
+
+    def __init__(self, mode: str, partitions: int) -> None:
+        self.mode, self.partitions = mode, partitions
+        self.excused: dict[Hashable, list[tuple[int, int, Excuse]]] = {}  # by what it is of: from and to which call
+
+    def note(self, call: int, excuse: Excuse, subjects: Iterable[Hashable]) -> None:
+        for one in subjects:
+            self.excused.setdefault(one, []).append((call, FOR_EVER, excuse))
+
+    def settled(self, call: int, subject: Hashable) -> None:
+        """What was excused of it is over."""
+        self.excused[subject] = [(a, min(b, call), excuse) for a, b, excuse in self.excused.get(subject, ())]
+
+    def why(self, call: int, subjects: Iterable[Hashable]) -> Excuse | None:
+        """What excuses one of them by this call."""
+        found = (
+            (since, excuse)
+            for one in subjects
+            for since, until, excuse in self.excused.get(one, ())
+            if since <= call <= until
+        )
+        return min(found, key=lambda each: each[0], default=(0, None))[1]
+
+    # What is delivered
+
+    def record(self, call: int, transaction: Transaction, records: Iterable[int], partition: int) -> None:
+        """Of a transaction, by its partition.  A record that was acknowledged is known there by its number."""
+        if not transaction.over:
+            transaction.added = True
+            return
+        offsets = partition >= self.partitions
+        if transaction.fenced or not (offsets or self.mode == "v1"):
+            return
+        late = [record for record in records if offsets or record not in transaction.acked_there]
+        if late:
+            excuse = UNVERIFIED if self.mode == "v1" else JOINED
+            self.note(call, excuse, [("record", record) for record in late])
+            self.note(call, excuse, [("partition", partition)])
+
+    def add(self, call: int, transaction: Transaction) -> None:
+        if transaction.over:
+            self.note(call, OPENED, [("client", transaction.client), ("opened by", transaction.number)])
+        transaction.added = True
+
+    def end(self, call: int, transaction: Transaction, every: Iterable[Transaction]) -> None:
+        """``every``: of the transactions, those that may be open."""
+        for other in every:
+            if other is not transaction and other.pair == transaction.pair and other.added and not other.over:
+                self.note(call, STOLEN, [("txn", other.number)])
+                other.over = True
+        transaction.over = True
+
+    def marker(self, call: int, partition: int, since: Iterable[Transaction]) -> None:
+        """``since``: the transactions that have begun since it was sent."""
+        for later in since:
+            if partition in later.records.values():
+                self.note(call, MARKED, [("txn", later.number)])
+
+    def fence(self, those: Iterable[Transaction], is_open: Callable[[Transaction], bool]) -> None:
+        """What ends the open transaction, and tells each of its partitions of a greater epoch."""
+        for transaction in those:
+            if transaction.added and not transaction.over and is_open(transaction):
+                transaction.fenced = transaction.over = True
+
+    def forget(self, those: Iterable[Transaction]) -> None:
+        """Partitions know nothing of producers any more: no greater epoch, and no record by its number."""
+        for transaction in those:
+            transaction.fenced = False
+            transaction.acked_there.clear()
+
+    def failed(self, those: Iterable[Transaction], is_told: Callable[[Transaction], bool]) -> None:
+        """An append failed, or was lost with its coordinator: a fence may not have come about."""
+        for transaction in those:
+            if transaction.fenced and not is_told(transaction):
+                transaction.fenced = transaction.over = False
