@@ -5,11 +5,14 @@ Of no protocol in particular.  A protocol's own ``Call`` says how it is spelled;
 its position among its like, not by its number, so that a program from which calls were taken out still means something.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from time import monotonic
 from typing import Any, ClassVar, Protocol
 
+from fencepost.model.language.checks.errors import InputError
 from fencepost.properties.history.vocabulary import ABSENT
 
 Message = tuple[Any, ...]
@@ -77,8 +80,38 @@ class Made:
     result: Any
     events: tuple[Any, ...]
     message: Message | None
-    error: Exception | None = None
+    error: BaseException | None = None
     needs: str = ""
+
+
+@dataclass
+class UnderWay:
+    """The call that an implementation was given and has not returned from, as text, with the time at which it began;
+    None where it has returned."""
+
+    text: str = ""
+    since: float | None = None
+
+    @staticmethod
+    def elapsed(since: float) -> float:
+        return monotonic() - since
+
+    @contextmanager
+    def during(self, text: str) -> Iterator[None]:
+        """Within, the call is under way."""
+        self.text, self.since = text, monotonic()
+        try:
+            yield
+        finally:
+            self.since = None
+
+
+UNDER_WAY = UnderWay()
+"""Of this process, which drives one implementation at a time; what limits the time of a call looks here."""
+
+
+class Unreadable(InputError):
+    """An implementation has returned something of a type with which nothing can be judged; the call is named."""
 
 
 def make(system: Any, call: Call) -> Made | None:
@@ -90,14 +123,34 @@ def make(system: Any, call: Call) -> Made | None:
     arguments = [*map(repr, spelled.arguments), *(f"{k}={v}" for k, v in spelled.keywords.items())]
     text = f"{helper}({', '.join(['system', *arguments])})" if helper else f"system.{call.name}({', '.join(arguments)})"
     text += f"  # {spelled.remark}" if spelled.remark else ""
-    try:
-        if helper:
-            result = getattr(import_module(module), helper)(system, *spelled.arguments, **spelled.keywords)
-        else:
-            result = getattr(system, call.name)(*spelled.arguments, **spelled.keywords)
-    except Exception as error:  # whatever an implementation raises is its answer to this program
-        return Made(call, text, None, (), spelled.message, error, spelled.helper)
-    return Made(call, text, result, tuple(system.drain_events()), spelled.message, None, spelled.helper)
+    with UNDER_WAY.during(text):
+        try:
+            if helper:
+                result = getattr(import_module(module), helper)(system, *spelled.arguments, **spelled.keywords)
+            else:
+                result = getattr(system, call.name)(*spelled.arguments, **spelled.keywords)
+        except (Exception, SystemExit) as error:  # whatever an implementation raises is its answer to this program
+            return Made(call, text, None, (), spelled.message, error, spelled.helper)
+        return Made(call, text, result, _drained(system, text), spelled.message, None, spelled.helper)
+
+
+def _drained(system: Any, text: str) -> tuple[Any, ...]:
+    """The events that came of a call.  Raises `Unreadable` for what is none."""
+    shown = system.drain_events()
+    if not isinstance(shown, Iterable) or isinstance(shown, str | bytes | Mapping):
+        raise Unreadable(f"after {text} drain_events() returned {_brief(shown)}; it returns a list of events")
+    events = tuple(shown)
+    for event in events:
+        if not isinstance(read(event, "kind"), str):
+            raise Unreadable(
+                f"after {text} drain_events() returned {_brief(event)} among the events; an event has a kind, by name"
+            )
+    return events
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return f"{text[:60]}… ({type(value).__name__})" if len(text) > 60 else f"{text} ({type(value).__name__})"
 
 
 def waiting(system: Any) -> Sequence[Message]:
@@ -105,6 +158,8 @@ def waiting(system: Any) -> Sequence[Message]:
     that has neither."""
     showing = next((name for name in ("messages", "threads") if hasattr(system, name)), None)
     found: Sequence[Message] = getattr(system, showing)() if showing else ()
+    if not isinstance(found, Sequence) or (found and not isinstance(found[0], tuple)):
+        raise Unreadable(f"{showing}() returned {_brief(found)}; it returns a list of tuples")
     return found
 
 
@@ -120,8 +175,9 @@ class Run:
 
     def __init__(self, factory: Factory, config: Mapping[str, Any], watcher: Watcher) -> None:
         self.config = dict(config)
-        self.system = factory(self.config)
-        self.system.drain_events()
+        with UNDER_WAY.during("the factory"):
+            self.system = factory(self.config)
+            self.system.drain_events()
         self.watcher = watcher
         self.made: list[Made] = []
         self.tried: list[Call] = []
@@ -135,7 +191,14 @@ class Run:
             self.tried.pop()
             return None
         self.made.append(made)
-        self.watcher.watch(made, waiting(self.system))
+        try:
+            self.watcher.watch(made, waiting(self.system))
+        except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
+            if isinstance(error, InputError):
+                raise
+            said = f"returned {_brief(made.result)}, and showed {len(made.events)} events"
+            why = f"{type(error).__name__}: {error}"
+            raise Unreadable(f"{made.text} {said}: this is not of the type that was expected ({why})") from error
         return made
 
 

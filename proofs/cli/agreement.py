@@ -91,6 +91,10 @@ MOST = 10_000_000
     "--client", type=click.Choice(list(CLIENTS)), help="Who speaks to the brokers.  [default: raw, the reference's own]"
 )
 @click.option("--beside-reference", is_flag=True, help="Hold the brokers against the reference as well, call by call.")
+@click.option(
+    "--call-limit", type=click.FloatRange(0.01), metavar="SECONDS",
+    help="A call that takes longer hangs, and nothing is judged.  [default: 30; of brokers: none]",
+)  # fmt: skip
 @click.option("--timeouts", is_flag=True, help="Let transactions time out, in real time: slower.")
 @click.option(
     "--newcomers",
@@ -104,9 +108,8 @@ MOST = 10_000_000
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
     plays_kept: bool, promises_only: bool, observe: Any, promises: tuple[str, ...],
-    bootstrap: str | None, client: str | None,
-    beside_reference: bool, timeouts: bool, newcomers: int | None, keep_topics: bool, seed: int,
-    json_file: Path | None,
+    bootstrap: str | None, client: str | None, beside_reference: bool, call_limit: float | None,
+    timeouts: bool, newcomers: int | None, keep_topics: bool, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -119,6 +122,7 @@ def agree(
     whether at all.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
     """
     from fencepost.proofs.testing import agree as run
+    from fencepost.proofs.testing.engine import CALL_LIMIT
     from fencepost.proofs.testing.regressions import regressions
 
     agreeing, variant = _driven(name)
@@ -173,6 +177,7 @@ def agree(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
                     kept=kept_runs, progress=bar.advance, started=so_far.append,
+                    call_limit=call_limit or (None if bootstrap else CALL_LIMIT),
                 )  # fmt: skip
         except Exception as error:
             if isinstance(error, (InputError, *wire_errors())):

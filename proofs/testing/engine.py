@@ -7,7 +7,8 @@ report.failure                      # or the shortest program that disagrees, an
 
 import importlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from fencepost.proofs.testing.consequences import going_on
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.differing import Signature
 from fencepost.proofs.testing.failures import Disagreement
+from fencepost.proofs.testing.hanging import Hangs, limited
 from fencepost.proofs.testing.observing import Observe, outside
 from fencepost.proofs.testing.pasting import paste
 from fencepost.proofs.testing.regressions import Regressions
@@ -23,7 +25,7 @@ from fencepost.proofs.testing.search import Failure, Search
 from fencepost.proofs.testing.shrinking import shrink
 from fencepost.proofs.unanswered import wire_errors
 from fencepost.properties.agreement import DRIVEN, FOLLOWED, Agreeing, driven
-from fencepost.properties.driving import Call, Factory, Program
+from fencepost.properties.driving import UNDER_WAY, Call, Factory, Program
 from fencepost.properties.registry import default
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
@@ -33,6 +35,10 @@ SHRUNK = 3  # of the failures found
 Verdict = Literal["holds", "violated", "differs", "unknown"]
 SoFar = Callable[[str], "AgreementReport"]
 """Makes a report of what was found until now, given the reason why there is no more."""
+
+
+CALL_LIMIT = 30.0
+"""Seconds in which a call of an implementation returns; the reference's take milliseconds."""
 
 
 class ImplementationError(InputError):
@@ -134,6 +140,7 @@ def agree(
     promises_only: bool = False,
     promises: Collection[str] | None = None,
     verdict_only: bool = False,
+    call_limit: float | None = CALL_LIMIT,
     kept: Regressions | None = None,
     progress: Callable[[], object] = lambda: None,
     started: Callable[["SoFar"], object] = lambda _: None,
@@ -153,6 +160,7 @@ def agree(
     ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
     and for nothing else; ``verdict_only``: which guards were covered, and how short a program breaks a promise as
     predicted, is not found out; ``kept``: play these programs, and drive nothing else;
+    ``call_limit``: seconds in which a call has to return;
     ``progress`` is called at the start of each example; ``started`` is given, before the
     first, what makes a report of what was found so far.  The same arguments give the same
     report, but for ``seconds`` and what is in ``database``, and but for what is chance in real brokers.  Raises
@@ -174,26 +182,42 @@ def agree(
         there = ", ".join(agreeing.variants)
         raise ValueError(f"the model of {protocol} has no variant {variant!r}: there are {there}")
     factory, name = reach(implementation)
-    _require_plug(agreeing, factory, name or repr(implementation), variant, config or {})
-    looked_at: Observe = observe or ("all" if agreeing.probed else "black-box")
-    if looked_at == "black-box":
-        factory, observed = outside(factory, agreeing.black_box), observed or agreeing.black_box
-        agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # of which too little is seen
-    excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
-    search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
-    search.progress = progress
-    if verdict_only:
-        search.coverage = Coverage.of_steps()
-    found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only)
-    started(found.so_far)
+    with _never_hanging(name or repr(implementation), call_limit):
+        _require_plug(agreeing, factory, name or repr(implementation), variant, config or {})
+        looked_at: Observe = observe or ("all" if agreeing.probed else "black-box")
+        if looked_at == "black-box":
+            factory, observed = outside(factory, agreeing.black_box), observed or agreeing.black_box
+            agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # of which too little is seen
+        excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
+        search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
+        search.progress = progress
+        if verdict_only:
+            search.coverage = Coverage.of_steps()
+        found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only)
+        started(found.so_far)
+        try:
+            if kept is not None:
+                search.play(kept.programs)
+            else:
+                search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
+        except Flaky as error:
+            raise ImplementationError(_not_deterministic(found.shown, search.differing())) from error
+        if agreeing.tries == 1 and not search.failures and (differing := search.differing()):
+            raise ImplementationError(_not_deterministic(found.shown, differing))
+        return found.report()
+
+
+@contextmanager
+def _never_hanging(name: str, seconds: float | None) -> Iterator[None]:
+    """Within, a call that does not return is an ImplementationError."""
     try:
-        if kept is not None:
-            search.play(kept.programs)
-        else:
-            search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
-    except Flaky as error:
-        raise ImplementationError(_not_deterministic(found.shown)) from error
-    return found.report()
+        with limited(seconds):
+            yield
+    except Hangs as hung:
+        raise ImplementationError(
+            f"{name} hangs: {hung} has not returned after {seconds:g} s, so nothing is judged; "
+            "give calls that take longer a higher --call-limit"
+        ) from hung
 
 
 @dataclass
@@ -290,7 +314,8 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
     """What cannot be driven at all is no disagreement with the model.  Raises ImplementationError."""
     small = {**agreeing.small, **config, "mode": variant}
     try:
-        system = factory(small)
+        with UNDER_WAY.during("the factory"):
+            system = factory(small)
     except (Exception, SystemExit) as error:  # whatever an implementation of anybody's raises
         if isinstance(error, wire_errors()):
             raise
@@ -341,7 +366,7 @@ def _shortest(
         (found, fails) for failure in failing if (found := (fails := fails_as(failure))(failure.program)) is not None
     ]
     if tries == 1 and len(failed_again) < len(failing):
-        raise ImplementationError(_not_deterministic(name or repr(search.factory)))
+        raise ImplementationError(_not_deterministic(name or repr(search.factory), search.differing()))
     if not failed_again:
         return _described(search, failing[0], name, (0, tries))
     patience = 1
@@ -360,9 +385,10 @@ def _length(program: Program) -> int:
     return len(program.calls)
 
 
-def _not_deterministic(name: str) -> str:
+def _not_deterministic(name: str, differing: str = "") -> str:
     return (
-        f"{name} is not deterministic: the same calls on the same configuration gave something else; "
+        f"{name} is not deterministic: the same calls on the same configuration gave something else"
+        f"{f', {differing}' if differing else ''}; nothing is judged; "
         f"take all randomness from config['seed'] and all time from advance()"
     )
 

@@ -19,13 +19,15 @@ from fencepost.proofs.testing.readings import read_followed
 from fencepost.proofs.testing.tracker import Share, Tracker
 from fencepost.proofs.unanswered import wire_errors
 from fencepost.properties.agreement import Agreeing, FalseConjunct
-from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, read
+from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, event_text, read
 from fencepost.properties.monitoring import Broken
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
+TWICE = 4
+"""Examples that are run again, to see whether the same calls give the same."""
 FAILURES, FURTHER = 6, 15
 """After the first failing example, so many failures or further examples end the search."""
 
@@ -179,6 +181,7 @@ class Search:
         self.progress: Callable[[], object] = lambda: None
         self.failures: list[Failure] = []
         self.excused = Counter[tuple[str, str]]()  # by promise and by why that is no defect: in how many runs
+        self.longest: list[Run] = []  # of the examples, to be run again
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
         self.differences: dict[Signature, Failure] = {}  # by what they are, the shortest program seen
         self.at_once = False
@@ -234,6 +237,7 @@ class Search:
         if run is None:
             return
         self.exercised.over(run)
+        self.longest = sorted([*self.longest, run], key=lambda run: -len(run.made))[:TWICE]
         assert isinstance(run.watcher, Watch)
         if not run.over and (failure := _failed(run, None)) is not None:
             self._fails(failure)
@@ -247,6 +251,18 @@ class Search:
             shortest = self.predicted.get(broken.rule)
             if shortest is None or broken.call < len(shortest.program.calls):
                 self.predicted[broken.rule] = _cut(run, broken)
+
+    def differing(self) -> str:
+        """The first call that went otherwise when a program was run again; empty where none of them did."""
+        for run in self.longest:
+            again = Run(self.factory, run.config, _Nobody())
+            for number, (call, before) in enumerate(zip(run.tried, run.made, strict=False), 1):
+                after = again.call(call)
+                if after is None or said(after) != said(before):
+                    now = "could not be made" if after is None else f"gave {said(after)[:200]}"
+                    first = f"call {number} of a program that was run twice, {before.text}, gave {said(before)[:200]}"
+                    return f"{first}, then {now}"
+        return ""
 
     def _fails(self, failure: Failure) -> None:
         self.examples_to_failure = self.examples_to_failure or self.examples
@@ -348,6 +364,15 @@ class Search:
             if made is not None and made.error is not None:
                 break
         return self.agreeing.black_box | {read(e, "kind") for made in run.made for e in made.events}
+
+
+def said(made: Made) -> str:
+    """What an implementation said to a call: its result, and the events; of an object its type alone, since where it
+    lies in memory is chance."""
+    plain = isinstance(made.result, int | float | str | bytes | tuple | list | dict | None)
+    result = repr(made.result) if plain else type(made.result).__name__
+    error = f"{type(made.error).__name__}" if made.error is not None else ""
+    return " ".join(filter(None, (error or result, *(event_text(e, made.call.columns) for e in made.events))))
 
 
 class _Nobody:
