@@ -94,6 +94,9 @@ class TransactionsBeside(Beside):
         self.waiting: dict[tuple[int, int], set[int]] = defaultdict(set)  # records without an answer
         self.batch_of: dict[int, int] = {}  # by record: the first request with it
         self.away: set[int] = set()  # partitions without a leader
+        self.sent_as: dict[int, tuple[Pair, int]] = {}  # by record that was sent once: under which pair and number
+        self.acked_last: dict[tuple[int, int], int] = {}  # by client and partition: a record
+        self.copied: set[int] = set()  # producer ids of whose records copies were made
         self.window: dict[Pair, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=WINDOW))  # (epoch, record)
         self.upto: dict[tuple[int, int], int] = {}  # (reader, partition): the end of its latest fetch
         self._rivals: set[int] = set()  # clients that asked for a producer id, and may still use it
@@ -246,6 +249,8 @@ class TransactionsBeside(Beside):
             self._doubt(True)  # it is a producer of its own
         elif name == "deliver" and made.message is not None:
             self._note_delivery(made.message)
+            copied = self.asker.get(made.message[4], (-1, None))[1] if made.call.get("keep") else None
+            self.copied |= set() if copied is None else {copied.pair[0]}
 
     def _note_delivery(self, message: Message) -> None:
         """Does a copy come so late that, without KIP-890, it can be taken for something new?"""
@@ -387,7 +392,9 @@ class TransactionsBeside(Beside):
             self.records_of.setdefault(read(event, "request"), []).append(record)
         waiting = self.waiting[client, partition]
         waiting.add(record)
+        again = record in self.batch_of
         self.batch_of.setdefault(record, read(event, "request"))
+        self.sent_as[record] = (_pair(event), -1 if again else read(event, "sequence", -1))
         if len(waiting) > WINDOW and partition < self.partitions and len({self.batch_of[r] for r in waiting}) > WINDOW:
             words = f"client {client} has {len(waiting)} records on their way to partition {partition}"
             yield _verdict("txn.14", words, event)
@@ -395,6 +402,7 @@ class TransactionsBeside(Beside):
     def _record_acked(self, event: Event) -> None:
         record = read(event, "record")
         self.waiting[read(event, "client"), read(event, "partition")].discard(record)
+        self.acked_last[read(event, "client"), read(event, "partition")] = record
         if (transaction := self.of_record.get(record)) is not None:
             transaction.acked.add(record)
             transaction.acked_there.add(record)
@@ -406,6 +414,18 @@ class TransactionsBeside(Beside):
             transaction.failed.add(record)
         if read(event, "error", 0) in FENCING - {49}:
             yield from self._fenced(event)
+        before = self.acked_last.get((read(event, "client"), read(event, "partition")), -1)
+        if read(event, "error", 0) == OUT_OF_ORDER and self._follows_on(record, before):
+            words = f"record {record} is refused as out of order, and follows on record {before}, which is acknowledged"
+            yield _verdict("txn.13", words, event, self.sent_as[record][0])
+
+    def _follows_on(self, record: int, before: int) -> bool:
+        """Does a record, sent once, follow on another?  Nothing is said where a copy of any may be with the leader: one
+        that comes late may have the next batch refused (KAFKA-19690)."""
+        if record not in self.sent_as or before not in self.sent_as:
+            return False
+        (pair, sequence), (pair_before, sequence_before) = self.sent_as[record], self.sent_as[before]
+        return sequence > 0 and pair == pair_before and sequence == sequence_before + 1 and pair[0] not in self.copied
 
     def _end_sent(self, event: Event) -> None:
         self._add_sent(event)

@@ -4,9 +4,10 @@ Single calls reach anything in time.  The scenarios are aimed where the mistakes
 copies, time-outs that race a commit, appends that fail in a fence, the end of the epochs.
 """
 
+from random import Random
 from typing import Any
 
-from fencepost.properties.machine import variants
+from fencepost.properties.machine import CHANCES, variants
 from fencepost.properties.transactions.driving.verbs import Sized
 from fencepost.properties.transactions.scenarios.fenced import Fenced
 from fencepost.properties.transactions.scenarios.remote import Remote
@@ -35,17 +36,18 @@ def sizes(mode: str, epochs: tuple[int, ...]) -> st.SearchStrategy[tuple[dict[st
 
 def several(mode: str) -> st.SearchStrategy[Sized]:
     """The same with what a cluster of which the driver decides everything may have besides: several transactional ids
-    (with at least one producer each), groups with several inputs, and batches of several records."""
+    (with at least one producer each), groups with several inputs, and batches of several records.  All by chance: what
+    Hypothesis draws for one example is much like what it drew for the one before."""
 
-    def more(drawn: tuple[dict[str, Any], bool, bool], ids: int, groups: int, keys: int, records: int) -> Sized:
+    def more(drawn: tuple[dict[str, Any], bool, bool], chance: int) -> Sized:
         config, lone, late = drawn
+        random = Random(chance)
+        ids, groups, keys = random.choice((1, 2)), random.choice((0, 0, 1, 2)), random.choice((1, 2))
         clients = ids if lone else config["clients"] + ids - 1
-        return Sized({**config, "clients": clients, "ids": ids, "groups": groups, "keys": keys}, lone, late, records)
+        size = {"clients": clients, "ids": ids, "groups": groups, "keys": keys}
+        return Sized({**config, **size}, lone, late, random.choice((1, 1, 2, 3)), random.getrandbits(64))
 
-    return st.builds(
-        more, sizes(mode, EPOCHS), st.sampled_from((1, 2)), st.sampled_from((0, 0, 1, 2)), st.integers(1, 2),
-        st.sampled_from((1, 1, 2, 3)),
-    )  # fmt: skip
+    return st.builds(more, sizes(mode, EPOCHS), CHANCES)
 
 
 MACHINES = variants(Fenced, {mode: several(mode) for mode in MODES})

@@ -15,12 +15,13 @@ FIRST_READER_IN_PIECES = 300
 
 class Sized(NamedTuple):
     """What is drawn for an example.  ``lone``: one producer has each id for itself; ``late``: copies may come late;
-    ``records``: in each batch that scenarios send."""
+    ``records``: in each batch that scenarios send; ``chance``: which scenario with two ids is played at the end."""
 
     config: dict[str, Any]
     lone: bool
     late: bool
     records: int = 1
+    chance: int = 0
 
 
 class Verbs(Machine, steps={}):
@@ -28,10 +29,10 @@ class Verbs(Machine, steps={}):
 
     call_type = Call
     lone = late = False
-    records = 1
+    records, chance = 1, 0
 
     def begin(self, drawn: tuple[Any, ...]) -> None:
-        config, self.lone, self.late, self.records = Sized(*drawn)
+        config, self.lone, self.late, self.records, self.chance = Sized(*drawn)
         if not self.can(IDS) and "ids" in config:
             config = {**config, "clients": max(1, config["clients"] - config["ids"] + 1)}
         self.start({key: value for key, value in config.items() if self.can(ABILITY_OF_KEY.get(key, ""))})
@@ -60,9 +61,13 @@ class Verbs(Machine, steps={}):
         if hasattr(self, "run"):
             for partition in sorted(self.away):
                 self.call("come_back", partition)
+            self.at_the_end()
             self.call("settle", FIRST_READER_AT_THE_END)
             self.in_pieces(self.records % int(self.run.config["partitions"]), self.records)
             self.call("probe")
+
+    def at_the_end(self) -> None:
+        """Before all settles."""
 
     @property
     def away(self) -> set[int]:

@@ -25,11 +25,25 @@ class Several(Shared, steps={}):
         """One of the scenarios with two transactional ids: together they are no likelier than any other."""
         self.play_one(chance, "ids_cross", "ids_cross", "coordinator_has_several", "only_one_is_fenced")
 
+    def at_the_end(self) -> None:
+        """What two transactional ids do to one another is tried in every example that has them, and in every other one
+        what a partition does that is in trouble."""
+        self.let_go()
+        self.go_on()
+        if self.ids == 1:
+            self.play_one(self.chance, *self.troubles)
+        else:
+            self.play_one(self.chance, "ids_cross", "ids_cross", "coordinator_has_several", "only_one_is_fenced")
+
     @scenario
     def partition_in_trouble(self, chance: Chance) -> None:
         """One of the scenarios with a partition that restarts, forgets, or is away."""
-        away = ("partition_is_away",) if self.can(AWAY) else ()
-        self.play_one(chance, "leader_restarts", "producers_are_forgotten", *away)
+        self.play_one(chance, *self.troubles)
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """The scenarios with a partition that the implementation can be asked for."""
+        return ("leader_restarts", "producers_are_forgotten", *(("partition_is_away",) if self.can(AWAY) else ()))
 
     @scenario
     def reader_takes_pieces(self, partition: Partition, most: Most, offset: Offset) -> None:

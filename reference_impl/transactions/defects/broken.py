@@ -28,6 +28,7 @@ from fencepost.reference_impl.transactions.defects import (
     sending,
     several,
     successors,
+    together,
     whose,
 )
 from fencepost.reference_impl.transactions.system import Parts, System, build
@@ -232,6 +233,18 @@ _BROKEN = (
     Broken(
         "fenced_offsets_accepted", "txn.12", PROMISE, Parts(offsets_log=bookkeeping.FencedOffsetsAccepted), GROUP_V1
     ),
+    # what only several of something show
+    Broken("youngest_open_counts", "txn.17", PROMISE, Parts(log=together.YoungestOpenCounts)),
+    Broken("aborted_of_the_piece_only", "txn.17", PROMISE, Parts(log=together.AbortedOfThePieceOnly)),
+    Broken("reader_skips_all_producers", "txn.17", PROMISE, Parts(reader=together.SkipsAllProducers)),
+    Broken("partitions_of_any_id", "txn.6", PROGRESS, Parts(coordinator=together.PartitionsOfAnyId), V2),
+    Broken("idle_ids_are_compacted", "txn.19", PROMISE, Parts(coordinator=together.IdleIdsAreCompacted)),
+    Broken("batches_numbered_by_the_first", "txn.13", CONFORMANCE, Parts(log=together.BatchesNumberedByTheFirst),
+        why=ABORTS_MORE),
+    Broken("producer_counts_batches", "txn.13", CONFORMANCE, Parts(producer=together.NumbersByBatch), why=ABORTS_MORE),
+    Broken("one_offset_of_a_commit", "txn.21", PROMISE, Parts(offsets_log=together.OneOffsetOfACommit), GROUP),
+    Broken("aborted_are_forgotten", "txn.17", PROMISE, Parts(log=together.AbortedAreForgotten)),
+    Broken("forgotten_start_anew", "txn.13", CONFORMANCE, Parts(log=together.ForgottenStartAnew), V1, ABORTS_MORE),
     # where readers are
     Broken("reader_position_by_count", "txn.17", PROMISE, Parts(reader=sending.PositionByCount)),
     # several ids

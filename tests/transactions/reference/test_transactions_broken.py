@@ -9,6 +9,7 @@ import txn_exposing_partition
 import txn_exposing_retries
 import txn_exposing_several
 import txn_exposing_successors
+import txn_exposing_together
 import txn_symptoms as symptom
 from fencepost.reference_impl.transactions.defects import broken
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY, Breaks
@@ -21,6 +22,7 @@ from txn_exposing import EXPOSED
 PLAYED = (
     txn_exposing_appends, txn_exposing_bookkeeping, txn_exposing_client, txn_exposing_coordinator,
     txn_exposing_partition, txn_exposing_retries, txn_exposing_several, txn_exposing_successors,
+    txn_exposing_together,
 )  # fmt: skip
 """Importing them fills EXPOSED."""
 BY_SCENARIO = {
@@ -45,7 +47,15 @@ CONFORMANCE_SYMPTOMS = {
     symptom.init_succeeds_while_ending, symptom.epoch_skipped, symptom.epoch_begins_late, symptom.gap_without_a_gap,
     symptom.asks_before_the_marker, symptom.pending_offset_passed_over, symptom.fencing_gives_up,
 }  # fmt: skip
-SETTINGS = {"failed_fence_bumps_again": {"mode": "v1"}}  # in this script the log's epochs are those of v1
+TWO_IDS = {"ids": 2}
+SETTINGS = {
+    "failed_fence_bumps_again": {"mode": "v1"},  # in this script the log's epochs are those of v1
+    "one_offset_of_a_commit": {"keys": 2},
+    **dict.fromkeys(
+        ("youngest_open_counts", "reader_skips_all_producers", "partitions_of_any_id",
+         "idle_ids_are_compacted"), TWO_IDS,
+    ),
+}  # fmt: skip
 
 
 def played(name, parts):

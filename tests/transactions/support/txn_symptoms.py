@@ -211,3 +211,15 @@ def lone_of_its_id_fails(events):
         holders.setdefault(event.txn_id, set()).add(event.client)
     alone = {client for clients in holders.values() if len(clients) == 1 for client in clients}
     return any(event.client in alone for event in of(events, "client_failed"))
+
+
+def other_producer_id(events):
+    """txn.4: a transactional id is given another producer id, though the first has epochs left."""
+    asked = {event.client: event.txn_id for event in of(events, "init_sent")}
+    given = {(asked[event.client], event.producer_id) for event in of(events, "init_taken") if not event.error}
+    return len({txn_id for txn_id, _ in given}) < len(given)
+
+
+def offset_never_there(events):
+    """txn.P4: OffsetFetch says that there is no offset, after a transaction with offsets was told committed."""
+    return bool(told_committed(events)) and any(event.record < 0 for event in of(events, "offset_fetched"))
