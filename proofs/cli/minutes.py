@@ -25,7 +25,7 @@ class Minutes:
     def line(self) -> str:
         """How far it has come, and about how long the rest takes."""
         if self.done >= self.total:
-            return f"{self.done:,} of {self.total:,} {self.what}; what was found is being looked at"
+            return f"{self.done:,} {self.what}; what was found is being looked at"
         if self.done < 2:
             return f"{self.done:,} of {self.total:,} {self.what}"
         left = (time.monotonic() - self.began) / (self.done - 1) * (self.total - self.done + 1)

@@ -54,5 +54,7 @@ OVER_THE_WIRE = replace(
     ending=frozenset({"settle", "probe"}),
     # Measured with the reference behind the same interface: 82 to 100 % in v2, 60 to 71 % in the others.
     followed={"v2": 0.5, "v1-verified": 0.3, "v1": 0.3},
+    # Measured on Apache Kafka 4.3: 98 % in v2, of 663 programs; 94 % in v1-verified, of 91; 92 % in v1, of 114.
+    compared={"v2": 0.8, "v1-verified": 0.6, "v1": 0.6},
 )
 """Chance has a part in what a real broker does."""
