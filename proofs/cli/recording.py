@@ -57,8 +57,6 @@ def record(
     from fencepost.properties.history.location import Location
 
     recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.command")
-    if topics and protocol != "transactions":
-        raise click.UsageError(f"--topic is of transactions, and {protocol} has no topics; leave it out")
     require_free(Location.of(out))
     with _reading() as progress:
         report = recorder.record(

@@ -1,5 +1,6 @@
 """``fencepost record``: producer id blocks from the controllers' logs, or from what clients were given alone."""
 
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording.command import Report, Request
 from fencepost.proofs.recording.id_blocks.clients import read_observations
 from fencepost.proofs.recording.id_blocks.observed import record_observations
@@ -7,7 +8,10 @@ from fencepost.proofs.recording.id_blocks.recorder import record as record_logs
 
 
 def record(request: Request) -> Report:
-    """Without logs, what clients were given says whether ids are unique, and nothing of blocks."""
+    """Without logs, what clients were given says whether ids are unique, and nothing of blocks.  Raises `InputError`
+    for topics, of which producer id blocks have none."""
+    if request.topics:
+        raise InputError("--topic: a recording of producer id blocks has no topics; leave the option out")
     if not request.log_dirs:
         assert request.clients is not None, "one of the two is given"
         counts = record_observations(read_observations(request.clients), request.out)
