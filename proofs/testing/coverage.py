@@ -8,7 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.proofs.readings.words import say
@@ -93,14 +93,12 @@ class Coverage:
             places = [(action.name, i) for i in range(len(action.guards))]
             if all(p in self.true and p in self.false and p in self.decisive for p in places):
                 continue
-            names = [n for n, _ in action.parameters]
-            for values in itertools.product(*(stepper.interpreter.some(kind, state) for _, kind in action.parameters)):
-                self._look(stepper, action, places, state, dict(zip(names, values, strict=True)))
+            some = (stepper.interpreter.some(kind, state) for _, kind in action.parameters)
+            # Most values come to the same: each outcome is taken note of once.
+            for holding in {stepper.plain.guards(action, state, values) for values in itertools.product(*some)}:
+                self._look(places, holding)
 
-    def _look(
-        self, stepper: "Stepper", action: Action, places: list[Conjunct], state: State, values: dict[str, Any]
-    ) -> None:
-        holding = [stepper.plain.value(g.condition, state, **values) for g in action.guards]
+    def _look(self, places: list[Conjunct], holding: tuple[bool, ...]) -> None:
         self.true.update(p for p, h in zip(places, holding, strict=True) if h)
         failing = [p for p, h in zip(places, holding, strict=True) if not h]
         self.false.update(failing)

@@ -1,12 +1,12 @@
 """A variant of the model, ready to be followed through a system of given size."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 from fencepost.model.language.observations import TracedObservation, trace_observations
-from fencepost.model.language.protocol import Spec
+from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import Term, conjuncts, subterms
 from fencepost.model.language.tree.types import AtomsType, Bounds, scalar
 from fencepost.proofs.readings.plain import Plain
@@ -20,6 +20,7 @@ class Driven(Plain):
     def __init__(self, spec: Spec, constants: Mapping[str, int], bounds: Bounds) -> None:
         super().__init__(spec, dict(constants), bounds, ghosts=False)
         self._values: dict[tuple[Term, tuple[str, ...]], Callable[..., Any]] = {}
+        self._each_guard: dict[str, Callable[..., tuple[bool, ...]]] = {}
 
     def within(self, state: State) -> bool:
         return True
@@ -31,6 +32,15 @@ class Driven(Plain):
             names = "".join(f", {n}_" for n in row)
             self._values[key] = eval(f"lambda S{names}: {self.text(node)}", self._namespace)
         return self._values[key](state, *row.values())
+
+    def guards(self, action: Action, state: State, values: Sequence[Any]) -> tuple[bool, ...]:
+        """Which guards of an action hold, with these values for its parameters in their order; all of them at once, as
+        coverage asks for very many."""
+        if action.name not in self._each_guard:
+            names = "".join(f", {name}_" for name, _ in action.parameters)
+            parts = "".join(f"bool({self.text(guard.condition)})," for guard in action.guards)
+            self._each_guard[action.name] = eval(f"lambda S{names}: ({parts})", self._namespace)
+        return self._each_guard[action.name](state, *values)
 
 
 @dataclass(frozen=True)
