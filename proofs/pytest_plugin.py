@@ -77,6 +77,7 @@ def run(config: pytest.Config, variant: str) -> "AgreementReport":
     """Drive the implementation that the options name."""
     from fencepost.proofs.testing import agree
 
+    require_reachable(config)
     return agree(
         config.getoption("--fencepost-implementation"),
         protocol=protocol(config),
@@ -84,6 +85,20 @@ def run(config: pytest.Config, variant: str) -> "AgreementReport":
         seed=config.getoption("--fencepost-seed"),
         max_examples=config.getoption("--fencepost-examples"),
     )
+
+
+def require_reachable(config: pytest.Config) -> None:
+    """Raises UsageError where there is no such implementation, or the number of examples is none."""
+    from fencepost.proofs.cli.options import import_from_here
+    from fencepost.proofs.testing.engine import ImplementationError, reach
+
+    if config.getoption("--fencepost-examples") < 1:
+        raise pytest.UsageError("--fencepost-examples: at least one cluster is driven, else nothing is judged")
+    import_from_here()  # as `fencepost agree` finds modules
+    try:
+        reach(config.getoption("--fencepost-implementation"))
+    except ImplementationError as error:
+        raise pytest.UsageError(f"--fencepost-implementation: {error}") from None
 
 
 class AgreementItem(pytest.Item):
@@ -114,6 +129,7 @@ class Agreement(pytest.Collector):
     """What is added to the run."""
 
     def collect(self) -> Iterator[pytest.Item]:
+        require_reachable(self.config)
         for variant in variants(self.config):
             name = f"agreement[{self.config.getoption('--fencepost-implementation')}-{variant}]"
             yield AgreementItem.from_parent(self, name=name, variant=variant)

@@ -77,6 +77,7 @@ class Verify(TypedDict):
     """Every verdict of a run."""
 
     schema: Version
+    interrupted: NotRequired[Interrupted]
     version: Annotated[str, Meta(description="Of fencepost.")]
     seed: Seed
     profile: Profile

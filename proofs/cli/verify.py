@@ -4,6 +4,8 @@ import time
 from pathlib import Path
 
 import click
+from fencepost.proofs.cli.exits import HOLDS, NOT_SO, REFUSED
+from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import JSON, PROTOCOL, OutputFile, complete_protocol, whole
 from fencepost.proofs.cli.output import SIGNS, Bar, console, errors, killers_line, read_from, spinner, verdict_line
 from fencepost.proofs.report import verify_document, write_json, write_junit
@@ -28,7 +30,7 @@ from fencepost.properties.catalogue import PROFILES, Profile, protocols
 def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None) -> int:
     """Hold every protocol against its properties, by every engine.
 
-    Exit code 0 if all verdicts are what the documents say (predicted violations included), 1 if not.
+    A violation that the documents predict is as expected.
     """
     from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.verify import number_of_jobs, number_of_replays, plan
@@ -44,7 +46,19 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
     problems: list[str] = []
     left_open: list[str] = []
     number = sum(map(number_of_jobs, entries))
+
+    def report(*, interrupted: bool = False) -> None:
+        if json_file is not None:
+            document = verify_document(seed, profile, results, read)
+            if interrupted:
+                document["interrupted"] = True
+            write_json(json_file, document)
+        if junit is not None:
+            cut = ["interrupted: this is what was found up to there"] if interrupted else []
+            write_junit(junit, results, [*problems, *cut])
+
     with (
+        when_interrupted(lambda: report(interrupted=True)),
         spinner("verify", number + sum(map(number_of_replays, entries))) as bar,
         Jobs(number, done=bar.advance) as jobs,
     ):
@@ -52,17 +66,29 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
         for entry, handed_in in zip(entries, planned, strict=True):
             printer = _Printer(bar)
             bar.show(f"verify {entry.name}")
-            made = run(entry, profile, seed, printer, handed_in)
+            told = _Kept(printer, results)
+            made = run(entry, profile, seed, told, handed_in)
             printer.flush()
-            results += made.results
+            results[told.before :] = made.results
             problems += made.problems
             left_open += made.open
     _conclude(results, problems, left_open, time.perf_counter() - start)
-    if json_file is not None:
-        write_json(json_file, verify_document(seed, profile, results, read))
-    if junit is not None:
-        write_junit(junit, results, problems)
-    return 0 if all(r.as_expected for r in results) and not problems else 1
+    report()
+    if not results or all(r.verdict == "unknown" for r in results):
+        errors.print("nothing could be judged, which is no success")
+        return REFUSED
+    return HOLDS if all(r.as_expected for r in results) and not problems else NOT_SO
+
+
+class _Kept:
+    """Keeps the results of a protocol as they come, for the case that they are all that comes, and prints them."""
+
+    def __init__(self, printer: "_Printer", results: list[Result]) -> None:
+        self.printer, self.results, self.before = printer, results, len(results)
+
+    def __call__(self, heading: str, result: Result) -> None:
+        self.results.append(result)
+        self.printer(heading, result)
 
 
 class _Printer:

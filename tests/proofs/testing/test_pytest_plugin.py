@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +84,20 @@ def test_fixture_without_the_option(pytester):
     result = pytester.runpytest_subprocess()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*give --fencepost-implementation module:factory*"])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("nope:factory",), "there is no implementation 'nope:factory'"),
+        (("os:nope",), "there is no implementation 'os:nope'"),
+        (("os:getcwd", "--fencepost-examples", "0"), "--fencepost-examples: at least one cluster is driven"),
+    ],
+)
+def test_wrong_names_are_usage_errors(options: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    """pytest's own exit code for them, in a line, and no test fails."""
+    (tmp_path / "test_mine.py").write_text("def test_mine(): pass\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost-implementation", *options]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 4, ran.stdout
+    assert told in ran.stdout + ran.stderr
