@@ -1,0 +1,67 @@
+"""Simulated histories of the reference in great number: none may violate conformance, nor any history property but as
+its variant declares and the model allows.
+
+    python tests/script.py tests/support/histories_campaign.py FILE [HISTORIES]
+
+FILE keeps what is done, in batches of 5,000 histories with a seed each: a run that was stopped goes on where it was,
+and a finished one says the commit, the seeds and the date.  Of each batch it has the events, what was violated, what
+was violated as predicted, and what the model could not follow.  Exit code 1 if anything is violated.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.replay import replay
+from fencepost.proofs.traces import conformance_of, predicted_of
+from fencepost.properties.catalogue import find
+
+BATCH = 5_000
+VARIANTS = ("v1", "v1-verified", "v2")
+
+
+def batch(variant: str, seed: int, histories: int = BATCH, cores: int | None = None) -> dict[str, Any]:
+    """What came of so many histories of one variant."""
+    entry = find(f"transactions/{variant}")[0]
+    function, config = next((f, c) for name, f, c in entry.simulators if name == variant)
+    with tempfile.TemporaryDirectory() as folder:
+        made = generate(
+            Path(folder) / "h", function, histories=histories, seed=seed, config=config, protocol="transactions",
+            variant=variant, cores=cores,
+        )  # fmt: skip
+        report = replay(
+            Path(folder) / "h", cores=cores, further={"conformance": conformance_of(made)}, excuses=predicted_of(made)
+        )
+    return {
+        "variant": variant, "seed": seed, "histories": report.histories, "events": report.events,
+        "violations": {name: str(found["first"]) for name, found in report.violations.items()},
+        "predicted": report.predicted, "undecided": report.undecided.get("conformance", {}),
+    }  # fmt: skip
+
+
+def main() -> int:
+    place, wanted = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    kept = json.loads(place.read_text()) if place.exists() else {}
+    if kept.get("commit") != commit:
+        kept = {"commit": commit, "batches": []}
+    done = {(one["variant"], one["seed"]) for one in kept["batches"]}
+    left = [(v, s) for s in range(1, -(-wanted // BATCH) + 1) for v in VARIANTS if (v, s) not in done]
+    began = time.monotonic()
+    for number, (variant, seed) in enumerate(left, 1):
+        kept["batches"].append(batch(variant, seed))
+        kept["date"] = time.strftime("%Y-%m-%d", time.gmtime())
+        place.write_text(json.dumps(kept, indent=1) + "\n")
+        each = (time.monotonic() - began) / number
+        print(f"{variant}, seed {seed}: {kept['batches'][-1]['violations'] or 'nothing violated'}; "
+              f"about {each * (len(left) - number) / 60:.0f} min left", flush=True)  # fmt: skip
+    return int(any(one["violations"] for one in kept["batches"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
