@@ -17,9 +17,9 @@ from fencepost.properties.transactions.online.interpreter import TransactionsInt
 
 MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": ExpiringOf400}
 
-ROOM = {"clients": 64, "transactions": 96, "epochs": 256, "fail_overs": 12}
+ROOM = {"clients": 64, "transactions": 96, "epochs": 512, "fail_overs": 12}
 """More than most programs need: whoever needs more is not followed to the end."""
-LAST = {"v1": 30, "v1-verified": 30, "v2": 46}
+LAST = {"v1": 62, "v1-verified": 62, "v2": 94}
 """No program comes to the last of Kafka's epochs, but some to another producer id: its numbers begin after fewer."""
 
 IGNORED = frozenset({
