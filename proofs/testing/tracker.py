@@ -61,8 +61,6 @@ class Tracker:
             self._follow(made, messages)
         except Beyond as reason:
             self.beyond = str(reason)
-            if made.call.name not in self.ending:
-                self.coverage.left(self.beyond)
             self._leave(made)
         else:
             self._count(made, 1)
@@ -70,7 +68,6 @@ class Tracker:
     def leave(self, reason: str) -> None:
         """The model is not followed any further from the next call on, for this reason."""
         self.beyond = reason
-        self.coverage.left(reason)
 
     def _count(self, made: Made, compared: int) -> None:
         if made.call.name not in self.ending:
@@ -83,6 +80,7 @@ class Tracker:
         if self.share.followed_to_the_end and made.call.name not in self.ending:
             self.share.followed_to_the_end = False
             self.coverage.unfollowed += 1
+            self.coverage.left(self.beyond)
 
     def _follow(self, made: Made, messages: Sequence[Message]) -> None:
         self.interpreter.called(made, messages)

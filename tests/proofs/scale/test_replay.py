@@ -111,12 +111,12 @@ def test_a_property_with_nothing_to_judge_is_vacuous(tmp_path: Path) -> None:
     """It does not hold: it is unknown, and the report says why."""
     columns, _ = BED.planted(1, 0, 1, bent=0.0)
     columns["kind"][columns["kind"] == 5] = 19
-    write_histories(tmp_path, [columns], ID_BLOCKS, config={"mode": "zookeeper"})
-    report = replay(tmp_path, cores=1, checks=["blocks_disjoint", "answers_disjoint"])
+    write_histories(tmp_path / "some", [columns], ID_BLOCKS, config={"mode": "zookeeper"})
+    report = replay(tmp_path / "some", cores=1, checks=["blocks_disjoint", "answers_disjoint"])
     assert report.vacuous == ()
     columns["kind"][columns["kind"] == 6] = 8
-    write_histories(tmp_path, [columns], ID_BLOCKS, config={"mode": "zookeeper"})
-    report = replay(tmp_path, cores=1, checks=["blocks_disjoint", "answers_disjoint"])
+    write_histories(tmp_path / "none", [columns], ID_BLOCKS, config={"mode": "zookeeper"})
+    report = replay(tmp_path / "none", cores=1, checks=["blocks_disjoint", "answers_disjoint"])
     assert (report.holds, report.vacuous) == (True, ("answers_disjoint",))
 
 

@@ -11,7 +11,7 @@ from fencepost.proofs.testing import agree
 
 REFERENCE = "fencepost.reference_impl.id_blocks:reference"
 
-EXAMPLES = {"kraft": 120, "zookeeper": 60, "bridge": 150}
+EXAMPLES = {"kraft": 300, "zookeeper": 60, "bridge": 150}
 NEVER_TAKEN = {
     "kraft": {"reject"},  # dead: proved unreachable
     "zookeeper": {"write_unseen"},  # the plug has no way to lose ZooKeeper's answer to a write that it made
