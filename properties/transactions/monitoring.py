@@ -45,6 +45,7 @@ NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_n
 """Answers that no late copy brings about: the coordinator looks at the pair that the request names."""
 WINDOW = 5  # batches that a leader recognises
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
+PASSING = frozenset({"advance", "settle", "forget", "probe"})  # calls in which time passes
 RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
 LOOKING = frozenset({"settle", "probe", "read", "in_pieces", "fetch_offset"})
 
@@ -221,6 +222,7 @@ class TransactionsBeside(Beside):
         self.waited_ms = made.result.waited_ms if name == "settle" else 0
         times = {"settle": DELIVERIES, "probe": DELIVERIES, "newcomers": made.call.get("count")}.get(name, 1)
         self.rises += RISES * times
+        self._doubt(self.expiration_ms < EXPIRATION_MS and name in PASSING)  # the id may be forgotten
         if name == "advance":
             self.now_ms += made.call.get("ms")
             self.late.fence(self.transactions.values(), lambda t: self.now_ms - t.began_ms >= self.timeout_ms)
@@ -539,7 +541,7 @@ class TransactionsBeside(Beside):
 
     def _probed(self, result: Probed) -> Iterator[Verdict]:
         self.now_ms += result.waited_ms
-        if not self.at_rest:  # then another may have fenced it
+        if not self.at_rest or result.waited_ms >= self.expiration_ms:  # another may have fenced it, or time
             return
         if not result.ready:
             yield self._hangs("a new producer is not given the transactional id", "result.ready")

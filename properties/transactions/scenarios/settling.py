@@ -14,7 +14,8 @@ from fencepost.properties.transactions.driving.interface import System
 
 Partitions = Annotated[int, FromConfig("partitions")]
 Groups = Annotated[int, FromConfig("groups")]
-Ids = Annotated[int, FromConfig(lambda config: config.get("ids", 1))]
+Ids = Annotated[int, FromConfig(lambda config: min(config.get("ids", 1), config["clients"]))]
+"""Of so many transactional ids there are clients."""
 Keys = Annotated[int, FromConfig(lambda config: config.get("keys", 1))]
 
 RETRY_MS, WAIT_MS, WAITS = 100, 30_000, 4
