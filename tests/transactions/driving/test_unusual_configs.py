@@ -1,0 +1,24 @@
+"""Configurations that users may name and examples do not draw: the reference breaks no promise in them."""
+
+import pytest
+from fencepost.proofs.testing import agree
+
+REFERENCE = "fencepost.reference_impl.transactions:reference"
+
+
+@pytest.mark.parametrize("variant", ["v2", "v1-verified"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"expiration_ms": 20_000, "expiration_check_ms": 5_000},  # an idle client's id is forgotten between two calls
+        {"ids": 2, "clients": 1},  # one of the ids has no client
+    ],
+    ids=["ids-expire-soon", "more-ids-than-clients"],
+)
+def test_no_alarm_on_the_reference(variant: str, config: dict[str, int]) -> None:
+    """txn.P8 and txn.P10 are of producers whose ids are not forgotten meanwhile, and of ids that have clients."""
+    report = agree(
+        REFERENCE, protocol="transactions", variant=variant, seed=1, max_examples=8, config=config,
+        promises_only=True, verdict_only=True,
+    )  # fmt: skip
+    assert (report.verdict, report.failure) == ("holds", None)
