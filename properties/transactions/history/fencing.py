@@ -138,8 +138,9 @@ def lone_client_never_fenced(view: TransactionView) -> Rows:
     """Instances told that they are fenced, in histories in which nobody can have fenced them.
 
     Another instance, an admin, a time-out or an expiry of the id may; so may a late copy of its own InitProducerId,
-    which without a pair looks like that of a successor; and so may a coordinator that takes over, since it does not
-    remember the epoch before the last bump (as shipped: lastProducerEpoch is in no record).
+    which without a pair looks like that of a successor, and with the pair before the present one aborts what is open
+    (TransactionCoordinator.scala, `prepareInitProducerIdTransit`); and so may a coordinator that takes over, since it
+    does not remember the epoch before the last bump (as shipped: lastProducerEpoch is in no record).
     """
     failed = view.rows_of(Kind.client_failed)
     failed = failed[np.isin(view.columns["error"][failed], FENCED_ERRORS)]
@@ -160,10 +161,13 @@ def lone_client_never_fenced(view: TransactionView) -> Rows:
 
 
 def _repeated_inits(view: TransactionView) -> np.ndarray:
-    """Rows at which an InitProducerId without a pair was handled after one for the same id had succeeded."""
+    """Rows at which an InitProducerId was handled that is no attempt of its client's: without a pair, after one for the
+    same id had succeeded; with one, after the client had taken an answer to this very request."""
     handled, requests, txn_ids = view.rows_of(Kind.init_handled), view.numbers_of("request"), view.numbers_of("txn_id")
-    sent = requests.first(view.rows_of(Kind.init_sent))[requests.of[handled]]
+    request = requests.of[handled]
+    sent = requests.first(view.rows_of(Kind.init_sent))[request]
     plain = (sent == NEVER) | (view.columns["producer_id"][np.where(sent == NEVER, handled, sent)] < 0)
     again = handled > txn_ids.first(view.fine(Kind.init_handled))[txn_ids.of[handled]]
-    repeated: np.ndarray = handled[plain & again]
+    taken = handled > requests.first(view.rows_of(Kind.init_taken))[request]
+    repeated: np.ndarray = handled[np.where(plain, again, taken)]
     return repeated

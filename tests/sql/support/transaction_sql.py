@@ -127,7 +127,12 @@ PARTS = {
                      JOIN (SELECT history, min(step) AS step FROM events WHERE kind = 3 AND request >= 0
                            GROUP BY history, request) f ON f.history = e.history AND f.step = e.step) s
           ON s.history = h.history AND s.request = h.request
-      WHERE h.kind = 20 AND (s.producer_id IS NULL OR s.producer_id < 0)""",
+      WHERE h.kind = 20 AND (s.producer_id IS NULL OR s.producer_id < 0)
+      UNION
+      SELECT h.history, h.txn_id FROM events h
+        JOIN (SELECT history, request, min(step) AS step FROM events WHERE kind = 4 AND request >= 0
+              GROUP BY history, request) t ON t.history = h.history AND t.request = h.request AND h.step > t.step
+      WHERE h.kind = 20""",
     **LOG_PARTS,
 }
 

@@ -226,7 +226,10 @@ def test_a_replaced_producer_id_leaves_older_ones_behind() -> None:
     assert findings["fenced_unread"].violations == 0
 
 
-@pytest.mark.parametrize("excuse", ["another instance", "an admin", "a time-out", "an expiry", "a fail-over", "a copy"])
+@pytest.mark.parametrize(
+    "excuse",
+    ["another instance", "an admin", "a time-out", "an expiry", "a fail-over", "a copy", "a copy with a pair"],
+)
 def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
     """Whoever else may have bumped the epoch; but its own retry with a pair must not."""
     story = Story()
@@ -248,6 +251,9 @@ def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
             story.emit(Kind.coordinator_loaded, coordinator_epoch=1)
         case "a copy":
             story.emit(Kind.init_handled, txn_id=0, request=0, error=51)
+        case "a copy with a pair":
+            story.emit(Kind.init_taken, client=1, request=50, error=51)
+            story.emit(Kind.init_handled, txn_id=0, request=50, error=51)
     assert violated(story) == {}
 
 
