@@ -1,11 +1,12 @@
 """Simulated histories of the reference in great number: none may violate conformance, nor any history property but as
 its variant declares and the model allows.
 
-    python tests/script.py tests/support/histories_campaign.py FILE [HISTORIES]
+    python tests/script.py tests/support/histories_campaign.py FILE [HISTORIES [PROTOCOL/VARIANT...]]
 
-FILE keeps what is done, in batches of 5,000 histories with a seed each: a run that was stopped goes on where it was,
-and a finished one says the commit, the seeds and the date.  Of each batch it has the events, what was violated, what
-was violated as predicted, and what the model could not follow.  Exit code 1 if anything is violated.
+Of every variant of every protocol that can be simulated, or of those that are named.  FILE keeps what is done, in
+batches of 5,000 histories with a seed each: a run that was stopped goes on where it was, and a finished one says the
+commit, the seeds and the date.  Of each batch it has the events, what was violated, what was violated as predicted, and
+what the model could not follow.  Exit code 1 if anything is violated.
 """
 
 import json
@@ -19,26 +20,26 @@ from typing import Any
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.traces import conformance_of, predicted_of
-from fencepost.properties.catalogue import find
+from fencepost.properties.catalogue import find, protocols
 
 BATCH = 5_000
-VARIANTS = ("v1", "v1-verified", "v2")
+VARIANTS = tuple(f"{protocol}/{one[0]}" for protocol, entry in protocols().items() for one in entry.simulators)
 
 
-def batch(variant: str, seed: int, histories: int = BATCH, cores: int | None = None) -> dict[str, Any]:
-    """What came of so many histories of one variant."""
-    entry = find(f"transactions/{variant}")[0]
-    function, config = next((f, c) for name, f, c in entry.simulators if name == variant)
+def batch(which: str, seed: int, histories: int = BATCH, cores: int | None = None) -> dict[str, Any]:
+    """What came of so many histories of one variant, which is named as protocol/variant."""
+    protocol, _, variant = which.partition("/")
+    function, config = next((f, c) for name, f, c in find(which)[0].simulators if name == variant)
     with tempfile.TemporaryDirectory() as folder:
         made = generate(
-            Path(folder) / "h", function, histories=histories, seed=seed, config=config, protocol="transactions",
+            Path(folder) / "h", function, histories=histories, seed=seed, config=config, protocol=protocol,
             variant=variant, cores=cores,
         )  # fmt: skip
         report = replay(
             Path(folder) / "h", cores=cores, further={"conformance": conformance_of(made)}, excuses=predicted_of(made)
         )
     return {
-        "variant": variant, "seed": seed, "histories": report.histories, "events": report.events,
+        "variant": which, "seed": seed, "histories": report.histories, "events": report.events,
         "violations": {name: str(found["first"]) for name, found in report.violations.items()},
         "predicted": report.predicted, "undecided": report.undecided.get("conformance", {}),
     }  # fmt: skip
@@ -46,12 +47,13 @@ def batch(variant: str, seed: int, histories: int = BATCH, cores: int | None = N
 
 def main() -> int:
     place, wanted = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
+    variants = sys.argv[3:] or VARIANTS
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     kept = json.loads(place.read_text()) if place.exists() else {}
     if kept.get("commit") != commit:
         kept = {"commit": commit, "batches": []}
     done = {(one["variant"], one["seed"]) for one in kept["batches"]}
-    left = [(v, s) for s in range(1, -(-wanted // BATCH) + 1) for v in VARIANTS if (v, s) not in done]
+    left = [(v, s) for s in range(1, -(-wanted // BATCH) + 1) for v in variants if (v, s) not in done]
     began = time.monotonic()
     for number, (variant, seed) in enumerate(left, 1):
         kept["batches"].append(batch(variant, seed))

@@ -23,7 +23,6 @@ from fencepost.properties.transactions.history.properties import BROKEN_BY_DESIG
 from fencepost.properties.transactions.late import JOINED, MARKED, STOLEN, UNVERIFIED
 from fencepost.properties.transactions.offline.conforming import excusing
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
-from histories_campaign import batch as campaign
 from transaction_bends import histories
 
 SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
@@ -254,14 +253,3 @@ def test_no_excuse_hides_a_defect(name: str, tmp_path: Path) -> None:
     needs = {key: value for key, value in dict(REGISTRY[name].needs).items() if key != "mode"}
     report = made(tmp_path / "h", "v1", 150, **needs, broken=name)
     assert not report.holds
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("variant", ["v1", "v1-verified", "v2"])
-def test_thousands_of_histories_conform(variant: str) -> None:
-    """5,000 of each variant, with another seed than the kept campaign's: nothing is violated but as predicted, and next
-    to all are followed to their ends (about a minute)."""
-    told = campaign(variant, seed=1_000, cores=1)
-    assert told["violations"] == {}
-    assert bool(told["predicted"]) == (variant != "v2")
-    assert sum(told["undecided"].values()) < 0.01 * told["histories"] == 50
