@@ -13,8 +13,9 @@ def wire_errors() -> tuple[type[Exception], ...]:
     return () if connection is None else (connection.WireError,)
 
 
-def remove_topics(patience_s: float = 30.0) -> list[str]:
-    """Has the topics deleted that this process has made on brokers; those that could not be, in words."""
+def remove_topics(bootstrap: str, patience_s: float) -> list[str]:
+    """Has the topics deleted that this process has made on the brokers that it reached by this address; those that
+    could not be, in words."""
     there = [module for name, module in list(sys.modules.items()) if name.startswith(LIVE)]
     makers = {module.remove_all for module in there if hasattr(module, "remove_all")}
-    return [why for remove in makers for why in remove(patience_s)]
+    return [why for remove in makers for why in remove(bootstrap, patience_s)]

@@ -42,7 +42,7 @@ UNREACHED = {
     "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
 }
 """Words for what the runs left untried, by the name of its list in the report."""
-REMOVED_S, REMOVED_IN_HASTE_S = 30.0, 0.5
+REMOVED_S, REMOVED_IN_HASTE_S = 10.0, 0.5
 """How long may be tried to have topics deleted, in seconds; the second where the run was cut short."""
 BESIDE = "beside:beside_reference"
 """Module and factory, in the protocol's folder under `reference_impl/live`."""
@@ -170,7 +170,7 @@ def agree(
 
     label = f"agreement of {target}{where}"
     progress = told_each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
-    with when_interrupted(lambda: partly("interrupted")), _topics_removed(keep_topics):
+    with when_interrupted(lambda: partly("interrupted")), _topics_removed(None if keep_topics else bootstrap):
         try:
             with progress as bar:
                 report = run(
@@ -188,9 +188,9 @@ def agree(
 
 
 @contextmanager
-def _topics_removed(keep: bool) -> Iterator[None]:
-    """Topics that are made within are deleted afterwards, unless they are to be kept; those that cannot be are named.
-    Who interrupts does not wait for it long."""
+def _topics_removed(bootstrap: str | None) -> Iterator[None]:
+    """Topics that are made within on the brokers at this address are deleted afterwards, if there is one; those that
+    cannot be are named.  An interrupted command does not wait for it long."""
     patience_s = REMOVED_S
     try:
         yield
@@ -198,7 +198,7 @@ def _topics_removed(keep: bool) -> Iterator[None]:
         patience_s = REMOVED_IN_HASTE_S
         raise
     finally:
-        for why in () if keep else remove_topics(patience_s):
+        for why in remove_topics(bootstrap, patience_s) if bootstrap else ():
             errors.print(f"warning: {why}", markup=False)
 
 

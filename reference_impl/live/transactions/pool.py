@@ -236,8 +236,9 @@ def shared_pool(brokers: Brokers) -> Pool:
     return pool
 
 
-def remove_all(patience_s: float) -> list[str]:
-    """Delete the topics of all pools, which are made anew when they are needed; what could not be deleted, in words."""
-    said = [pool.remove(patience_s) for pool in _POOLS.values()]
-    _POOLS.clear()
+def remove_all(bootstrap: str, patience_s: float) -> list[str]:
+    """Delete the topics of this cluster's pools, which are made anew when they are needed; what could not be deleted,
+    in words."""
+    gone = [brokers for brokers in _POOLS if brokers.bootstrap == bootstrap]
+    said = [_POOLS.pop(brokers).remove(patience_s) for brokers in gone]
     return [each for each in said if each]
