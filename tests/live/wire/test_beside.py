@@ -18,7 +18,7 @@ SMALL = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 1, "groups": 1, "c
 SHOWN = {
     "init_keeps_epoch": ("v2", 6), "end_keeps_epoch": ("v2", 8), "add_takes_older_epoch": ("v1", 10),
     "older_epoch_accepted": ("v1", 12), "unverified": ("v1-verified", 20), "sequence_unchecked": ("v2", 8),
-    "window_outlives_epoch": ("v2", 14), "reads_to_the_end": ("v2", 8), "aborted_list_cut_short": ("v2", 15),
+    "window_outlives_epoch": ("v2", 14), "reads_to_the_end": ("v2", 8), "aborted_list_cut_short": ("v2", 16),
     "offsets_applied_at_once": ("v2", 8), "abort_commits_offset": ("v2", 10), "six_in_flight": ("v2", 12),
 }  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_a_defect_is_found_and_made_short(name):
     report = agree(
         lambda config: beside(lambda inner: prompt(inner, broken), prompt, config, ("broken", "right")),
         protocol="transactions", variant=mode, promises_only=True, observed=frozenset(), max_examples=80,
-        config={"max_epoch": 32767, "groups": 1, "collapse": True},
+        config={"max_epoch": 32767, "groups": 1, "collapse": True, "timeouts": True},
     )  # fmt: skip
     assert report.failure is not None and "raised Difference(" in report.failure.first_bad
     assert " broken, " in report.failure.first_bad and " right" in report.failure.first_bad

@@ -54,9 +54,10 @@ def zombie(system):
 
 
 def test_mock_is_judged_broken_as_it_happens(mock):
-    """Nobody is fenced (txn.1); the zombie is told that it has committed, and its record is read (P1)."""
+    """No producer is fenced (txn.1); the zombie is told that it has committed, and its record is read (P1); and its
+    offset replaces the newer one, which is lost (P4)."""
     told = zombie(over_tcp({**CONFIG, "bootstrap": mock.bootstrap}))
-    assert list(told) == ["txn.1", "txn.P1"]
+    assert list(told) == ["txn.1", "txn.P1", "txn.P4"]
     assert "after its pair had been fenced" in told["txn.P1"]
 
 
