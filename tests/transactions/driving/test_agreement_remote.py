@@ -59,7 +59,7 @@ BY_PROMISES = {
     "fence_gives_up", "fence_takes_any_answer", "fenced_continues", "init_keeps_epoch", "init_retry_is_fenced",
     "init_takes_new_id",
     "last_partition_forgotten", "lost_commit_told_ok", "new_epoch_continues", "offsets_applied_at_once",
-    "older_answers_taken", "pending_offsets_visible", "reader_skips_for_ever", "reads_to_the_end",
+    "older_answers_taken", "older_epoch_accepted", "pending_offsets_visible", "reader_skips_for_ever", "reads_to_the_end",
     "retry_numbered_anew", "sequence_reused", "six_in_flight", "stable_offset_inclusive", "unverified",
     "window_outlives_epoch",
 }  # fmt: skip
@@ -67,7 +67,7 @@ BY_PROMISES = {
 
 BY_THE_MODEL = {
     "add_takes_older_epoch", "fence_markers_keep_epoch", "init_answers_before_completion",
-    "init_leaves_transaction_open", "new_epoch_takes_any_sequence", "older_epoch_accepted", "produces_before_add",
+    "init_leaves_transaction_open", "new_epoch_takes_any_sequence", "produces_before_add",
     "sequence_unchecked", "time_out_keeps_epoch", "verifies_any_partition", "window_of_four",
 }  # fmt: skip
 """Somebody is told what the model does not allow; what that breaks shows later, if at all."""
@@ -142,7 +142,7 @@ def test_broken_broker_is_found(name):
     if name == "time_out_keeps_epoch":
         config["timeouts"] = True
     report = driven(
-        factory, config.pop("mode", "v2"), config=config, max_examples=60, steps=20, promises_only=name in BY_PROMISES
+        factory, config.pop("mode", "v2"), config=config, max_examples=100, steps=20, promises_only=name in BY_PROMISES
     )
     assert report.verdict == ("violated" if report.failure else "differs")
     assert report.failure or name in BY_THE_MODEL
@@ -199,7 +199,7 @@ def test_what_breaks_no_promise_has_a_word_of_its_own():
     assert report.failure is None
     [difference, *_] = report.differences
     assert difference.promise == difference.consequence == ""
-    assert "init_taken" in difference.first_bad
+    assert any(told in difference.first_bad for told in ("init_taken", "fence_told"))  # a producer, or an admin
     assert "error" in str(difference)
     assert report.examples >= 12
     assert 0.5 < report.compared < 1
@@ -279,8 +279,8 @@ def test_too_many_states(monkeypatch):
     """Where too many states fit, the model follows no further, which is no defect of the broker, and no agreement."""
     monkeypatch.setattr(tracking, "MOST_CANDIDATES", 3)
     report = driven(prompt, "v2", max_examples=3)
-    assert (report.verdict, report.failure, report.followed) == ("unknown", None, 0.0)
-    assert report.coverage.beyond["too many states fit what was seen"]
+    assert (report.verdict, report.failure) == ("unknown", None)
+    assert report.coverage.beyond["too many states fit what was seen"] == report.coverage.unfollowed > 0
 
 
 def test_implementation_that_is_no_factory():
