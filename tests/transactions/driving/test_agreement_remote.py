@@ -59,9 +59,9 @@ BY_PROMISES = {
     "fence_gives_up", "fence_takes_any_answer", "fenced_continues", "init_keeps_epoch", "init_retry_is_fenced",
     "init_takes_new_id",
     "last_partition_forgotten", "lost_commit_told_ok", "new_epoch_continues", "offsets_applied_at_once",
-    "older_answers_taken", "older_epoch_accepted", "pending_offsets_visible", "reader_skips_for_ever", "reads_to_the_end",
-    "retry_numbered_anew", "sequence_reused", "six_in_flight", "stable_offset_inclusive", "unverified",
-    "window_outlives_epoch",
+    "older_answers_taken", "older_epoch_accepted", "pending_offsets_visible", "reader_skips_for_ever",
+    "reads_to_the_end", "retry_numbered_anew", "sequence_reused", "six_in_flight", "stable_offset_inclusive",
+    "unverified", "window_outlives_epoch",
 }  # fmt: skip
 """A promise, or a rule on the way to one, is broken in what clients and readers see."""
 
