@@ -6,13 +6,13 @@ other reading.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.recording import Update
-from fencepost.model.language.tree.terms import Term
+from fencepost.model.language.tree.terms import Term, negation
 from fencepost.model.language.tree.types import (
     AtomsType,
     BoolType,
@@ -27,6 +27,7 @@ from fencepost.model.language.tree.types import (
     bound_of,
     evaluate_bound,
 )
+from fencepost.proofs.readings.sparse import python_name
 from fencepost.proofs.results import Event, State
 
 
@@ -47,7 +48,7 @@ class Plain:
         if missing := [name for name in spec.constants if name not in constants]:
             raise PlainError(f"{spec.name}: no value for {', '.join(missing)}; give each constant of the protocol one")
         self.spec, self.constants, self.bounds, self.ghosts = spec, constants, bounds, ghosts
-        self._namespace: dict[str, Any] = {"C": constants, "at": _at, "latest": _latest}
+        self._namespace: dict[str, Any] = {"C": constants, "at": _at, "latest": _latest, "chain": itertools.chain}
         self._domains: dict[ScalarType, range | tuple[Any, ...]] = {}
         self._guards: dict[str, Callable[..., bool]] = {}
         self._steps: dict[str, Callable[..., State | None]] = {}
@@ -95,7 +96,7 @@ class Plain:
 
     def evaluate(self, root: Term, state: State, after: State | None = None, **parameters: Any) -> Any:
         """The value of a term; ``parameters`` are those of its locals that it does not bind."""
-        names = "".join(f", {_name(n)}" for n in parameters)
+        names = "".join(f", {python_name(n)}" for n in parameters)
         return self._cached(root, f"lambda S, T{names}: {{}}")(state, after, *parameters.values())
 
     def function(self, source: str, names: dict[str, Any]) -> Any:
@@ -104,7 +105,15 @@ class Plain:
 
     def loops(self, node: Term) -> str:
         """A quantifier's variables as the loops of a comprehension."""
-        return " ".join(f"for {_name(n)} in {self._range(k)}" for n, k in node.data)
+        return self._loops(node.data)
+
+    def places(self, variables: Sequence[tuple[str, ScalarType]], term: Term) -> str:
+        """The loops of a comprehension over all choices for which a term may be anything but zero: over all of them,
+        where ranges are small."""
+        return self._loops(variables)
+
+    def _loops(self, variables: Sequence[tuple[str, ScalarType]]) -> str:
+        return " ".join(f"for {python_name(n)} in {self._range(k)}" for n, k in variables)
 
     def domain(self, kind: ScalarType) -> range | tuple[Any, ...]:
         """All values of a scalar type under the bounds; PlainError if there is no bound."""
@@ -172,8 +181,8 @@ class Plain:
             kind, name = self.spec.types[u.variable], repr(u.variable)
             if u.bound:
                 assert isinstance(kind, MapType)
-                keys = f"({', '.join(f'{_name(n)}' for n, _ in u.bound)},)"
-                loops = " ".join(f"for {_name(n)} in {self._range(k)}" for n, k in u.bound)
+                keys = f"({', '.join(f'{python_name(n)}' for n, _ in u.bound)},)"
+                loops = self.places(u.bound, u.value)
                 zero = zero_value(kind.value)
                 lines.append(
                     f"    N[{name}] = {{k: v for k, v in (({keys}, {self.text(u.value)}) {loops}) if v != {zero!r}}}"
@@ -210,7 +219,7 @@ class Plain:
             case "const":
                 return repr(node.data)
             case "local":
-                return _name(node.data)
+                return python_name(node.data)
             case "constant":
                 return repr(self.constants[node.data])
             case "state":
@@ -228,7 +237,7 @@ class Plain:
                 return f"at({a[0]}, {a[1]}, {zero_value(kind.entry)!r})"
             case "latest":
                 sequence, upto, body = node.args
-                test = f"lambda {_name(node.data[0])}: {self.text(body)}"
+                test = f"lambda {python_name(node.data[0])}: {self.text(body)}"
                 return f"latest({self.text(sequence)}, {self.text(upto)}, {test})"
             case "add" | "sub":
                 return f"({a[0]} {'+' if node.op == 'add' else '-'} {a[1]})"
@@ -245,12 +254,10 @@ class Plain:
             case "some":
                 return a[0]
             case "forall" | "exists":
-                return f"{'all' if node.op == 'forall' else 'any'}({self.text(node.args[0])} {self.loops(node)})"
+                body, every = node.args[0], node.op == "forall"
+                loops = self.places(node.data, negation(body) if every else body)
+                return f"{'all' if every else 'any'}({self.text(body)} {loops})"
         raise PlainError(f"the plain reading has no {node.op!r}; settle the protocol first")
-
-
-def _name(local: str) -> str:
-    return local.replace(".", "_") + "_"
 
 
 def _at(sequence: tuple[Any, ...], position: int, zero: Any) -> Any:

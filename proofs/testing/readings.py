@@ -8,8 +8,9 @@ from typing import Any
 from fencepost.model.language.observations import TracedObservation, trace_observations
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import Term, conjuncts, subterms
-from fencepost.model.language.tree.types import AtomsType, Bounds, scalar
+from fencepost.model.language.tree.types import AtomsType, Bounds, ScalarType, scalar
 from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.readings.sparse import Sparse
 from fencepost.proofs.results import State
 from fencepost.properties.agreement import Followed
 
@@ -24,6 +25,10 @@ class Driven(Plain):
 
     def within(self, state: State) -> bool:
         return True
+
+    def places(self, variables: Sequence[tuple[str, ScalarType]], term: Term) -> str:
+        """Where there are entries: ranges are far larger than what one system fills."""
+        return Sparse(dict(variables), self.text, self.domain).loops(term)
 
     def value(self, node: Term, state: State, **row: Any) -> Any:
         """The value of any term; one function for a term and the names it is given."""

@@ -6,16 +6,19 @@ one in test_columns_against_plain.  States: reachable ones, their one-field neig
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from fencepost.model.language.tree.types import MapType, SeqType
+from fencepost.model.language.tree.terms import Term
+from fencepost.model.language.tree.types import MapType, ScalarType, SeqType
 from fencepost.proofs.engines.explore import explore, reachable_sample
+from fencepost.proofs.readings import sparse
 from fencepost.proofs.readings.ground import Ground, Node, evaluate, ground
 from fencepost.proofs.readings.plain import Plain, freeze, zero_value
+from fencepost.proofs.readings.sparse import Sparse
 from fencepost.proofs.results import State
 from fencepost.properties.catalogue import Variant, bounds_of, protocols
 from z3_concrete import Concrete, Step
@@ -182,6 +185,25 @@ def test_properties_of_states_and_steps(setting: Setting) -> None:
             if after is not None and enabled[number]:
                 for prop, told in zip(made.steps, values, strict=True):
                     assert plain.holds(asked[prop], state, after) == bool(told[number]), (prop, event, state)
+
+
+class OfEntries(Plain):
+    """The plain reading, with loops through the entries of maps wherever a term tells that these will do."""
+
+    def places(self, variables: Sequence[tuple[str, ScalarType]], term: Term) -> str:
+        return Sparse(dict(variables), self.text, self.domain).loops(term)
+
+
+def test_loops_through_entries_alone(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards, successors and properties of states are the same as in loops through whole ranges."""
+    monkeypatch.setattr(sparse, "FEW", 0)
+    monkeypatch.setattr(sparse, "ENTRIES", 0)  # else ranges as short as these would be gone through
+    looped = OfEntries(setting.variant.spec, setting.plain.constants, setting.bounds)
+    properties = [p for p in setting.variant.asked.values() if p.kind in ("always", "sometimes")]
+    for state, successors in zip(setting.states, setting.successors, strict=True):
+        assert {str(event): after for event, after in looped.successors(state)} == successors, state
+        for prop in properties:
+            assert looped.holds(prop, state) == setting.plain.holds(prop, state), (prop, state)
 
 
 def test_plain_and_z3(setting: Setting) -> None:
