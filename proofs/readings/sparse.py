@@ -124,7 +124,9 @@ class Sparse:
         """Those of a map."""
         if mapping.op != "state":
             return None
-        parts, tests, bound = [], [], set[str]()
+        parts: list[str] = []
+        tests: list[str] = []
+        bound: set[str] = set()
         for key in keys:
             is_new = key.op == "local" and key.data in self.variables and key.data not in bound
             parts.append(python_name(key.data) if is_new else "_")
