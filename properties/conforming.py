@@ -4,8 +4,8 @@ A history is laid out as lanes: each is the events of one instance of the model 
 lane, for transactions there is one for each transactional id), with the columns that the observations read.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,6 +67,51 @@ class Excusing(Protocol):
         """The step that excuses the violation of this property in row `at`, which row `other` explains (-1: none)."""
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """A row of a recording.  ``row``: of the piece; ``columns``: those of the observations, and what the interpreter
+    needs; ``hidden``: it is none, but stands for what happened unseen before that row.  ``after``: it comes after so
+    many rows of other sources, by their names."""
+
+    row: int
+    kind: str
+    columns: Mapping[str, Any]
+    hidden: bool = False
+    after: tuple[tuple[str, int], ...] = ()
+
+    def waiting(self, source: str, rows: int) -> "Recorded":
+        """The same, after so many rows of that source as well."""
+        return replace(self, after=(*self.after, (source, rows)))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows of which the order is known: a log, or clients that were watched together."""
+
+    name: str
+    rows: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What was recorded of one instance of the model: between sources the order of rows is not known.  ``followed``:
+    the model; a row has a column ``unlikely`` where a choice of its interpreter is to be tried last.  ``told``: what
+    the model's numbers stand for."""
+
+    followed: Followed
+    sources: tuple[Source, ...]
+    told: str
+
+
+@dataclass(frozen=True)
+class Recording:
+    """How recordings are followed.  ``followable``: the variant of a manifest; raises `HistoryError`.  ``sources``: all
+    columns of one history, the variant, and the config, to what is followed, one by one."""
+
+    followable: Callable[[Manifest], str]
+    sources: Callable[[Mapping[str, np.ndarray], str, Mapping[str, Any]], Iterable[Sources]]
+
+
 LayOut = Callable[[Mapping[str, np.ndarray], str, Settings], LaidOut]
 
 
@@ -79,7 +124,8 @@ class Conforming:
     these histories cannot be held against a model.  ``lay_out`` takes all columns of a piece, the variant, and the
     settings.  ``between``: codes, none of the vocabulary's, of what it lays out between the events.  ``follow``: where
     columns are a matter of choice, and so cannot be laid out: how a history is followed instead, with the set of states
-    in which the model may be (`proofs/traces/candidates.py`).
+    in which the model may be (`proofs/traces/candidates.py`).  ``recording``: how recordings of real systems are, which
+    hide steps and the order between nodes (`proofs/traces/merging.py`).
     """
 
     vocabulary: Vocabulary
@@ -92,6 +138,7 @@ class Conforming:
     between: Mapping[str, int] = field(default_factory=dict)
     follow: Callable[[str, Settings], Followed] | None = None
     excusing: Callable[[Mapping[str, np.ndarray], str, Mapping[str, Any]], Excusing] | None = None
+    recording: Recording | None = None
 
 
 def _derived(protocol: str) -> Conforming:

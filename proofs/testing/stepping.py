@@ -51,6 +51,11 @@ class Stepper:
             if isinstance(result, Applied):
                 yield result
 
+    def apply_chosen(self, candidate: Candidate, kind: str, row: Row) -> Applied | None:
+        """The state to which the event leads, of which nothing is left to choose."""
+        result = self._walk(candidate, self.reading.observations[kind], row, telling=False)
+        return result if isinstance(result, Applied) else None
+
     def why_not(self, candidates: Sequence[Candidate], asked: Sequence[tuple[str, Row]]) -> tuple[FalseConjunct, ...]:
         """The false conditions of the attempt that came furthest; of each candidate, where there are several."""
         nearest = [

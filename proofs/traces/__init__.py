@@ -2,5 +2,6 @@
 
 from fencepost.proofs.traces.kernel import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.proofs.traces.predicted import Predicted, predicted_of
+from fencepost.proofs.traces.recordings import RecordingKernel
 
-__all__ = ["ConformanceKernel", "Predicted", "conformance_kernel", "conformance_of", "predicted_of"]
+__all__ = ["ConformanceKernel", "Predicted", "RecordingKernel", "conformance_kernel", "conformance_of", "predicted_of"]

@@ -24,6 +24,7 @@ from fencepost.proofs.traces.explanations import explanation, told_check, told_e
 from fencepost.proofs.traces.lockstep import Misfit, misfits
 from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
 from fencepost.proofs.traces.plainly import PlainReplay, Stop
+from fencepost.proofs.traces.recordings import RecordingKernel
 from fencepost.properties.agreement import Followed
 from fencepost.properties.conforming import CONFORMING, Settings
 from fencepost.properties.history import HistoryError, Manifest
@@ -205,7 +206,7 @@ def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str) -
     return ConformanceKernel(protocol, variant, conforming.settings_of(variant, config))
 
 
-def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
+def conformance_of(manifest: Manifest) -> ConformanceKernel | RecordingKernel | Undecided:
     """The kernel for the histories of a directory, or why the model cannot be held against them."""
     if manifest.protocol not in CONFORMING:
         return Undecided(f"the model of {manifest.protocol} does not say what the events of a history mean to it")
@@ -216,7 +217,11 @@ def conformance_of(manifest: Manifest) -> ConformanceKernel | Undecided:
         kinds = conforming.vocabulary.kinds
         events = {kind.value: kind.name for kind in kinds}
         needed = {events[c] for c, of_kind in phases.items() if c in events and any(p.action for p in of_kind)}
-        if missing := sorted(needed - set(manifest.observable)):
+        missing = sorted(needed - set(manifest.observable))
+        if (missing or not manifest.ordered) and manifest.source == "recorded" and conforming.recording is not None:
+            followable = conforming.recording.followable(manifest)
+            return RecordingKernel(manifest.protocol, followable, dict(manifest.config))
+        if missing:
             return Undecided(f"the histories do not show {', '.join(missing)}")
         if not manifest.ordered:
             return Undecided("the order of steps across nodes is not known")

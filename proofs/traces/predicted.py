@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from fencepost.proofs.scale.replay import Undecided
 from fencepost.proofs.traces.kernel import ConformanceKernel, conformance_of
 from fencepost.properties.conforming import CONFORMING, Excuse
 from fencepost.properties.history import Manifest
@@ -53,7 +52,7 @@ class Predicted:
 def predicted_of(manifest: Manifest, expecting: Collection[str] = ()) -> Predicted | None:
     """What is excused in the histories of a directory; ``expecting``: in recordings, nothing but these properties."""
     kernel = conformance_of(manifest)
-    if isinstance(kernel, Undecided) or CONFORMING[manifest.protocol].excusing is None:
+    if not isinstance(kernel, ConformanceKernel) or CONFORMING[manifest.protocol].excusing is None:
         return None
     if manifest.variant not in ("", kernel.variant):
         return None

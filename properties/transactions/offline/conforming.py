@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
+from fencepost.properties.conforming import Conforming, Laid, LaidOut, Recording, Settings
 from fencepost.properties.cutting import Cut
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.transactions.history.events import TRANSACTIONS
@@ -19,6 +19,7 @@ from fencepost.properties.transactions.observations.histories import BY_VARIANT,
 from fencepost.properties.transactions.offline.excuses import Violations
 from fencepost.properties.transactions.offline.laying_out import Layout
 from fencepost.properties.transactions.offline.names import NOWHERE, SPARE
+from fencepost.properties.transactions.offline.recorded import followable, recorded
 from fencepost.properties.transactions.online.followed import MODELS
 
 READ = (
@@ -107,5 +108,5 @@ def excusing(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[st
 
 CONFORMING = Conforming(
     TRANSACTIONS, MODELS, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out, {"further_record": BESIDE},
-    excusing=excusing,
+    excusing=excusing, recording=Recording(followable, recorded),
 )  # fmt: skip

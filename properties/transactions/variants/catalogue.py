@@ -92,7 +92,7 @@ core's, where one mistake does."""
 NEVER_AT_REST = frozenset({"none_hanging"})
 """Of simulated histories: each is cut after so many events, so that something may still be to happen."""
 HIDDEN_BY_LOGS = frozenset({
-    "appended_while_added", "completed_after_markers", "conformance", "duplicates_answered_rightly",
+    "appended_while_added", "completed_after_markers", "duplicates_answered_rightly",
     "ends_answered_as_logged", "fenced_appends_unread", "fetches_stop_at_stable", "init_answered_when_idle",
     "lone_client_never_fenced", "markers_after_prepare", "markers_as_decided", "prepared_as_asked",
     "stable_below_open", "stable_never_falls",

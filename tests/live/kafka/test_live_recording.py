@@ -17,6 +17,7 @@ from cluster import KafkaCluster
 from fencepost.proofs.recording import Recorded, record_transactions
 from fencepost.proofs.recording.transactions.driven import write_seen
 from fencepost.proofs.scale.replay import ReplayReport, replay
+from fencepost.proofs.traces import conformance_of
 from fencepost.properties.transactions.history.events import COMMIT, Kind, State
 from recorded_runs import Run, clean, killed, zombies
 
@@ -41,7 +42,12 @@ class Taken:
         rows: dict[Kind, list[Row]] = {kind: [] for kind in Kind}
         for row in pq.read_table(folder / "out" / "part-00000.parquet").to_pylist():
             rows[Kind(row["kind"])].append(row)
-        return cls(recorded, replay(folder / "out", cores=1), rows)
+        conformance = {"conformance": conformance_of(recorded.manifest)}
+        return cls(recorded, replay(folder / "out", cores=1, further=conformance), rows)
+
+    def is_a_run(self) -> bool:
+        """Was it followed through the model to its end?"""
+        return bool(self.report.judged["conformance"]) and not self.report.undecided.get("conformance")
 
     def lying(self) -> dict[tuple[int, int], Row]:
         """What lies at each (partition, offset)."""
@@ -74,6 +80,7 @@ def test_a_zombie_is_judged_clean(zombie: Taken) -> None:
     """It was fenced and tried on; every property that can be decided holds, and is judged on something."""
     assert zombie.report.holds, zombie.report.violations
     assert len(zombie.recorded.decidable) == 33
+    assert zombie.is_a_run(), zombie.report.undecided
     assert all(zombie.report.judged.values()), zombie.report.judged
     assert any(row["error"] for row in zombie.rows[Kind.end_told] + zombie.rows[Kind.record_failed])
     assert len(zombie.rows[Kind.init_taken]) >= 16
@@ -162,6 +169,7 @@ def test_v1_is_recorded_as_such(kafka_v1: KafkaCluster, tmp_path: Path) -> None:
     taken = Taken.of(kafka_v1, run, tmp_path)
     assert taken.report.holds, taken.report.violations
     assert "mode v1 does not promise it" in taken.recorded.not_promised["ends_bump_epoch"]
+    assert taken.is_a_run(), taken.report.undecided
     assert len({row["epoch"] for row in taken.rows[Kind.batch_appended]}) < 12
 
 
@@ -171,6 +179,7 @@ def test_a_killed_node_loses_nothing(three_nodes: KafkaCluster, tmp_path: Path) 
     killed(run, three_nodes, 1)
     taken = Taken.of(three_nodes, run, tmp_path)
     assert taken.report.holds, taken.report.violations
+    assert taken.is_a_run(), taken.report.undecided
     lying = taken.lying()
     for row in taken.rows[Kind.record_acked]:
         if row["offset"] >= 0:
