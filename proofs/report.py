@@ -26,6 +26,14 @@ def write_json(file: Path, document: Any) -> None:
     write_text(file, json.dumps(document, indent=1, default=str) + "\n")
 
 
+def cut_short(report: Any) -> Any:
+    """A report of what was found until an interrupt, marked as that: an object gets a field, and a list of rows is the
+    field ``found`` of an object, since whoever takes it for the list of all rows has to notice."""
+    if isinstance(report, list):
+        return {"schema": SCHEMA, "interrupted": True, "found": report}
+    return {**report, "interrupted": True}
+
+
 def write_text(file: Path, text: str) -> None:
     """Writes a report, whole or not at all: beside its place, from where it is renamed.  Raises OSError, with the name
     of the report, where there is no room for it."""

@@ -6,7 +6,7 @@ change it.  A report that is an object names it in its field ``schema``; a repor
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, TypeVar, get_origin
 
 import msgspec
 from fencepost.proofs.necessity.search import Judgement
@@ -89,6 +89,7 @@ class Explored(TypedDict):
     """All states of one variant within bounds."""
 
     schema: Version
+    interrupted: NotRequired[Interrupted]
     protocol: Protocol
     variant: Variant
     bound: Bounds
@@ -176,6 +177,7 @@ class Simulated(TypedDict):
     """Random walks through a model."""
 
     schema: Version
+    interrupted: NotRequired[Interrupted]
     variant: Annotated[str, Meta(description="PROTOCOL/VARIANT.")]
     seed: Seed
     aims: tuple[str, ...]
@@ -192,6 +194,7 @@ class Agreed(TypedDict):
     """An implementation held against a model."""
 
     schema: Version
+    interrupted: NotRequired[Interrupted]
     implementation: Annotated[str, Meta(description="MODULE:FACTORY.")]
     protocol: Protocol
     variant: Variant
@@ -250,6 +253,7 @@ class Replayed(TypedDict):
     """Histories held against their properties and the model."""
 
     schema: Version
+    interrupted: NotRequired[Interrupted]
     events: int
     histories: int
     pieces: int
@@ -278,6 +282,7 @@ class Recorded(TypedDict):
     """A history made of a cluster's logs, or of what its clients saw.  What is not there was not asked."""
 
     schema: Version
+    interrupted: NotRequired[Interrupted]
     events: Annotated[dict[str, int], Meta(description="How many of each kind.")]
     unanswered: NotRequired[Any]
     notes: NotRequired[Any]
@@ -287,6 +292,24 @@ class Recorded(TypedDict):
     decidable: NotRequired[list[str]]
     undecidable: NotRequired[dict[str, str]]
     not_promised: NotRequired[dict[str, str]]
+
+
+Rows = TypeVar("Rows")
+
+
+class Cut(TypedDict, Generic[Rows]):
+    """In place of a list: what an interrupted command had found."""
+
+    schema: Version
+    interrupted: Interrupted
+    found: Annotated[Rows, Meta(description="The rows that it had found.")]
+
+
+class NothingYet(TypedDict):
+    """Of a command that was interrupted before it had anything to tell."""
+
+    schema: Version
+    interrupted: Interrupted
 
 
 REPORTS: Mapping[str, tuple[Any, ...]] = {
@@ -309,12 +332,14 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
 
 def schema_of(command: str) -> dict[str, Any]:
     """What a command's ``--json`` writes, as JSON Schema (2020-12)."""
-    found, parts = msgspec.json.schema_components(REPORTS[command], ref_template="#/$defs/{name}")
+    cut = [Cut[each] for each in REPORTS[command] if get_origin(each) is list]  # type: ignore[valid-type]
+    every = (*REPORTS[command], *cut, NothingYet)
+    found, parts = msgspec.json.schema_components(every, ref_template="#/$defs/{name}")
     [*forms] = found
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:fencepost:{command}:{SCHEMA}",
         "title": f"fencepost {command} --json",
-        **(forms[0] if len(forms) == 1 else {"anyOf": forms}),
+        "anyOf": forms,
         "$defs": parts,
     }

@@ -16,7 +16,7 @@ from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant,
 from fencepost.proofs.cli.output import SIGNS, console, duration, errors, read_from, spinner
 from fencepost.proofs.extras import how_to_install
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.proofs.report import SCHEMA, cut_short, write_json
 from fencepost.proofs.unanswered import remove_topics, wire_errors
 from fencepost.properties.agreement import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.catalogue import CatalogueError, find
@@ -163,14 +163,15 @@ def agree(
     )  # fmt: skip
     so_far: list[SoFar] = []
 
-    def partly(why: str) -> None:
-        """What was found before the run was cut short."""
+    def partly(why: str, interrupted: bool = False) -> None:
+        """What was found before the run was cut short, if it had begun."""
         if so_far:
-            shown.tell(so_far[0](why))
+            shown.tell(so_far[0](why), interrupted)
 
     label = f"agreement of {target}{where}"
     progress = told_each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
-    with when_interrupted(lambda: partly("interrupted")), _topics_removed(None if keep_topics else bootstrap):
+    interrupted = when_interrupted(lambda: partly("interrupted", True), lambda: so_far)
+    with interrupted, _topics_removed(None if keep_topics else bootstrap):
         try:
             with progress as bar:
                 report = run(
@@ -215,7 +216,7 @@ class _Shown:
     only: list[str]
     kept: "Regressions | None"
 
-    def tell(self, report: "AgreementReport") -> None:
+    def tell(self, report: "AgreementReport", interrupted: bool = False) -> None:
         """Prints it, and writes it as JSON where that is asked for."""
         against = "" if report.model != "none" else " (its promises only; model: none)"
         if self.only:
@@ -258,7 +259,8 @@ class _Shown:
             if missing:
                 console.print(f"    {UNREACHED[what]}: {'; '.join(missing)}", markup=False)
         if self.json_file is not None:
-            write_json(self.json_file, self._document(report))
+            document = self._document(report)
+            write_json(self.json_file, cut_short(document) if interrupted else document)
 
     def _document(self, report: "AgreementReport") -> "Agreed":
         return {

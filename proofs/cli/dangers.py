@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import click
 from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
+from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import JSON, PROFILE, PROTOCOL, SEED, OutputFile, complete_variant
 from fencepost.proofs.cli.output import console, duration, read_from, spinner
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import write_text
+from fencepost.proofs.report import cut_short, write_json, write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.nearest import instead, underscored
 
@@ -52,7 +53,16 @@ def dangers(
     promise = None if promise is None else underscored(promise)
     _require_promise(promise, wanted)
     read_from(variant for _, variants in wanted for variant in variants)
-    matrices = _matrices(wanted, profile, seed, anew=anew)
+    matrices: list[Matrix] = []
+
+    def so_far() -> None:
+        """The protocols that every engine had gone through when an interrupt came."""
+        if json_file is not None:
+            write_json(json_file, cut_short([line.as_dict() for matrix in matrices for line in matrix.lines(promise)]))
+
+    with when_interrupted(so_far):
+        for found in _matrices(wanted, profile, seed, anew=anew):
+            matrices.append(found)
     for matrix in matrices:
         _print(matrix, promise)
     _print_open(matrices, promise)
@@ -95,7 +105,7 @@ def _require_promise(promise: str | None, wanted: Sequence[Wanted]) -> None:
         raise CatalogueError(f"no promise {promise!r} is asked there; {meant}")
 
 
-def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bool) -> "list[Matrix]":
+def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bool) -> "Iterator[Matrix]":
     from fencepost.proofs.scale.cached import cache, cached
     from fencepost.proofs.scope.matrix import Matrix
 
@@ -106,16 +116,15 @@ def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bo
         again = f"profile {profile}, seed {seed}; --anew runs the engines again"
         before = f"{len(wanted) - len(missing)} of {len(wanted)} protocols as computed before from the same sources"
         console.print(f"{before}, {again}")
-    computed = iter(_computed(missing, profile, seed))
-    found: list[Matrix] = []
+    computed = _computed(missing, profile, seed)
     for told, about in zip(known, abouts, strict=True):
         if told is not None:
-            found += map(Matrix.of_dict, told)
+            yield from map(Matrix.of_dict, told)
         else:
             made = next(computed)
             cache("dangers", about, [matrix.as_dict() for matrix in made])
-            found += made
-    return found
+            yield from made
+    yield from next(computed, ())  # it says at its end how long it took
 
 
 def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:
@@ -130,10 +139,10 @@ def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, 
     return (entry.name, plain, entry.implementations, entry.simulators, profile, seed, *tried, live)
 
 
-def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "list[list[Matrix]]":
-    """Runs every engine on these variants, as `verify` does."""
+def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "Iterator[list[Matrix]]":
+    """Runs every engine on these variants, as `verify` does; the matrices of one protocol after another."""
     if not wanted:
-        return []
+        return
     from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.scope.matrix import matrix_of
     from fencepost.proofs.verify import number_of_jobs, number_of_replays, plan
@@ -143,7 +152,6 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "list[li
     entries = [narrowed(entry, variants) for entry, variants in wanted]
     number = sum(map(number_of_jobs, entries))
     seen: set[str] = set()
-    found = []
     with (
         spinner("dangers", number + sum(map(number_of_replays, entries))) as bar,
         Jobs(number, done=bar.advance) as jobs,
@@ -156,9 +164,8 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "list[li
 
         planned = [plan(jobs, entry, profile, seed) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):
-            found.append(matrix_of(entry, entry.variants, run(entry, profile, seed, told, handed_in).results))
+            yield list(matrix_of(entry, entry.variants, run(entry, profile, seed, told, handed_in).results))
     console.print(f"every engine was run, profile {profile}, seed {seed}: {duration(time.perf_counter() - start)}")
-    return found
 
 
 def narrowed(entry: ProtocolEntry, variants: Sequence[Variant]) -> ProtocolEntry:

@@ -20,8 +20,18 @@ inconclusive is told beside the verdict, and never makes a 0 by itself."""
 HOLDS, NOT_SO, REFUSED, INTERRUPTED = CODES
 TRACEBACK = "FENCEPOST_TRACEBACK"
 """The environment variable that asks for all of a traceback where there is one."""
+NOTHING_JUDGED = "nothing could be judged, which is no success"
 IN_THE_CODE = "this is a mistake in the code there, and no verdict"
 HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def code_of(verdicts: Iterable[str], wrong: int) -> int:
+    """The exit code of these verdicts, ``wrong`` of which are not as expected.  Where all are unknown, or lean on what
+    is unknown, nothing was judged, and that is said."""
+    if all(verdict in ("unknown", "not proved") for verdict in verdicts):
+        say(NOTHING_JUDGED)
+        return REFUSED
+    return NOT_SO if wrong else HOLDS
 
 
 def table() -> str:

@@ -1,5 +1,6 @@
 """``generate`` and ``replay``: histories made by simulation, and any histories checked."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,14 @@ from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.proofs.report import SCHEMA, cut_short, write_json
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find, protocols
 from fencepost.properties.nearest import instead, underscored
 from fencepost.properties.registry import PROTOCOLS, has, own
 from rich.markup import escape
 
 if TYPE_CHECKING:
+    from fencepost.proofs.scale.replay import ReplayReport
     from fencepost.proofs.schemas import Generated
     from fencepost.properties.history import Manifest
 
@@ -225,7 +227,20 @@ def replay(
     read = read_from(variants, properties_of(entry.name).module)
     where = settings(spark, master, manifest.totals.rows)
     excuses = predicted_of(manifest, _expected(manifest, expecting))
-    report = run(directory, spark=where, cores=cores, checks=checks or None, further=further, excuses=excuses)
+    under_way: list[Callable[[], ReplayReport]] = []
+
+    def so_far() -> None:
+        """What was found in the pieces that were checked when an interrupt came."""
+        if json_file is not None:
+            found = under_way[0]()
+            fields = {"sources": read, "required": list(wanted), "unmet": found.unmet(wanted)}
+            write_json(json_file, cut_short({"schema": SCHEMA, **found.as_dict(), **fields}))
+
+    with when_interrupted(so_far, lambda: under_way):
+        report = run(
+            directory, spark=where, cores=cores, checks=checks or None, further=further, excuses=excuses,
+            started=under_way.append,
+        )  # fmt: skip
     console.print(
         f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
         f"{report.events_per_second:,.0f} events/s"

@@ -12,18 +12,33 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing import util
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
+
+import click
 
 AGAIN_AFTER = 0.002  # seconds; calls of the binding are far shorter
 PATIENCE = 1.2  # seconds in which the command ends by itself, else it is ended
 SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_writers: list[Callable[[], object]] = []
-"""What writes the reports of the commands under way, as far as they have come."""
+
+@dataclass(frozen=True, eq=False)
+class _Writer:
+    write: Callable[[], object]
+    ready: Callable[[], object]
+
+
+_writers: list[_Writer] = []
+"""What writes the reports of the commands under way, as far as they have come; what knows most comes last."""
+_begun: list[Callable[[], object]] = []
+"""What says in each report that was asked for that nothing was found yet."""
 _writing = threading.Lock()
+_ending = threading.Event()
+"""Set by the first interrupt: one that comes after it would break off what is being written, and is passed over."""
 
 
 @contextmanager
@@ -33,37 +48,72 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    _ending.clear()
+    _begun.clear()
     handlers, hook = {each: signal.signal(each, _interrupt) for each in SIGNALS}, sys.unraisablehook
     sys.unraisablehook = lambda lost: _again() if lost.exc_type is KeyboardInterrupt else hook(lost)
     try:
         with _watched():
             yield
+    except (KeyboardInterrupt, click.Abort):
+        write_so_far()
+        raise
     finally:
+        _begun.clear()
         for each, handler in handlers.items():
             signal.signal(each, handler)
         sys.unraisablehook = hook
 
 
 @contextmanager
-def when_interrupted(write: Callable[[], object]) -> Iterator[None]:
-    """Has what was found so far written if an interrupt ends what is done within."""
-    _writers.append(write)
+def when_interrupted(write: Callable[[], object], ready: Callable[[], object] = lambda: True) -> Iterator[None]:
+    """Has what was found so far written if an interrupt ends what is done within, once there is something, which
+    ``ready`` says.  Of several, one within another, the innermost that is ready is asked.
+
+    ``write`` may be called in another thread, while a library is at work in this one: it must not ask Z3 anything."""
+    writer = _Writer(write, ready)
+    _writers.append(writer)
     try:
         yield
     except KeyboardInterrupt:
         write_so_far()
         raise
     finally:
-        if write in _writers:
-            _writers.remove(write)
+        if writer in _writers:
+            _writers.remove(writer)
+
+
+def something_to_tell() -> bool:
+    """Would an interrupt leave a report with more in it than that it was interrupted?"""
+    return any(writer.ready() for writer in _writers)
+
+
+def nothing_yet(file: Path, write: Callable[[], object]) -> None:
+    """Has a report say that nothing was found, if an interrupt comes before anything else is written to its file."""
+    before = _state(file)
+    _begun.append(lambda: write() if _state(file) == before else None)
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    """What changes when a report is written; nothing where there is none."""
+    with suppress(OSError):
+        known = file.stat()
+        return known.st_ino, known.st_mtime_ns, known.st_size
+    return ()
 
 
 def write_so_far() -> None:
-    """Writes the reports of what is under way, each once."""
+    """Writes the reports of what is under way, once."""
     with _writing:
         while _writers:
-            with suppress(Exception):  # what is half done may not make a report; the others still do
-                _writers.pop()()
+            with suppress(Exception):  # what is half done may not make a report; who asked for it still can
+                if (writer := _writers.pop()).ready():
+                    writer.write()
+                    _writers.clear()
+                    _begun.clear()
+        while _begun:
+            with suppress(Exception):  # the disk is full, and no line is left to say it in
+                _begun.pop()()
 
 
 def leave(code: int) -> NoReturn:
@@ -112,13 +162,20 @@ def _watch(reading: int, over: threading.Event) -> None:
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
+    if _ending.is_set():
+        return
     while frame is not None:
         if str(frame.f_globals.get("__name__")).startswith("z3."):
             _again()
             return
         frame = frame.f_back
+    _ending.set()
     raise KeyboardInterrupt
 
 
 def _again() -> None:
-    threading.Timer(AGAIN_AFTER, signal.raise_signal, [signal.SIGINT]).start()
+    def once_more() -> None:
+        _ending.clear()
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Timer(AGAIN_AFTER, once_more).start()

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import JSON, PROFILE, PROTOCOL, complete_variant
 from fencepost.proofs.cli.output import bound_in_words, console, duration
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import cut_short, write_json
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 
 
@@ -34,7 +35,13 @@ def keep(names: tuple[str, ...], profile: Profile, json_file: Path | None, anew:
     start = time.perf_counter()
     chosen = _chosen(names)
     left, documents = 0, list[dict[str, Any]]()
-    with Jobs(len(chosen)) as jobs:
+
+    def so_far() -> None:
+        """The variants that were searched to the end when an interrupt came; their runs are kept."""
+        if json_file is not None:
+            write_json(json_file, cut_short(documents))
+
+    with when_interrupted(so_far), Jobs(len(chosen)) as jobs:
         for (entry, variant), searched in hand_in_searches(jobs, chosen, profile, anew):
             file = file_of(variant)
             if file is None:

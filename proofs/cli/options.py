@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.cli.interrupts import nothing_yet
 from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.registry import add
 
@@ -39,7 +40,20 @@ class ProtocolName(click.ParamType):  # type: ignore[type-arg]  # generic in new
 
 
 PROTOCOL = ProtocolName()
-JSON = click.option("--json", "json_file", type=OutputFile(), metavar="FILE", help="Write the result to this file.")
+
+
+def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
+    """A file for a report: an interrupt leaves one also before there is anything to tell."""
+    if file is not None:
+        from fencepost.proofs.report import SCHEMA, cut_short, write_json
+
+        nothing_yet(file, lambda: write_json(file, cut_short({"schema": SCHEMA})))
+    return file
+
+
+JSON = click.option(
+    "--json", "json_file", type=OutputFile(), metavar="FILE", callback=_begun, help="Write the result to this file."
+)
 PROFILE = click.option(
     "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How large the bounds are."
 )

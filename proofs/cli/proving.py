@@ -7,10 +7,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
+from fencepost.proofs.cli.exits import code_of
+from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import JSON, PROTOCOL, chosen, complete_variant
 from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner, verdict_sign
 from fencepost.proofs.readings.words import leaning, name_in_words
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import cut_short, write_json
 from fencepost.properties.catalogue import Variant, bounds_of
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
@@ -38,7 +40,7 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
     """
     from fencepost.proofs.engines.induction import Obligation, number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
-    from fencepost.proofs.engines.judged import run_induction
+    from fencepost.proofs.engines.judged import cut_induction, run_induction
     from fencepost.proofs.readings.solver.solving import RLIMIT
     from fencepost.proofs.scope.scopes import scope_lines
 
@@ -50,10 +52,20 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
         console.print(f"{entry.name}/{variant.name}")
 
         aloud = Aloud()
-        with spinner(f"proving {entry.name}/{variant.name}", number_of_obligations(variant.spec, variant.kept)) as bar:
+        decided: list[Obligation] = []
 
-            def told(o: Obligation, aloud=aloud, bar=bar) -> None:  # type: ignore[no-untyped-def]
+        def so_far(entry=entry, variant=variant, decided=decided) -> None:  # type: ignore[no-untyped-def]
+            """The proofs that were made when an interrupt came, and the obligations of the one under way."""
+            if json_file is not None:
+                of_this = _rows(cut_induction(entry, variant, decided), decided, read)
+                write_json(json_file, cut_short([*every, *of_this]))
+
+        number = number_of_obligations(variant.spec, variant.kept)
+        with when_interrupted(so_far), spinner(f"proving {entry.name}/{variant.name}", number) as bar:
+
+            def told(o: Obligation, aloud=aloud, bar=bar, decided=decided) -> None:  # type: ignore[no-untyped-def]
                 bar.advance()
+                decided.append(o)
                 for line in aloud.takes(o) if verbose else ():
                     console.print(line)
 
@@ -68,12 +80,19 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
             console.print(f"    {line}", markup=False)
         for line in _attempts(variant, proof, reached):
             console.print(line, markup=False)
-        every += [r.as_dict() | {"sources": read, "obligations": _spelled(proof, r)} for r in results]
+        every.extend(_rows(results, proof.obligations, read))
         wrong += sum(not r.as_expected for r in results)
     console.print(f"{len(every)} properties, {wrong} not proved")
     if json_file is not None:
         write_json(json_file, every)
-    return 1 if wrong else 0
+    return code_of((row["verdict"] for row in every), wrong)
+
+
+def _rows(
+    results: "Sequence[Result]", obligations: "Sequence[Obligation]", read: dict[str, str]
+) -> list[dict[str, Any]]:
+    """The rows of the report."""
+    return [{**r.as_dict(), "sources": read, "obligations": _spelled(obligations, r)} for r in results]
 
 
 def summary(results: Sequence["Result"], broken: frozenset[str] = frozenset()) -> Iterator[str]:
@@ -163,7 +182,7 @@ def in_words(o: "Obligation") -> str:
     }[o.kind]
 
 
-def _spelled(proof: "Proof", result: "Result") -> list[dict[str, Any]]:
+def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict[str, Any]]:
     """The obligations of a property, for JSON; those that are about actions alone are with the question whether every
     action can happen."""
     name = "" if result.kind == "sometimes" else result.property
@@ -172,7 +191,7 @@ def _spelled(proof: "Proof", result: "Result") -> list[dict[str, Any]]:
             "says": in_words(o), "kind": o.kind, "action": o.action, "verdict": o.verdict, "how": o.how,
             "seconds": round(o.seconds, 4), "uses": list(o.uses),
         }
-        for o in proof.obligations
+        for o in obligations
         if o.property == name
     ]  # fmt: skip
 

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.output import console, errors, read_from, spinner
 from fencepost.proofs.necessity.loosening import rules_of
 from fencepost.proofs.necessity.sets import KeptSets, asked, faults, file_of, read, search, write
 from fencepost.proofs.necessity.sufficient import Standing, promises_of
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import write_json, write_text
+from fencepost.proofs.report import cut_short, write_json, write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant
 
 STANDINGS: tuple[Standing, ...] = ("must", "may", "not needed")
@@ -28,32 +29,44 @@ def tell_sets(
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     wrong = 0
-    for entry, variant in variants:
-        sets = _searched(entry, variant) if profile == "nightly" else read(variant)
-        if sets is None:
-            again = f"fencepost necessity {entry.name} --sets --profile nightly"
-            console.print(f"{entry.name}/{variant.name}: not searched yet: {again}", markup=False)
-            continue
-        console.print(f"{entry.name}/{variant.name}, model {sets.model}", markup=False)
-        for line in in_words(sets, rule):
-            console.print(line, markup=False)
-        if hard := [name_in_words(name) for name in promises_of(variant) if name not in sets.promises]:
-            console.print(
-                f"    not searched, since the proof takes more than is allowed to each step: {', '.join(hard)}"
-            )
-        with spinner(f"the sets of {entry.name}/{variant.name} against its model"):
-            for fault in faults(variant, sets):
-                wrong += 1
-                errors.print(f"[red]does not hold any more:[/] {fault}")
-        rules = dict.fromkeys(r for one in sets.promises.values() for r in one.cores.rules)
-        about = {"protocol": entry.name, "variant": variant.name, "model": sets.model}
-        rows += [{**about, "rule": r, **sets.of_rule(r), "sources": sources} for r in rules if rule in (None, r)]
-        lines += _table_rows(entry, sets)
-    if json_file is not None:
-        write_json(json_file, rows)
-    if table is not None:
-        write_text(table, HEAD + "".join(lines))
+
+    def so_far() -> None:
+        """Whole variants, as far as they were told when an interrupt came."""
+        if json_file is not None:
+            write_json(json_file, cut_short(rows))
+
+    with when_interrupted(so_far):
+        for entry, variant in variants:
+            sets = _searched(entry, variant) if profile == "nightly" else read(variant)
+            if sets is None:
+                again = f"fencepost necessity {entry.name} --sets --profile nightly"
+                console.print(f"{entry.name}/{variant.name}: not searched yet: {again}", markup=False)
+                continue
+            wrong += _tell(entry, variant, sets, rule)
+            rules = dict.fromkeys(r for one in sets.promises.values() for r in one.cores.rules)
+            about = {"protocol": entry.name, "variant": variant.name, "model": sets.model}
+            rows += [{**about, "rule": r, **sets.of_rule(r), "sources": sources} for r in rules if rule in (None, r)]
+            lines += _table_rows(entry, sets)
+        if json_file is not None:
+            write_json(json_file, rows)
+        if table is not None:
+            write_text(table, HEAD + "".join(lines))
     return 1 if wrong else 0
+
+
+def _tell(entry: ProtocolEntry, variant: Variant, sets: KeptSets, rule: str | None) -> int:
+    """Prints the sets of one variant, and how they differ from its model; returns in how many places they do."""
+    console.print(f"{entry.name}/{variant.name}, model {sets.model}", markup=False)
+    for line in in_words(sets, rule):
+        console.print(line, markup=False)
+    if hard := [name_in_words(name) for name in promises_of(variant) if name not in sets.promises]:
+        console.print(f"    not searched, since the proof takes more than is allowed to each step: {', '.join(hard)}")
+    wrong = 0
+    with spinner(f"the sets of {entry.name}/{variant.name} against its model"):
+        for fault in faults(variant, sets):
+            wrong += 1
+            errors.print(f"[red]does not hold any more:[/] {fault}")
+    return wrong
 
 
 def _has(variant: Variant, rule: str | None) -> bool:

@@ -1,11 +1,14 @@
 """``explore`` and ``necessity``: one engine each, on one protocol or variant."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from fencepost.proofs.cli.exits import code_of
+from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import (
     BOUND,
     JSON,
@@ -20,7 +23,7 @@ from fencepost.proofs.cli.options import (
 )
 from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, spinner, verdict_sign
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import SCHEMA, write_json, write_text
+from fencepost.proofs.report import SCHEMA, cut_short, write_json, write_text
 from fencepost.properties.catalogue import (
     CatalogueError,
     Profile,
@@ -33,7 +36,7 @@ from fencepost.properties.catalogue import (
 from fencepost.properties.nearest import instead
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
-    from fencepost.proofs.engines.explore import Exploration
+    from fencepost.proofs.engines.explore import Exploration, Progress
     from fencepost.proofs.results import Result
 
 
@@ -56,19 +59,27 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
     from fencepost.proofs.engines.judged import run_explore
     from fencepost.proofs.scope.scopes import scope_lines
 
-    documents, wrong = [], 0
+    documents, wrong = list[dict[str, Any]](), 0
     read = read_from(variant for _, variant in chosen(name))
     for entry, variant, feature, bound in _explorations(name, profile, parse_bounds(changes)):
         label = f"{entry.name}/{variant.name} {feature}".rstrip()
-        frontiers: list[int] = []
-        with spinner(label) as bar:
+        levels: list[Progress] = []
 
-            def told(level: Progress, bar=bar, label=label, frontiers=frontiers) -> None:  # type: ignore[no-untyped-def]
-                frontiers.append(level.frontier)
+        def so_far(entry=entry, variant=variant, bound=bound, levels=levels) -> None:  # type: ignore[no-untyped-def]
+            """The levels that were searched when an interrupt came, after what was explored before."""
+            if json_file is not None:
+                of_this = [_searched_so_far(entry, variant, bound, levels) | {"sources": read}] if levels else []
+                found = [*documents, *of_this]
+                write_json(json_file, cut_short(found[0] if len(found) == 1 else found))
+
+        with when_interrupted(so_far, partial(any, (documents, levels))), spinner(label) as bar:
+
+            def told(level: Progress, bar=bar, label=label, levels=levels) -> None:  # type: ignore[no-untyped-def]
+                levels.append(level)
                 bar.show(
                     f"{label}, depth {level.depth}, {level.frontier:,} new states",
                     done=level.distinct,
-                    total=expected_states(level.distinct, frontiers),
+                    total=expected_states(level.distinct, [each.frontier for each in levels]),
                 )
                 if level.warning:
                     errors.print(f"depth {level.depth}: {level.warning}")
@@ -94,7 +105,22 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
         documents.append(_document(entry, variant, bound, results, made) | {"sources": read})
     if json_file is not None:
         write_json(json_file, documents[0] if len(documents) == 1 else documents)
-    return 1 if wrong else 0
+    return code_of((verdict for each in documents for verdict in each["verdicts"].values()), wrong)
+
+
+def _searched_so_far(
+    entry: ProtocolEntry, variant: Variant, bound: dict[str, int], levels: "Sequence[Progress]"
+) -> dict[str, Any]:
+    """The JSON of a search that an interrupt has ended.  What it has not decided is unknown; its traces would take
+    longer to be found than an interrupt may take."""
+    last = levels[-1]
+    asked = [n for n, p in variant.asked.items() if p.kind != "eventually"]
+    return {
+        "schema": SCHEMA, "protocol": entry.name, "variant": variant.name, "bound": bound,
+        "distinct": last.distinct, "generated": last.generated, "depth": last.depth, "seconds": round(last.seconds, 4),
+        "complete": False, "levels": [level.frontier for level in levels],
+        "verdicts": {name: last.decided.get(name, "unknown") for name in asked}, "cut": {}, "traces": {},
+    }  # fmt: skip
 
 
 def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
@@ -181,7 +207,10 @@ def necessity(
     if sets:
         return tell_sets(whole_of(entry), profile, rule, json_file, table)
 
+    every: list[Necessity] = []
+
     def told(found: Necessity) -> None:
+        every.append(found)
         steps = f" in {found.steps} steps" if found.steps is not None else ""
         what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
         again = " (kept from an earlier run on the same models)" if found.kept else ""
@@ -195,22 +224,31 @@ def necessity(
     entries = whole_of(entry)
     read = read_from(variant for each in entries for variant in each.variants)
     number = sum(number_of_verdicts(e, rule, further) for e in entries)
-    with spinner(f"necessity of {', '.join(e.name for e in entries)}", number) as bar:
-        earlier = None if kept is None else Kept.read(kept)
-        every = [
-            found for e in entries for found in run(e, profile, rule=rule, told=told, earlier=earlier, further=further)
-        ]
-    if rule is not None and not every:
-        raise CatalogueError(_nothing_to_judge(entry, rule))
-    if json_file is not None:
-        known = known_sets(entries)
-        rows = [(n, known[n.variant].of_rule(n.rule) if n.variant in known else {}) for n in every]
-        write_json(json_file, [n.as_dict() | of_sets | {"sources": read} for n, of_sets in rows])
-    if table is not None:
-        tests = Path("tests")
-        write_text(table, page(entry, entries, every, tests if tests.is_dir() else None, earlier))
-    if kept is not None and earlier is not None:
-        earlier.write(kept)
+    earlier = None if kept is None else Kept.read(kept)
+
+    def so_far() -> None:
+        """What was judged when an interrupt came: a table is whole or is not written, but no verdict is lost."""
+        if json_file is not None:
+            write_json(json_file, cut_short([found.as_dict() | {"sources": read} for found in every]))
+        if kept is not None and earlier is not None:
+            earlier.write(kept, whole=False)
+
+    label = f"necessity of {', '.join(e.name for e in entries)}"
+    with when_interrupted(so_far):
+        with spinner(label, number) as bar:
+            for each in entries:
+                run(each, profile, rule=rule, told=told, earlier=earlier, further=further)
+        if rule is not None and not every:
+            raise CatalogueError(_nothing_to_judge(entry, rule))
+        if table is not None:
+            tests = Path("tests")
+            write_text(table, page(entry, entries, every, tests if tests.is_dir() else None, earlier))
+        if json_file is not None:
+            known = known_sets(entries)
+            rows = [(n, known[n.variant].of_rule(n.rule) if n.variant in known else {}) for n in every]
+            write_json(json_file, [n.as_dict() | of_sets | {"sources": read} for n, of_sets in rows])
+        if kept is not None and earlier is not None:
+            earlier.write(kept)
     open_ones = ("survives-bounded", "refuted")
     return 1 if any(found.verdict in open_ones and not found.reason for found in every) else 0
 

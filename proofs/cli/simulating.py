@@ -1,17 +1,20 @@
 """``simulate``: random walks through a model, aimed or plain."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, PROTOCOL, SEED, complete_variant, parse_bounds, the_one
 from fencepost.proofs.cli.output import bound_in_words, console, duration, read_from, spinner
 from fencepost.proofs.cli.telling import brief
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.proofs.report import SCHEMA, cut_short, write_json
 from fencepost.properties.catalogue import Profile, bounds_of
 
 if TYPE_CHECKING:
+    from fencepost.proofs.engines.simulate import Wandering
     from fencepost.proofs.schemas import Simulated
 
 AIM = click.option(
@@ -48,8 +51,25 @@ def simulate(
     bound = bounds_of(variant, profile, parse_bounds(changes))
     read = read_from([variant])
     console.print(f"{entry.name}/{variant.name} within {bound_in_words(bound)}, seed {seed}", markup=False)
-    with spinner(f"{entry.name}/{variant.name}"):
-        found = walk(variant, bound, seed=seed, steps=steps, aims=[a for a in AIMS if a in aims])
+    under_way: list[Callable[[], Wandering]] = []
+
+    def document(found: "Wandering") -> "Simulated":
+        return {
+            "schema": SCHEMA, "variant": f"{entry.name}/{variant.name}", "seed": seed, "aims": found.aims,
+            "bounds": found.bounds, "promise": found.promise, "steps": found.steps, "examples": found.examples,
+            "actions": dict(found.actions),
+            "run": [str(event) for event in found.trace.events] if found.trace else None, "sources": read,
+        }  # fmt: skip
+
+    def so_far() -> None:
+        """The walks that were made when an interrupt came; a run that breaks a promise is not made shorter any more."""
+        if json_file is not None:
+            write_json(json_file, cut_short(document(under_way[0]())))
+
+    with when_interrupted(so_far, lambda: under_way), spinner(f"{entry.name}/{variant.name}"):
+        found = walk(
+            variant, bound, seed=seed, steps=steps, aims=[a for a in AIMS if a in aims], started=under_way.append
+        )
     about = f"{found.steps:,} steps in {found.examples:,} walks, {duration(found.seconds)}"
     about += f"; {found.explored:,} states explored to set out from" if found.explored else ""
     if found.promise is None or found.trace is None:
@@ -62,11 +82,5 @@ def simulate(
             console.print(line, markup=False)
         console.print(f"\n{name_in_words(found.promise)} broke.  {about}")
     if json_file is not None:
-        document: Simulated = {
-            "schema": SCHEMA, "variant": f"{entry.name}/{variant.name}", "seed": seed, "aims": found.aims,
-            "bounds": found.bounds, "promise": found.promise, "steps": found.steps, "examples": found.examples,
-            "actions": dict(found.actions),
-            "run": [str(event) for event in found.trace.events] if found.trace else None, "sources": read,
-        }  # fmt: skip
-        write_json(json_file, document)
+        write_json(json_file, document(found))
     return 0 if found.promise is None or variant.expected.get(found.promise) == "violated" else 1

@@ -4,13 +4,22 @@ import time
 from pathlib import Path
 
 import click
-from fencepost.proofs.cli.exits import HOLDS, NOT_SO, REFUSED
-from fencepost.proofs.cli.interrupts import when_interrupted
+from fencepost.proofs.cli.exits import code_of
+from fencepost.proofs.cli.interrupts import nothing_yet, when_interrupted
 from fencepost.proofs.cli.options import JSON, PROTOCOL, OutputFile, complete_protocol, whole
 from fencepost.proofs.cli.output import SIGNS, Bar, console, errors, killers_line, read_from, spinner, verdict_line
-from fencepost.proofs.report import verify_document, write_json, write_junit
+from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, protocols
+
+INTERRUPTED = "interrupted: this is what was found up to there"
+
+
+def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
+    """A file for JUnit: an interrupt leaves a report also before there is anything to tell."""
+    if file is not None:
+        nothing_yet(file, lambda: write_junit(file, [], [INTERRUPTED]))
+    return file
 
 
 @click.command()
@@ -26,7 +35,7 @@ from fencepost.properties.catalogue import PROFILES, Profile, protocols
     help="Of simulations and agreement; the same seed, the same report.",
 )
 @JSON
-@click.option("--junit", type=OutputFile(), metavar="FILE", help="Write a JUnit report to this file.")
+@click.option("--junit", type=OutputFile(), metavar="FILE", callback=_begun, help="Write a JUnit report to this file.")
 def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None) -> int:
     """Hold every protocol against its properties, by every engine.
 
@@ -50,12 +59,9 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
     def report(*, interrupted: bool = False) -> None:
         if json_file is not None:
             document = verify_document(seed, profile, results, read)
-            if interrupted:
-                document["interrupted"] = True
-            write_json(json_file, document)
+            write_json(json_file, cut_short(document) if interrupted else document)
         if junit is not None:
-            cut = ["interrupted: this is what was found up to there"] if interrupted else []
-            write_junit(junit, results, [*problems, *cut])
+            write_junit(junit, results, [*problems, *([INTERRUPTED] if interrupted else [])])
 
     with (
         when_interrupted(lambda: report(interrupted=True)),
@@ -74,10 +80,7 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
             left_open += made.open
     _conclude(results, problems, left_open, time.perf_counter() - start)
     report()
-    if not results or all(r.verdict == "unknown" for r in results):
-        errors.print("nothing could be judged, which is no success")
-        return REFUSED
-    return HOLDS if all(r.as_expected for r in results) and not problems else NOT_SO
+    return code_of((r.verdict for r in results), sum(not r.as_expected for r in results) + len(problems))
 
 
 class _Kept:

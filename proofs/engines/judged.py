@@ -1,7 +1,7 @@
 """One function per engine: a variant in, one Result per property out, in the same shape from every engine."""
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from fencepost.model.language.properties import Property
 from fencepost.proofs.engines.attempts import tell
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import Exploration, Progress, coverage, explore, unsaid
-from fencepost.proofs.engines.induction import Proof, prove
+from fencepost.proofs.engines.induction import Obligation, Proof, prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.engines.refinements import explain
 from fencepost.proofs.readings.solver.solving import RLIMIT
@@ -82,6 +82,24 @@ def run_induction(
         result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
     )
     return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found)
+
+
+def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[Obligation]) -> list[Result]:
+    """A proof that was broken off after these obligations: what is not inductive is violated, and all else unknown,
+    since it is not known what was still to come.  Asks Z3 nothing."""
+    found = []
+    for name, item in _with(variant.kept, "always", "step").items():
+        mine = [o for o in obligations if o.property == name]
+        failures = [o for o in mine if o.verdict == "violated"]
+        evidence: dict[str, Any] = {"obligations": len(mine)}
+        if failures:
+            evidence["fails"] = [f"{o.kind} {o.action}".strip() for o in failures]
+        else:
+            evidence["reason"] = "the proof was interrupted"
+        verdict: Verdict = "violated" if failures else "unknown"
+        spent = sum(o.seconds for o in mine)
+        found.append(result(entry, variant, name, item.kind, "induction", verdict, spent, None, evidence))
+    return found
 
 
 def run_explore(

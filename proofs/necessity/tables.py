@@ -113,8 +113,10 @@ class Kept:
             why = f"{type(error).__name__}: {error}"
             raise InputError(f"{file}: these are no verdicts of earlier runs ({why}); name another file") from None
 
-    def write(self, file: Path) -> None:
-        lines = [json.dumps({"key": key, **row}) for key, row in self.used.items()]
+    def write(self, file: Path, whole: bool = True) -> None:
+        """``whole``: what was not asked for in this run is of models that are no more, and is left out."""
+        rows = self.used if whole else self.rows | self.used
+        lines = [json.dumps({"key": key, **row}) for key, row in rows.items()]
         write_text(file, "[\n" + ",\n".join(lines) + "\n]\n")
 
     def key(self, entry: ProtocolEntry, variant: Variant, mutant: Mutation | None, profile: Profile) -> str:

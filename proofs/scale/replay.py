@@ -143,14 +143,17 @@ def replay(
     further: Mapping[str, Kernel | Undecided] | None = None,
     count_dangers: bool = False,
     excuses: Excuses | None = None,
+    started: Callable[[Callable[[], ReplayReport]], object] = lambda _: None,
 ) -> ReplayReport:
     """Check every history in `directory`; `checks` names history properties (all of the protocol by default).
 
     `further` are kernels of other engines by name, such as `{"conformance": …}`; they get all columns of a piece.
     One that cannot be made is given as `Undecided`. What `excuses` knows a reason for is no violation, but predicted.
+    `started` is given, before the first piece, what makes a report of the pieces so far, in which whatever is not
+    violated is unknown; on Spark these are none.
     Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown.
     """
-    started = time.perf_counter()
+    started_at = time.perf_counter()
     location = Location.of(directory)
     require_reachable(location, spark)
     opened = HistoryDirectory.open(location)
@@ -163,29 +166,55 @@ def replay(
         check_piece, protocol=protocol, names=names, further=kernels, config=config, count_dangers=count_dangers,
         excuses=excuses,
     )  # fmt: skip
-    checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay")
+    asked = (*names, *(name for name, _ in kernels))
+
+    def so_far() -> ReplayReport:
+        report = _report(list(found), asked, unknown, unpromised, started_at)
+        left = f"the replay was interrupted after {report.pieces:,} of {len(opened.pieces):,} pieces"
+        return replace(
+            report, unknown={**dict.fromkeys((n for n in asked if n not in report.violations), left), **unknown}
+        )
+
+    found: list[Checked] = []
+    started(so_far)
+    checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay", done=found.append)
     _require_all(opened, checked)
-    nothing = dict.fromkeys((*names, *(name for name, _ in kernels)), Finding())
-    findings = merged([nothing, *(piece.findings for piece in checked)])
-    undecided = {name: sums for name, _ in kernels if (sums := _sums([piece.undecided[name] for piece in checked]))}
-    for name, finding in sorted(findings.items()):
-        if not finding.judged and not finding.violations:
-            unknown[name] = "no history was decided" if name in undecided else NOTHING_TO_JUDGE
+    return _report(checked, asked, unknown, unpromised, started_at)
+
+
+def _report(
+    checked: Sequence[Checked],
+    asked: Sequence[str],
+    unknown: Mapping[str, str],
+    unpromised: dict[str, str],
+    began: float,
+) -> ReplayReport:
+    """All that was found on these pieces.  `unknown`: what is not decided, whatever they hold."""
+    findings = merged([dict.fromkeys(asked, Finding()), *(piece.findings for piece in checked)])
+    every = {name for piece in checked for name in piece.undecided}
+    undecided = {
+        name: sums for name in asked if name in every and (sums := _sums([p.undecided[name] for p in checked]))
+    }
+    empty = {
+        name: "no history was decided" if name in undecided else NOTHING_TO_JUDGE
+        for name, finding in sorted(findings.items())
+        if not finding.judged and not finding.violations
+    }
     return ReplayReport(
-        events=opened.manifest.totals.rows,
-        histories=opened.manifest.totals.histories,
-        pieces=len(opened.pieces),
+        events=sum(piece.rows for piece in checked),
+        histories=sum(piece.histories for piece in checked),
+        pieces=len(checked),
         judged={name: finding.judged for name, finding in sorted(findings.items())},
         violations={
             name: {"count": finding.violations, "first": finding.first}
             for name, finding in sorted(findings.items())
             if finding.violations
         },
-        unknown=unknown,
+        unknown={**unknown, **empty},
         not_promised=unpromised,
         undecided=undecided,
         figures=_sums([piece.figures for piece in checked]),
-        seconds=time.perf_counter() - started,
+        seconds=time.perf_counter() - began,
         cpu_seconds=sum(piece.cpu_seconds for piece in checked),
         dangers=_sums([piece.dangers for piece in checked]),
         predicted={

@@ -40,19 +40,25 @@ def run_units(
     spark: SparkSettings | None = None,
     cores: int | None = None,
     label: str = "",
+    done: Callable[[Result], object] = lambda _: None,
 ) -> list[Result]:
     """`[function(unit) for unit in units]`, computed on Spark or on `cores` processes (all of them by default).
 
     `function` must be picklable, that is defined in a module. A `HistoryError` that it raises is raised here again.
+    `done` is called with each result when it is there, in processes here; Spark gives all of them at the end.
     """
     shipped = Shipped(function)
+    outcomes: list[Outcome[Result]] = []
     with progress(label, len(units)) as advance:
         if spark is not None:
             from fencepost.proofs.scale.spark import collect
 
-            outcomes = collect(units, shipped, spark, advance)
+            outcomes += collect(units, shipped, spark, advance)
         else:
-            outcomes = list(_local(units, shipped, cores, advance))
+            for outcome in _local(units, shipped, cores, advance):
+                outcomes.append(outcome)
+                if outcome.refused is None:
+                    done(outcome.result)
     for outcome in outcomes:
         if outcome.refused is not None:
             raise HistoryError(outcome.refused)

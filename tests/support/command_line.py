@@ -50,7 +50,7 @@ def process(*words: object, cpus: str | None = None, **environment: str) -> Ran:
 
 def as_documented(argv: list[str], ran: Ran) -> Ran:
     """What a command came to, when the report that it wrote is as `fencepost schema` says, without a field more."""
-    if ran.code in (0, 1) and "--json" in argv:
+    if ran.code in (0, 1, 130) and "--json" in argv:
         report = read_json(Path(argv[argv.index("--json") + 1]))
         jsonschema.Draft202012Validator(closed(schema_of(OLDER.get(argv[1], argv[1])))).validate(report)
     return ran

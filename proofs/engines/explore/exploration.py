@@ -28,7 +28,7 @@ from fencepost.proofs.results import Trace, Verdict
 @dataclass(frozen=True)
 class Progress:
     """The figures that the callback gets after each level.  ``warning``: that memory may not last, or why the search
-    stopped."""
+    stopped; ``decided``: properties on which there is a verdict by now."""
 
     depth: int
     distinct: int
@@ -37,6 +37,7 @@ class Progress:
     seconds: float
     predicted_bytes: int
     warning: str | None = None
+    decided: Mapping[str, Verdict] = field(default_factory=dict)
 
 
 @dataclass
@@ -149,7 +150,8 @@ def _run(search: Search, result: Exploration, *, start: float, enough: _Enough, 
         if progress is not None:
             warning = result.stopped or _warning(predicted, search.memory_limit)
             spent = time.perf_counter() - start
-            progress(Progress(len(sizes), sum(sizes), search.generated, sizes[-1], spent, predicted, warning))
+            decided = dict(result.verdicts)
+            progress(Progress(len(sizes), sum(sizes), search.generated, sizes[-1], spent, predicted, warning, decided))
         if result.stopped or not sizes[-1]:
             break
         try:

@@ -14,7 +14,7 @@ and 2,900 to 4,500 for the other; ``targets`` alone did not find that in 10,000.
 
 import time
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -64,6 +64,7 @@ class Wandering:
 def wander(
     variant: Variant, bounds: Mapping[str, int], *, seed: int, steps: int, aims: Collection[Aim] = AIMS,
     length: int | None = None, sources: Starts | None = None,
+    started: Callable[[Callable[[], Wandering]], object] = lambda _: None,
 ) -> Wandering:  # fmt: skip
     """Random walks of ``length`` steps each, beside the runs that they set out from, until a promise breaks or
     ``steps`` are made.
@@ -71,13 +72,23 @@ def wander(
     ``aims``: what guides them; none makes it plain.  Examples set out from runs of the model as it should be, to
     ``starts`` of all depths, or also to states ``near`` to breaking a promise or reaching a witness; ``weights`` prefer
     actions that can seldom happen; ``targets`` are distances that Hypothesis makes shorter.  ``sources``: from where to
-    set out, if it is known already; otherwise the explorer is asked, about the variant as it should be.  The same
-    arguments give the same report, but for ``seconds``.
+    set out, if it is known already; otherwise the explorer is asked, about the variant as it should be.  ``started`` is
+    given, before the first step, what makes a report of the walks so far.  The same arguments give the same report, but
+    for ``seconds``.
     """
     begun = time.perf_counter()
     promises = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}
     walker = Walker(variant.spec, promises, bounds)
     session = Session(walker, steps)
+
+    def report(promise: str | None, trace: Trace | None, raw: int = 0) -> Wandering:
+        return Wandering(
+            seed, tuple(a for a in AIMS if a in aims), dict(bounds), promise, trace, session.taken, session.examples,
+            sources.explored if sources else 0, raw,
+            {name: session.actions[name] for name in variant.spec.actions}, time.perf_counter() - begun,
+        )  # fmt: skip
+
+    started(lambda: report(session.broken[1] if session.broken else None, None))
     wanted = promises | {n: p for n, p in variant.asked.items() if p.role == "witness"}
     if "starts" in aims or "near" in aims:
         sound = replace(variant, reading=None).spec
@@ -93,11 +104,7 @@ def wander(
     _search(session, seed, length or LENGTH[len(session.runs) > 1], EXAMPLES if aims else steps)
     walk, promise = session.broken or (None, None)
     trace = shorten(walker, walk.events, promise).trace if walk is not None and promise is not None else None
-    return Wandering(
-        seed, tuple(a for a in AIMS if a in aims), dict(bounds), promise, trace, session.taken, session.examples,
-        sources.explored if sources else 0, len(walk.events) if walk else 0,
-        {name: session.actions[name] for name in variant.spec.actions}, time.perf_counter() - begun,
-    )  # fmt: skip
+    return report(promise, trace, len(walk.events) if walk else 0)
 
 
 def _search(session: Session, seed: int, length: int, examples: int) -> None:

@@ -171,20 +171,3 @@ def test_a_reader_that_has_seen_enough() -> None:
         assert running.stdout.readline() == b"hand_out(b: Broker)\n"
         running.stdout.close()
         assert running.stderr.read() == b""
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_verify_reports_what_it_found(how: signal.Signals, tmp_path: Path) -> None:
-    """Within two seconds, in both reports, which say that it was interrupted."""
-    words = ["verify", "id-blocks", "--json", "v.json", "--junit", "v.xml"]
-    with subprocess.Popen(
-        [SCRIPT, *words], cwd=tmp_path, env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as running:  # fmt: skip
-        time.sleep(8)
-        began = time.monotonic()
-        running.send_signal(how)
-        assert running.wait(30) == 130
-        assert time.monotonic() - began < 2.5
-    assert read_json(tmp_path / "v.json")["interrupted"] is True
-    assert "interrupted: this is what was found up to there" in (tmp_path / "v.xml").read_text()
