@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 from fencepost.proofs.cli.exits import INTERRUPTED, ended_by, make_printable, table
+from fencepost.proofs.cli.guarding import guarded
 from fencepost.proofs.cli.interrupts import interruptible, leave
 
 COMMANDS = {
@@ -88,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """The entry point."""
-    code = run(sys.argv[1:])
+    code = guarded(lambda: run(sys.argv[1:]))
     if code == INTERRUPTED:
         leave(code)
     sys.exit(code)

@@ -140,3 +140,60 @@ def _edit(package: Path, file: str) -> None:
             (place / each.name).symlink_to(each)
     (place / name).unlink()
     (place / name).write_text("class Kraft(:\n")
+
+
+GONE = """
+import os
+
+{at_import}
+
+def factory(config):
+    from fencepost.reference_impl.id_blocks import reference
+    {in_factory}
+    system = reference(config)
+    system.advance = lambda *_, **__: {in_call}
+    return system
+
+
+def simulator(*_, **__):
+    os._exit(0)
+"""
+PLACES = {
+    "import": dict(at_import="os._exit(0)"),
+    "factory": dict(in_factory="os._exit(0)"),
+    "call": dict(in_call="os._exit(0)"),
+    "as if it were violated": dict(in_call="os._exit(1)"),
+    "crash": dict(in_call="os.kill(os.getpid(), 11)"),
+    "killed": dict(in_call="os.kill(os.getpid(), 9)"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_ends_the_process_gives_no_verdict(place: str, tmp_path: Path) -> None:
+    """`os._exit(0)`, which nothing can catch, and a crash: exit code 2 and one line, from the process that waits."""
+    parts = {"at_import": "", "in_factory": "", "in_call": "None", **PLACES[place]}
+    (tmp_path / "gone.py").write_text(GONE.format(**parts))
+    words = [SCRIPT, "agree", KRAFT, "--implementation", "gone:factory", "--examples", "2"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env=clean_environment())
+    assert ran.returncode == 2, ran.stderr
+    [line] = ran.stderr.splitlines()
+    told = {"crash": "ended by SIGSEGV before there was", "killed": "was killed before there was"}
+    assert told.get(place, "look for os._exit in what was driven, simulated or imported") in line
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_simulator_that_ends_the_process_makes_no_histories(cores: int, tmp_path: Path) -> None:
+    (tmp_path / "gone.py").write_text(GONE.format(at_import="", in_factory="", in_call="None"))
+    words = [SCRIPT, "generate", KRAFT, "made", "--simulator", "gone:simulator", "--cores", str(cores)]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env=clean_environment())
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
+
+
+def test_a_command_ends_with_the_process_that_was_started(tmp_path: Path) -> None:
+    """Also where that is killed, and can tell the one that does the work nothing any more."""
+    words = [SCRIPT, "agree", KRAFT, "--examples", "1000000"]
+    with subprocess.Popen(words, cwd=tmp_path, env=clean_environment(), stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline().startswith(b"read ")
+        running.kill()
+        assert running.stdout.read() == b""  # which is there when all that could write have ended
