@@ -4,11 +4,13 @@
 """
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 import click
+from fencepost.proofs.cache_folder import cache_folder
 from fencepost.proofs.cli.exits import INTERRUPTED, ended_by, make_printable, table
 from fencepost.proofs.cli.guarding import guarded
 from fencepost.proofs.cli.interrupts import interruptible, leave
@@ -31,6 +33,8 @@ COMMANDS = {
     "schema": "fencepost.proofs.cli.schema:schema",
 }
 
+COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
+"""Environment variables: of click, which is set where completions are asked for, and of Hypothesis."""
 OLDER = {"wander": "simulate"}
 """Names under which a command was known before, and is still called; the help shows the new ones."""
 
@@ -89,6 +93,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """The entry point."""
+    if COMPLETION in os.environ:  # a shell asks for completions, which click prints, and ends with sys.exit
+        fencepost(prog_name="fencepost")
+    # What Hypothesis keeps for the next time is no file for the directory that a command happens to be run in.
+    os.environ.setdefault(HYPOTHESIS, str(cache_folder() / "hypothesis"))
     code = guarded(lambda: run(sys.argv[1:]))
     if code == INTERRUPTED:
         leave(code)

@@ -1,6 +1,7 @@
 """``fencepost agree``: any implementation against the model, or real brokers."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -42,6 +43,8 @@ UNREACHED = {
     "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
 }
 """Words for what the runs left untried, by the name of its list in the report."""
+NAMED = 8
+"""Actions that are named where something was left untried; --verbose and --json have all of it."""
 REMOVED_S, REMOVED_IN_HASTE_S = 10.0, 0.5
 """How long may be tried to have topics deleted, in seconds; the second where the run was cut short."""
 BESIDE = "beside:beside_reference"
@@ -103,13 +106,14 @@ MOST = 10_000_000
     help="Transactions: in some of the clusters so many new producers, one after another.  5000 find ids drawn by lot.",
 )
 @click.option("--keep-topics", is_flag=True, help="Leave the topics on the brokers that the run has made there.")
+@click.option("--verbose", is_flag=True, help="Print every guard of the model that was left untried.")
 @SEED
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
     plays_kept: bool, promises_only: bool, observe: Any, promises: tuple[str, ...],
     bootstrap: str | None, client: str | None, beside_reference: bool, call_limit: float | None,
-    timeouts: bool, newcomers: int | None, keep_topics: bool, seed: int, json_file: Path | None,
+    timeouts: bool, newcomers: int | None, keep_topics: bool, verbose: bool, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -159,7 +163,7 @@ def agree(
     examples = len(kept_runs.programs) * len(agreeing.ways) if kept_runs is not None else examples
     shown = _Shown(
         f"{target}{where}", f"{agreeing.protocol}/{variant}", target, bootstrap, read, json_file,
-        sorted(only) if promises and only is not None else [], kept_runs,
+        sorted(only) if promises and only is not None else [], kept_runs, verbose,
     )  # fmt: skip
     so_far: list[SoFar] = []
 
@@ -215,6 +219,7 @@ class _Shown:
     json_file: Path | None
     only: list[str]
     kept: "Regressions | None"
+    verbose: bool
 
     def tell(self, report: "AgreementReport", interrupted: bool = False) -> None:
         """Prints it, and writes it as JSON where that is asked for."""
@@ -255,9 +260,8 @@ class _Shown:
             console.print(f"    not asked, since the implementation lacks it: {lacks}", markup=False)
         for reason, count in sorted(report.coverage.beyond.items()):
             console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
-        for what, missing in report.never.items() if not self.bootstrap else ():
-            if missing:
-                console.print(f"    {UNREACHED[what]}: {'; '.join(missing)}", markup=False)
+        for line in () if self.bootstrap else unreached(report.never, self.verbose):
+            console.print(f"    {line}", markup=False)
         if self.json_file is not None:
             document = self._document(report)
             write_json(self.json_file, cut_short(document) if interrupted else document)
@@ -279,6 +283,25 @@ class _Shown:
             "differences": [{"told": str(each), "program": each.program} for each in report.differences],
             "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
         }  # fmt: skip
+
+
+def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iterator[str]:
+    """What the runs left untried, in lines: actions by name, and guards as how many there are of which actions, those
+    with the most first; with ``verbose`` each guard."""
+    left_out = False
+    for what, missing in never.items():
+        by_action = Counter(each.partition(":")[0] for each in missing)
+        if not missing:
+            continue
+        if verbose or what == "actions":
+            yield f"{UNREACHED[what]}: {'; '.join(missing)}"
+            continue
+        shown = [f"{action} ({count})" for action, count in by_action.most_common(NAMED)]
+        more = [f"{len(by_action) - NAMED} more"] if len(by_action) > NAMED else []
+        yield f"{UNREACHED[what]}: {len(missing)}, of {', '.join(shown + more)}"
+        left_out = True
+    if left_out:
+        yield "--verbose prints each of these guards, and --json has them"
 
 
 def _promises(protocol: str, variant: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from typing import Any
 import fencepost.model
 import fencepost.proofs
 import fencepost.properties
+from fencepost.proofs.cache_folder import cache_folder
 
 SOLVERS = ("numpy", "z3-solver", "hypothesis", "pyarrow")
 
@@ -42,8 +43,7 @@ def sources() -> str:
 
 def _file(what: str, about: Iterable[object]) -> Path:
     key = hashlib.sha256("\0".join([sources(), *map(repr, about)]).encode()).hexdigest()[:24]
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fencepost"
-    return folder / f"{what}-{key}.json"
+    return cache_folder() / f"{what}-{key}.json"
 
 
 def cached(what: str, about: Iterable[object]) -> Any:

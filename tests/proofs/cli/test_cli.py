@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fencepost, read_json, untimed
+from fencepost.proofs.cli.agreement import unreached
 from fencepost.proofs.cli.proving import Aloud
 from fencepost.proofs.engines.induction import Obligation
 from fencepost.properties.catalogue import protocols
@@ -178,7 +179,26 @@ def test_agree_with_the_reference(tmp_path: Path) -> None:
     assert (told["verdict"], told["examples"], told["program"]) == ("holds", 5, "")
     decisive = told["never"]["guards never decisive"]
     words = "guards that were never alone in the way: the model without one would agree as well"
+    assert f"    {words}: {len(decisive)}, of " in ran.out
+    assert "    --verbose prints each of these guards, and --json has them\n" in ran.out
+    assert not any(guard in ran.out for guard in decisive)
+    ran = fencepost("agree", "id-blocks", "--examples", 5, "--verbose")
     assert decisive and f"    {words}: {'; '.join(decisive)}\n" in ran.out
+    assert "--verbose" not in ran.out
+
+
+def test_what_was_left_untried_is_counted_by_action() -> None:
+    """Every action that no run took by its name, and of the guards how many, those of the most first."""
+    guards = [
+        f"{action}: guard {n}"
+        for action, count in zip("abcdefghijk", [1] * 10 + [3], strict=True)
+        for n in range(count)
+    ]
+    told = list(unreached({"actions": list("abcdefghijklm"), "guards never true": guards, "guards never false": []}))
+    assert [line.rpartition(": ")[2] for line in told[:-1]] == [
+        "a; b; c; d; e; f; g; h; i; j; k; l; m",
+        "13, of k (3), a (1), b (1), c (1), d (1), e (1), f (1), g (1), 3 more",
+    ]
 
 
 def test_agree_shows_what_is_predicted(tmp_path: Path) -> None:

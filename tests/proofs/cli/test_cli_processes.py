@@ -171,3 +171,56 @@ def test_a_reader_that_has_seen_enough() -> None:
         assert running.stdout.readline() == b"hand_out(b: Broker)\n"
         running.stdout.close()
         assert running.stderr.read() == b""
+
+
+def test_nothing_is_left_in_the_working_directory(tmp_path: Path) -> None:
+    """But what was asked for: no `.hypothesis`, which the library otherwise makes there."""
+    for number, words in enumerate(
+        (["generate", "transactions/v2", "made", "--histories", "2"], ["agree", "id-blocks/kraft", "--examples", "2"])
+    ):
+        cache = {"XDG_CACHE_HOME": str(tmp_path / f"cache{number}")}
+        place = tmp_path / "here"
+        place.mkdir(exist_ok=True)
+        ran = subprocess.run(
+            [SCRIPT, *words], cwd=place, env=clean_environment(**cache), capture_output=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert [file.name for file in place.iterdir()] == ["made"]
+    assert [file.name for file in (tmp_path / "cache0" / "fencepost").iterdir()] == ["hypothesis"]
+
+
+def planted(place: Path) -> Path:
+    """Modules in the working directory that pandas, NumPy and others import where they find them; what they write."""
+    ran = place / "ran"
+    for name in ("numexpr", "bottleneck", "numba", "confluent_kafka", "fencepost_lock"):
+        (place / f"{name}.py").write_text(f"open({str(ran)!r}, 'a').write({name!r})\n")
+    return ran
+
+
+def test_what_lies_in_the_working_directory_is_not_run(tmp_path: Path) -> None:
+    """Neither by the script nor by the interpreter, here, in processes of their own, or in Spark's workers; and where a
+    module there was named, what is installed comes before it."""
+    ran, environment = planted(tmp_path), clean_environment()
+    environment.pop("PYTHONSAFEPATH", None)
+    generate, replay = ["generate", "id-blocks/kraft"], ["replay", "made"]
+    for command in (
+        [SCRIPT, *generate, "made", "--histories", "20", "--cores", "2"],
+        [sys.executable, "-m", "fencepost", *generate, "again", "--histories", "2"],
+        [SCRIPT, *generate, "by-spark", "--histories", "2", "--master", "local[1]"],
+        [SCRIPT, *replay, "--cores", "2"],
+        [sys.executable, "-m", "fencepost", *replay],
+        [SCRIPT, "agree", "id-blocks/kraft", "--examples", "2"],
+        [SCRIPT, "simulate", "kip618-yardstick/any-writer", "--steps", "50"],
+        [SCRIPT, "list", "fencepost-lock"],
+    ):
+        made = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert made.returncode == (2 if "list" in command else 0), (command, made.stderr)
+        assert not ran.exists(), (command, ran.read_text())
+    (tmp_path / "mine.py").write_text(
+        "from fencepost.reference_impl.id_blocks import reference as factory\nimport json\n"
+    )
+    (tmp_path / "json.py").write_text(f"open({str(ran)!r}, 'a').write('json')\n")
+    command = [SCRIPT, "agree", "id-blocks/kraft", "--examples", "2", "--implementation", "mine:factory"]
+    made = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert "json" not in (ran.read_text() if ran.exists() else "")

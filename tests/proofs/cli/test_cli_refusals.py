@@ -16,8 +16,10 @@ from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import BED
 from metadata_logs import real_logs, segment
+from transaction_logs import REAL
 
 KRAFT = "id-blocks/kraft"
+NODES = sorted(REAL.glob("node-*"))
 NO_SUCH_PROTOCOL = f"there is no protocol 'nope'; fencepost list names all {len(protocols())}"
 REFUSALS = [
     (["explore", "nope"], NO_SUCH_PROTOCOL),
@@ -55,6 +57,14 @@ REFUSALS = [
     (["explore", KRAFT, "--bound", "brokers=0"], "which has no elements under these bounds"),
     (["explore", KRAFT, "--bound", "size=0"], "the axiom le(1, size) does not hold for size = 0"),
     (["explore", KRAFT, "--bound", "brokers=90", "--bound", "requests=40"], "more than the 1024 that are packed"),
+    (
+        ["prove", KRAFT, "--rlimit", "-5"],
+        "Invalid value for '--rlimit': -5 is not in the range x>=1; see fencepost prove",
+    ),
+    (
+        ["record", "--protocol", "transactions", *map(str, NODES), "--topic", "nosuch", "--out", "never"],
+        "holds no partition of topic 'nosuch' that is recorded; topics that these hold and could be meant: fencepost-",
+    ),
     (["necessity", "id-blocks", "--rule", "none"], "there is no rule 'none'; of those of id-blocks that necessity"),
     (["necessity", "id-blocks", "--rule", "rule730.10"], "did you mean 730.10"),
     (["necessity", "id-blocks", "--rule", "730.5"], "rule 730.5 of kind interface is not judged for id-blocks"),
