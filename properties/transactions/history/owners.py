@@ -1,9 +1,10 @@
 """Who owns a transactional id, as its driver knows, and that nobody who is refused takes it away again (txn.P8).
 
 An instance that was given the id, while no other request for it was under way, is its owner until another asks for it
-in earnest, or time or a take-over may have ended its transaction. Instances from before may go on to ask for whatever
-they like with the pairs that they held: they are refused, and what is refused leaves nothing behind. So an owner that
-is told that it is fenced, or that its transaction is over, has been done wrong.
+in earnest, or time or a take-over may have ended its transaction. It is not where another request, or a copy of its
+own, arrived between its request and the answer that it took: that one may have been given the id after it. Instances
+from before may go on to ask for whatever they like with the pairs that they held: they are refused, and what is refused
+leaves nothing behind. So an owner that is told that it is fenced, or that its transaction is over, has been done wrong.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,9 @@ class Owners:
         self._owner: dict[int, Owned] = {}  # by transactional id
         self._id: dict[int, int] = {}  # by client
         self._open: set[int] = set()  # clients with a transaction
+        self._arrived: set[int] = set()  # InitProducerIds of which no answer was taken yet
+        self._overtaken: set[int] = set()  # of these, the ones after which another one arrived
+        self._flying: set[int] = set()  # those under way after the last call
 
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
@@ -40,6 +44,7 @@ class Owners:
         """Take note of a call. Where an owner has been done wrong: what, by which event, and under which pair."""
         if made.call.name in ENDING or (made.call.name == "log_append" and made.call.get("ok") is False):
             self._owner.clear()
+        self._arriving(made, events, messages)
         for event in events:
             kind, client = read(event, "kind"), read(event, "client", -1)
             if kind == "init_sent":
@@ -59,6 +64,19 @@ class Owners:
                     words = f"client {client} was given the id, nobody else was since, and it gets error "
                     yield f"{words}{read(event, 'error')}", event, owned[1:]
 
+    def _arriving(self, made: Made, events: Sequence[Event], messages: Sequence[Message]) -> None:
+        """Which InitProducerIds arrive in this call; of a call that delivers many, nobody sees in which order."""
+        flying = {message[4] for message in messages if message[1] == "init"}
+        if made.call.name != "deliver":
+            asked = {read(event, "request", -1) for event in events if read(event, "kind") == "init_sent"}
+            arriving = (self._flying | asked) - flying if made.call.name != "drop" else set()
+        else:
+            arriving = {made.message[4]} if made.message is not None and made.message[1] == "init" else set()
+        if arriving:
+            self._overtaken |= self._arrived | (arriving if len(arriving) > 1 else set())
+            self._arrived |= arriving
+        self._flying = flying
+
     def _asked(self, event: Event, client: int) -> None:
         """In earnest, unless it names a pair that is behind the owner's, who has no transaction open."""
         txn_id = self._id[client] = read(event, "txn_id", -1)
@@ -76,7 +94,10 @@ class Owners:
 
     def _taken(self, event: Event, client: int, messages: Sequence[Message]) -> None:
         """As long as another request is on its way, its copies included, the id may go on to another."""
-        if client in self._id and not any(message[1] == "init" for message in messages):
+        request = read(event, "request", -1)
+        is_overtaken = request in self._overtaken
+        self._arrived.discard(request)
+        if client in self._id and not is_overtaken and not any(message[1] == "init" for message in messages):
             self._owner[self._id[client]] = Owned(client, read(event, "producer_id"), read(event, "epoch"))
 
     def _ended(self, event: Event, client: int) -> None:

@@ -400,6 +400,32 @@ def test_initialized_twice_over(mode, shown):
     assert watching.found is None, str(watching.found)
 
 
+@pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
+@pytest.mark.parametrize("shown", [OUTSIDE, frozenset(TRANSACTIONS.codes)])
+def test_fenced_before_it_took_the_answer(mode, shown):
+    """An admin's request arrives between a producer's and the answer that the producer takes: it begins, and is fenced
+    from the start, as it should be.  Without the admin's it is not, and then that would break txn.P8."""
+    config = {"seed": 0, "mode": mode, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767}
+    answer, admins = message("init_answer", "coordinator", "client-0"), message("init", "admin-0", "coordinator")
+    watching = driven("transactions").monitoring(config, frozenset())
+    watching.observed = shown
+    run = Run(reference, config, watching)
+    for call in (
+        Call("init", 0), Call("fence"), Call("deliver", INIT), Call("log_append"), Call("deliver", admins),
+        Call("log_append"), Call("deliver", answer), Call("begin", 0), Call("send", 0, 0),
+    ):  # fmt: skip
+        assert run.call(call) is not None
+    while run.system.messages():
+        _, kind, source, target, _ = run.system.messages()[0]
+        run.call(Call("deliver", message(kind, source, target)))
+    assert {read(e, "error", 0) for made in run.made for e in made.events} & {47, 90}
+    assert watching.found is None, str(watching.found)
+    alone = fed(
+        fed(monitor(mode), OPENED[0], flying=((0, "init", "client-0", "coordinator", 0),)), **delivered("init", 0)
+    )
+    assert fed(alone, *OPENED[1:], {"kind": "client_failed", "client": 0, "error": 90}).found.rule == "txn.P8"
+
+
 def test_what_hangs():
     """When nothing happens any more, everything is decided and below the last stable offset (P10)."""
     settled = Settled(True, 0, ((),), (((0, 0),),), ())
