@@ -10,7 +10,9 @@ from typing import Any
 
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.monitoring import Beside, Broken, Concerned
+from fencepost.properties.task_counts.driving.interface import AT_WORK
 from fencepost.properties.task_counts.driving.seen import Seen
+from fencepost.properties.task_counts.driving.undisturbed import Undisturbed
 from fencepost.properties.task_counts.history.events import TASK_COUNTS, TOPIC
 from fencepost.properties.task_counts.history.mechanisms import MECHANISMS
 from fencepost.properties.task_counts.scenarios.settling import Finished
@@ -19,6 +21,10 @@ BY_LEADERS = frozenset(TASK_COUNTS.shown_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
 """After these a task may be one too many."""
 LOOKED_AT = BY_LEADERS | CHANGES
+TWICE = 2
+"""So often a user starts the same task again when all faults are over: for what a fault has broken, and since a leader
+learns only when it writes that another worker has claimed the topic meanwhile, which fails the round of that write
+(DistributedHerder.writeToConfigTopicAsLeader), and then claims it back."""
 
 
 class CountsBeside(Beside):
@@ -38,6 +44,7 @@ class CountsBeside(Beside):
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting)
         self.seen, self.calls = Seen(config), 0
+        self.undisturbed = Undisturbed(self.seen)
         self.outside = 0 if self.seen.outside else None
 
     def watch(
@@ -51,8 +58,15 @@ class CountsBeside(Beside):
                     yield broken, frozenset()
         if self.seen.outside and self.outside is None:
             self.outside = self.calls
-        if isinstance(made.result, Finished) and not made.result.quiet and self._is_up():
-            yield Broken("618.P4", "the cluster does not come to rest", check="result.quiet"), frozenset()
+        self.undisturbed.note(made)
+        for connector, task in self.undisturbed.starved(made, messages):
+            yield _starved(connector, task, events), frozenset()
+        if isinstance(made.result, Finished) and self._is_up():
+            if not made.result.quiet:
+                yield Broken("618.P4", "the cluster does not come to rest", check="result.quiet"), frozenset()
+            elif made.result.restarts > TWICE:
+                words = f"what failed is started again {made.result.restarts} times, and nothing goes wrong meanwhile"
+                yield Broken("618.P4", words, check=f"result.restarts <= {TWICE}"), frozenset()
 
     def is_quiet(self, made: Made) -> bool:
         return isinstance(made.result, Finished) and made.result.quiet and self._is_up()
@@ -77,3 +91,17 @@ class CountsBeside(Beside):
             if one.task >= topic.count and (one.set != topic.newest or topic.deleted):
                 covers = f"covers {topic.count} ids" if topic.count >= 0 else "is not there"
                 yield Broken("618.P3", f"{one} can commit, and the latest count {covers}", event)
+
+
+def _starved(connector: int, task: int, events: Sequence[Event]) -> Broken:
+    """What is wrong where that task does not poll: it has failed just now, or never came to it."""
+    failed = [e for e in events if read(e, "kind") == "task_failed" and _of(e) == (connector, task)]
+    if failed:
+        return Broken("618.P4", f"task {task} of connector {connector} fails, and nothing went wrong", failed[-1])
+    polling = f"{{thread[3:] for thread in system.threads() if thread[1] in {tuple(sorted(AT_WORK))}}}"
+    words = f"task {task} of connector {connector} does not poll, and nothing went wrong"
+    return Broken("618.P4", words, check=f"({connector}, {task}) in {polling}")
+
+
+def _of(event: Event) -> tuple[int, int]:
+    return read(event, "connector", -1), read(event, "task", -1)

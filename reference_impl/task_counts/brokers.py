@@ -83,9 +83,9 @@ class Brokers:
         self.clients += 1
         return self.clients
 
-    def fence(self, name: str) -> Fenced:
+    def fence(self, name: str, client: type[Admin] = Admin) -> Fenced:
         """Admin.fenceProducers([name]) by a fresh admin: InitProducerId without a pair (618.12)."""
-        admin = Admin(self.env, self.next_client())
+        admin = client(self.env, self.next_client())
         self.env.network.nodes[admin.name] = admin
         transactional_id = self.transactional_id(name)
         result = admin.fence_producers([transactional_id])

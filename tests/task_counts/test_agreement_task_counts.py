@@ -50,6 +50,7 @@ FOUND = {
     "fences_each_id_once": "618.7",
     "fences_what_members_own": "618.7",
     "followers_write": "618.26",
+    "gives_up_on_51": "618.P4",
     "generation_taken_at_the_producer": "618.19",
     "joins_any_round": "618.2",
     "mismatch_ignored": "618.19",
@@ -68,6 +69,8 @@ FOUND = {
     "reclaim_in_between": "618.7",
     "record_before_fencing": "618.7",
     "record_old_count": "618.42",
+    "refused_at_first": "618.P4",
+    "refused_for_ever": "618.P4",
     "restart_does_not_ask": "618.2",
     "set_without_commit": "618.3",
     "shortcut_equal": "618.7",
@@ -90,7 +93,7 @@ UNSEEN = {
 QUICK = frozenset({
     "any_record_counts", "does_not_ask", "fence_new_count", "followers_write", "no_check_after",
     "no_count_when_nothing_to_fence", "no_fencing", "order_inverted", "plain_leader_producer", "plain_task_producer",
-    "record_old_count",
+    "record_old_count", "refused_at_first", "refused_for_ever",
 })  # fmt: skip
 """Found in a second or two: in every run.  The others at night."""
 

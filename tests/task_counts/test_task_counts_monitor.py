@@ -6,12 +6,13 @@ from typing import Any
 import connect_exposing_more
 import pytest
 from fencepost.properties.agreement import driven
-from fencepost.properties.driving import Made
+from fencepost.properties.driving import Made, Run
 from fencepost.properties.monitoring import Monitor
 from fencepost.properties.task_counts.driving.programs import Call
 from fencepost.properties.task_counts.scenarios.settling import Finished
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.scenarios import scenario
+from fencepost.reference_impl.task_counts.system import reference
 
 EVENTS = scenario("618.40-shipped", True)
 TASK_COUNTS = driven("task-counts")
@@ -68,3 +69,52 @@ def test_cluster_that_does_not_come_to_rest() -> None:
     last = next(i for i in range(len(right) - 1, 0, -1) if right[i].kind == "set_written")
     starved = watching(right[: last + 1], result=Finished(True, frozenset())).found
     assert (starved.rule, starved.call, starved.event) == ("618.P4", last + 2, None)
+
+
+SMALL = {
+    "seed": 0, "workers": 2, "connectors": 1, "max_tasks": 2, "protocol": "eager", "support": "enabled",
+    "mode": "shipped",
+}  # fmt: skip
+RESIZED = (Call("run"), Call("configure", 0, 0, 2), Call("run"), Call("configure", 0, 0, 1), Call("run"))
+
+
+def driving(factory: Any, calls: Any) -> Monitor:
+    """A monitor that has seen these calls on a cluster."""
+    monitor = TASK_COUNTS.monitoring(SMALL, frozenset())
+    monitor.observed = TASK_COUNTS.black_box
+    run = Run(factory, SMALL, monitor)
+    for call in calls:
+        run.call(call)
+    return monitor
+
+
+@pytest.mark.parametrize("name", ["refused_at_first", "failed_round_goes_on"])
+def test_tasks_that_nothing_went_wrong_for_start_at_once(name: str) -> None:
+    """618.P4: restarts are for what a fault, or haste, has left behind.  A round refused at first is seen before any
+    restart; one after a fault is not, until all faults are over."""
+    assert driving(reference, RESIZED).found is None
+    found = driving(REGISTRY[name], RESIZED).found
+    if name == "refused_at_first":
+        assert (found.rule, found.event.kind, found.call) == ("618.P4", "task_failed", 3)
+    else:
+        assert found is None  # there was no failure
+    for disturbing in (Call("stall", 1), Call("expire", 1), Call("advance", 90_000)):
+        calls = [*RESIZED[:3], disturbing, *RESIZED[3:]]
+        assert driving(REGISTRY[name], calls).found is None
+
+
+def test_haste_is_a_reason() -> None:
+    """A task of a newer set that joins the round of an older one is answered 409 with the others."""
+    again = Call("configure", 0, 0, 1), Call("run", "fence")
+    hasty = [*RESIZED[:3], *again, *again, Call("run")]
+    monitor = driving(reference, hasty)
+    assert "task_failed" in {event.kind for event in monitor._events}
+    assert monitor.found is None
+
+
+def test_what_failed_is_started_again_at_most_twice() -> None:
+    """618.P4: when all faults are over, the second restart is enough."""
+    right = scenario("618.40-shipped", False)
+    assert watching(right, result=Finished(True, frozenset(), 2)).found is None
+    again = watching(right, result=Finished(True, frozenset(), 3)).found
+    assert (again.rule, again.check) == ("618.P4", "result.restarts <= 2")

@@ -27,11 +27,14 @@ class Machine(Scenarios, weights=WEIGHTS):
     """What every text has."""
 
     def begin(self, drawn: int) -> None:
-        """Every connector has a set."""
+        """Every connector has a set, and in some clusters another one, before anything goes wrong."""
         self.start(size(drawn))
+        self.go()  # nobody takes a request before there is a leader
         for connector in range(self.run.config["connectors"]):
             self.configure(connector, 1 + drawn % 3)
             self.go()
+        if drawn // 3 % 5 == 0:
+            self.slow_to_stop(0, 1 + drawn // 15 % 3)
 
 
 class Shipped(Machine, steps={}):

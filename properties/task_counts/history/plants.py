@@ -77,6 +77,9 @@ PLANTS: Mapping[str, Plant] = {
     "a fence that failed": Plant(
         (change(Kind.id_fenced, 1, error=7, producer_id=-1, epoch=-1),), {"fenced_before_count": 1},
     ),
+    "a round that does not wait": Plant(
+        (put(END, Kind.id_fenced, node=1, connector=0, task=1, error=51),), {"fencing_goes_on": 1},
+    ),
     "count before the last fence": Plant(
         (swap((Kind.id_fenced, 1), (Kind.count_written, 2)),),
         {"fenced_before_count": 1, "checked_after_fencing": 1},

@@ -15,6 +15,10 @@ FINE = IT.error == 0
 GIVEN = (Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed)
 """By which the epoch of a producer id is raised."""
 
+LOADING, NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT = 14, 15, 16, 51
+"""Answers to InitProducerId after which the admin client asks again, up to its time-out, which has a code of its own
+(FenceProducersHandler.handleError; Worker.fenceZombies gives it 90 s)."""
+
 POLLED = greatest("set", Kind.task_running, by=CONNECTOR)
 RAISED = greatest("epoch", *GIVEN, by=PRODUCER, where=FINE)
 GIVEN_BEFORE = last(*GIVEN, by=PRODUCER, where=FINE)
@@ -43,6 +47,13 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
         ("history",), commits.newest_set_polls, saying("some task of it does not poll at the end"),
         SETS | {Kind.task_running, Kind.task_failed, Kind.task_stopped, Kind.worker_stopped},
         needs_quiet_end=True,
+    ),
+    declared(
+        "fencing_goes_on", "618.P4",
+        "no round gives up on an id for an answer after which Kafka's admin client asks again",
+        each(Kind.id_fenced),
+        (IT.error == LOADING) | (IT.error == NOT_AVAILABLE) | (IT.error == NOT_COORDINATOR) | (IT.error == CONCURRENT),
+        saying("the answer is of now, and no failure: the same request succeeds later"),
     ),
     declared(
         "fenced_never_commit", "618.18",

@@ -21,6 +21,8 @@ class Holding(Enum):
     SLOW = "slow"
 
 
+STOP_MS = 6_000
+"""Longer than a task is waited for that has to stop (task.shutdown.graceful.timeout.ms, 5 s)."""
 OF_A_SET = 12
 """Operations in which a leader reads and writes what it takes to come to a new set, and some more."""
 Tasks = Annotated[int, Between(1, 3)]
@@ -175,6 +177,19 @@ class Scenarios(Verbs, steps={}):
             self.back(still)
             self.work(still)
 
+    def slow_to_stop(self, connector: Connector, tasks: Tasks) -> None:
+        """A new set while tasks of the one before are in the middle of a transaction, whose end does not come before
+        they are left to themselves: there is something to be aborted when their ids are fenced."""
+        self.go()
+        for thread in self.waiting("poll", -1, connector):
+            self.step(thread)
+        self.configure(connector, tasks)
+        self.go()
+        self.call("advance", STOP_MS)
+        self.go()
+        self.work()
+        self.go()
+
     def half_a_set(
         self, connector: Connector, count: Tasks, before: Annotated[int, Between(1, 4)], outcome: Fault
     ) -> None:
@@ -226,7 +241,7 @@ class Scenarios(Verbs, steps={}):
                 if what == "crash and return":
                     self.call("restart_worker", worker)
             case "wait" | "wait long":
-                self.call("advance", 6_000 if what == "wait" else 4_000_000)
+                self.call("advance", STOP_MS if what == "wait" else 4_000_000)
             case "compact":
                 self.call("compact")
                 self.call("restart_worker", worker)

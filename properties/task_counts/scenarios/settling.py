@@ -5,6 +5,7 @@ Used by the machines and by the programs that they write, which is why it needs 
 would go on for ever, so they commit a transaction only where it is said so.
 """
 
+from collections import Counter
 from typing import Annotated, NamedTuple
 
 from fencepost.properties.roles import FromConfig
@@ -26,10 +27,11 @@ BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", 
 
 class Finished(NamedTuple):
     """What became of it.  ``at_work``: (connector, task) of those that poll; ``quiet``: False if something went on and
-    on."""
+    on; ``restarts``: how often at most the same task, or Connector, had to be started again until it did not fail."""
 
     quiet: bool
     at_work: frozenset[tuple[int, int]]
+    restarts: int = 0
 
 
 def run(
@@ -109,15 +111,19 @@ def finish(
         for worker in range(workers):
             system.expire(worker)
         quiet = quiet and _rest(system)
+    failed: Counter[tuple[int, int]] = Counter()  # how often there was something to be started again, and what
     for _ in range(ROUNDS):
-        if not quiet or not sum(_restarted(system, workers, c, tasks) for c in range(connectors)):
+        found = [_restarted(system, workers, c, tasks) for c in range(connectors)] if quiet else []
+        if not any(found):
             break
+        failed.update((c, task) for c, each in enumerate(found) for task in each)
         quiet = _rest(system)
-    return Finished(quiet, frozenset(t[3:] for t in system.threads() if t[1] in AT_WORK))
+    mended = (times for (c, task), times in failed.items() if system.status(c, task)[0] != FAILED)
+    return Finished(quiet, frozenset(t[3:] for t in system.threads() if t[1] in AT_WORK), max(mended, default=0))
 
 
-def _restarted(system: System, workers: int, connector: int, tasks: int) -> bool:
-    """A user starts again what REST says has failed; was there anything?"""
+def _restarted(system: System, workers: int, connector: int, tasks: int) -> list[int]:
+    """A user starts again what REST says has failed, which is returned."""
     failed = [task for task in range(-1, tasks) if system.status(connector, task)[0] == FAILED]
     for task in failed:
         for worker in range(workers):  # until one is up and takes it
@@ -127,7 +133,7 @@ def _restarted(system: System, workers: int, connector: int, tasks: int) -> bool
                 else system.restart_task(worker, connector, task)
             ):
                 break
-    return bool(failed)
+    return failed
 
 
 def _rest(system: System) -> bool:

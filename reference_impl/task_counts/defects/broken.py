@@ -5,7 +5,8 @@ the generator's config key `broken`. `breaks` says what its defect can show:
 
 - PROMISE: 618.P1 fails: a producer of an older set commits after a task of a newer one ran;
 - CONFORMANCE: every promise holds, but there are events that no correct implementation shows;
-- PROGRESS: some task does not run, though faults have stopped and users restart what failed (618.P4);
+- PROGRESS: some task does not run, though faults have stopped and users restart what failed, or fails where there was
+  no fault (618.P4);
 - NOTHING: a control, harmless as long as everything else is right.
 """
 
@@ -15,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
-from fencepost.reference_impl.task_counts.defects import covering, rounds, settling, task, topic, workers
+from fencepost.reference_impl.task_counts.defects import covering, refusing, rounds, settling, task, topic, workers
 from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.system import System, build
 
@@ -37,6 +38,7 @@ WAITS = "a start that does not see the count record waits for the next rebalance
 NEVER_HALF = "what is missing of a set was compacted away or overtaken: its tasks can only fail to start"
 INTERFACE = "no topic shows it; tests of the interface do"
 STANDS = "who asks gets no answer, or a failure, again and again, and no older set is let go on by that"
+MENDED = "a task fails for which nothing went wrong; who starts it again has it run"
 
 _BROKEN = (
     # rounds
@@ -100,6 +102,9 @@ _BROKEN = (
     Broken(
         "failed_round_goes_on", "618.4", PROGRESS, Parts(rounds=covering.FailedRoundGoesOn), SHIPPED, STANDS
     ),
+    Broken("refused_for_ever", "618.4", PROGRESS, Parts(rounds=refusing.RefusedForEver), SHIPPED, STANDS),
+    Broken("refused_at_first", "618.4", PROGRESS, Parts(rounds=refusing.RefusedAtFirst), SHIPPED, MENDED),
+    Broken("gives_up_on_51", "618.12", PROGRESS, Parts(rounds=refusing.GivesUpOn51), why=MENDED),
     # records that settle too much
     Broken(
         "count_settles_every_connector", "618.4", PROMISE, Parts(state=settling.CountSettlesEveryConnector),

@@ -19,6 +19,7 @@ from fencepost.reference_impl.task_counts.permissions import of_fencing, task_tr
 from fencepost.reference_impl.task_counts.tasks.threads import OperationError, Script, Wait
 from fencepost.reference_impl.task_counts.topic import records
 from fencepost.reference_impl.task_counts.topic.cluster_state import ClusterConfigState
+from fencepost.reference_impl.transactions.clients.admin import Admin
 
 if TYPE_CHECKING:
     from fencepost.reference_impl.task_counts.herder.herder import Herder
@@ -43,6 +44,8 @@ class Round:
 
 class Rounds:
     """All rounds of one worker while it leads; every rule of them is a method."""
+
+    admin = Admin  # fences
 
     def __init__(self, herder: "Herder") -> None:
         self.herder = herder
@@ -146,7 +149,7 @@ class Rounds:
         if error:
             self.emit(Kind.ID_FENCED, round, task=task, error=error)
             return error
-        fenced = env.brokers.fence(task_transactional_id(group, round.connector, task))
+        fenced = env.brokers.fence(task_transactional_id(group, round.connector, task), self.admin)
         self.emit(
             Kind.ID_FENCED, round, task=task, producer_id=fenced.producer_id, epoch=fenced.epoch, error=fenced.error
         )
