@@ -23,7 +23,7 @@ def noise(seed: int, histories: int, events: int = 40) -> Columns:
     rng = np.random.default_rng(seed)
     columns, lengths = random_events(rng, TASK_COUNTS, KINDS, RANGES, histories, events)
     rows = int(lengths.sum())
-    columns["error"] = rng.choice(np.array([0, 0, 0, 90], np.int16), rows)
+    columns["error"] = rng.choice(np.array([0, 0, 0, 90, 51], np.int16), rows)
     columns["status"] = rng.choice(np.array([-1, 200, 200, 200, 409, 500], np.int32), rows)
     return columns
 
