@@ -1,5 +1,6 @@
 """``fencepost agree``: any implementation against the model, or real brokers."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from fencepost.proofs.testing.regressions import Regressions
 
 LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
+LIBRARY_LOGGERS = ("fencepost.clients", "kafka")
+"""Under which names they log: librdkafka through ours, kafka-python under its own."""
 CLIENTS = {
     "raw": "over_tcp:over_tcp",
     "librdkafka": "librdkafka:librdkafka",
@@ -93,6 +96,10 @@ MOST = 10_000_000
 @click.option(
     "--client", type=click.Choice(list(CLIENTS)), help="Who speaks to the brokers.  [default: raw, the reference's own]"
 )
+@click.option(
+    "--client-log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="What the library of --client logs; it is in no verdict and no report.  [default: nowhere]",
+)  # fmt: skip
 @click.option("--beside-reference", is_flag=True, help="Hold the brokers against the reference as well, call by call.")
 @click.option(
     "--call-limit", type=click.FloatRange(0.01), metavar="SECONDS",
@@ -112,7 +119,8 @@ MOST = 10_000_000
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
     plays_kept: bool, promises_only: bool, observe: Any, promises: tuple[str, ...],
-    bootstrap: str | None, client: str | None, beside_reference: bool, call_limit: float | None,
+    bootstrap: str | None, client: str | None, client_log: Path | None, beside_reference: bool,
+    call_limit: float | None,
     timeouts: bool, newcomers: int | None, keep_topics: bool, verbose: bool, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
@@ -147,6 +155,8 @@ def agree(
         raise CatalogueError("--implementation says already who is driven; leave out --client and --beside-reference")
     if client and beside_reference and client != "raw":
         raise CatalogueError("--beside-reference compares raw requests; leave out --client")
+    if client_log is not None and client in (None, "raw"):
+        raise CatalogueError("--client-log is what a library logs: name it with --client librdkafka or kafka-python")
     if (library := LIBRARIES.get(client or "")) and find_spec(library) is None:
         raise CatalogueError(f"--client {client} is not installed: {how_to_install('clients')}")
     live = BESIDE if beside_reference else CLIENTS.get(client or "", "")
@@ -175,7 +185,7 @@ def agree(
     label = f"agreement of {target}{where}"
     progress = told_each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
     interrupted = when_interrupted(lambda: partly("interrupted", True), lambda: so_far)
-    with interrupted, _topics_removed(None if keep_topics else bootstrap):
+    with interrupted, _topics_removed(None if keep_topics else bootstrap), _logged_to(client_log):
         try:
             with progress as bar:
                 report = run(
@@ -190,6 +200,25 @@ def agree(
             raise
     shown.tell(report)
     return 0 if report.verdict == "holds" else 1
+
+
+@contextmanager
+def _logged_to(file: Path | None) -> Iterator[None]:
+    """What client libraries log is added to this file, if there is one.  Raises OSError."""
+    if file is None:
+        yield
+        return
+    handler = logging.FileHandler(file, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    loggers = [logging.getLogger(name) for name in LIBRARY_LOGGERS]
+    try:
+        for logger in loggers:
+            logger.addHandler(handler)
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+        handler.close()
 
 
 @contextmanager

@@ -66,6 +66,11 @@ def test_one_promise(broken_broker, monkeypatch):
             ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "librdkafka", "--beside-reference"),
             "leave out --client",
         ),
+        (("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client-log", "here"), "is what a library logs"),
+        (
+            ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "librdkafka", "--client-log", "/nowhere/log"),
+            "No such file or directory",
+        ),
         (
             ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--implementation", "a:b", "--beside-reference"),
             "--implementation says already",

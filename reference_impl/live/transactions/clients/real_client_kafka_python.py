@@ -78,6 +78,7 @@ class KafkaPythonProducer:
             sender = self._producer._sender
             if sender is not None:
                 sender.force_close()
+            self._producer._closed = True  # else it tries again when it is collected, and tells stderr of that
 
     def _call(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         results: list[Any] = []
