@@ -73,6 +73,7 @@ def seed_of_today() -> int:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(2 * 3600)
 def test_a_tenth_of_the_campaign(tmp_path: Path) -> None:
     """No alarm, and no rate below that of the table, as far as chance allows."""
     seed = seed_of_today()
