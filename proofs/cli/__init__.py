@@ -13,6 +13,7 @@ import click
 from fencepost.proofs.cache_folder import cache_folder
 from fencepost.proofs.cli.exits import INTERRUPTED, ended_by, make_printable, table
 from fencepost.proofs.cli.guarding import guarded
+from fencepost.proofs.cli.here import import_from_here
 from fencepost.proofs.cli.interrupts import interruptible, leave
 
 COMMANDS = {
@@ -35,6 +36,9 @@ COMMANDS = {
 
 COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
 """Environment variables: of click, which is set where completions are asked for, and of Hypothesis."""
+OWN = "FENCEPOST_PROTOCOLS"
+"""The environment variable that names packages of protocols of one's own; `registry`, which reads it, is not imported
+before a command is."""
 OLDER = {"wander": "simulate"}
 """Names under which a command was known before, and is still called; the help shows the new ones."""
 
@@ -93,6 +97,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """The entry point."""
+    if os.environ.get(OWN):  # which names packages, perhaps here
+        import_from_here()
     if COMPLETION in os.environ:  # a shell asks for completions, which click prints, and ends with sys.exit
         fencepost(prog_name="fencepost")
     # What Hypothesis keeps for the next time is no file for the directory that a command happens to be run in.

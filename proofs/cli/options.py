@@ -2,7 +2,6 @@
 begins."""
 
 import os
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.cli.here import import_from_here
 from fencepost.proofs.cli.interrupts import nothing_yet
 from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.registry import add
@@ -146,9 +146,3 @@ def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
             raise CatalogueError(f"--bound {text[:60]}: {why}; name at most {LARGEST}, or prove, which has no bounds")
         parsed[name] = int(number)
     return parsed
-
-
-def import_from_here() -> None:
-    """Modules of the working directory can be named as MODULE:FUNCTION, after everything that is installed."""
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())

@@ -167,9 +167,12 @@ def test_verify_in_processes(tmp_path: Path) -> None:
     assert {each["protocol"] for each in read_json(tmp_path / "v.json")["results"]} == {"lock"}
 
 
-def test_the_environment_names_it() -> None:
-    """Then it has its own name, which the shell completes as well."""
-    named = {"FENCEPOST_PROTOCOLS": NAME, "PYTHONPATH": os.pathsep.join((str(ROOT / ".package"), str(ROOT)))}
+def test_the_environment_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it has its own name, which the shell completes as well; it is looked for where the command is run."""
+    named = {"FENCEPOST_PROTOCOLS": NAME, "PYTHONPATH": str(ROOT / ".package")}
+    monkeypatch.chdir(tmp_path)
+    assert f"there is no package {NAME}, here or installed" in process("list", "lock", **named).err
+    monkeypatch.chdir(ROOT)
     assert "unfenced" in words(process("list", "lock", **named))
     completing = {"_FENCEPOST_COMPLETE": "bash_complete", "COMP_CWORD": "2"}
     assert "lock/unfenced" in process(COMP_WORDS="fencepost prove lock/", **completing, **named).out
