@@ -200,7 +200,7 @@ class Search:
             base.teardown(machine)
             self._account()
 
-        machine = type(f"{self.variant.title()}Machine", (base,), {"session": self, "teardown": over})
+        machine: Any = type(f"{self.variant.title()}Machine", (base,), {"session": self, "teardown": over})
         with warnings.catch_warnings(), suppress(Enough, Disagreed):
             warnings.simplefilter("ignore")
             try:
@@ -210,6 +210,8 @@ class Search:
                     seed_number += 1
             except Unreachable as gone:
                 raise gone.error from None
+            finally:  # Hypothesis keeps every class that it has run, and with it all the calls of this search
+                machine.session, machine.teardown = None, base.teardown
 
     def play(self, programs: Sequence[Program]) -> None:
         """Drive these programs, each on in every one of the protocol's ways; leaves what `search` leaves."""

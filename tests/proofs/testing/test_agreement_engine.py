@@ -1,5 +1,8 @@
 """What agreement says, and how it fails when it is the implementation's or the caller's fault."""
 
+import gc
+import weakref
+
 import agreement_doubles
 import pytest
 from fencepost.proofs.results import Event
@@ -7,6 +10,7 @@ from fencepost.proofs.testing import ImplementationError, agree, calls_from
 from fencepost.proofs.testing.engine import reach
 from fencepost.properties.calls import Named
 from fencepost.properties.id_blocks.driving.programs import Call
+from fencepost.reference_impl.id_blocks import reference
 from hypothesis.database import InMemoryExampleDatabase
 
 BROKEN = "fencepost.reference_impl.id_blocks.defects.broken"
@@ -40,6 +44,20 @@ def test_missing_event_is_a_disagreement():
     assert "without request_sent" in failure.first_bad
     assert failure.rules == ("730.P3",)
     assert "assert kinds & {'request_sent'}" in failure.program
+
+
+def test_search_leaves_nothing_in_memory():
+    """Campaigns are thousands of searches in one process: the systems of one that is over are gone."""
+    made: list[weakref.ref[object]] = []
+
+    def remembered(config: dict[str, object]) -> object:
+        system = reference(config)
+        made.append(weakref.ref(system))
+        return system
+
+    assert agree(remembered, protocol="id-blocks", max_examples=5).verdict == "holds"
+    gc.collect()
+    assert len(made) >= 5 and not [each for each in made if each() is not None]
 
 
 def test_result_that_the_events_contradict():
