@@ -33,9 +33,11 @@ TRANSACTIONS = Agreeing(
     parts=each_id,
     expecting=EXPECTING,
     composite=frozenset({"settle", "probe", "newcomers"}),
-    # Measured with the reference, 150 programs each: 95 %, 96 % and 76 %, the worst 25 of one seed 85 %, 92 % and 52 %.
-    # What is missing are late copies of records of which others came in time (KAFKA-14402), and room for more epochs.
-    followed={"v2": 0.8, "v1-verified": 0.8, "v1": 0.4},
+    # Measured with the reference, some forty programs for each seed: v2, 172 of 172; v1-verified, 36 of 42; v1, 151 of
+    # 171, and 37 of 45 for the worst of four seeds.  What is not followed in these two is a record that comes late, and
+    # opens its transaction again (KAFKA-14402), where another of that transaction in that partition came in time: the
+    # model has one record of each transaction in a partition.
+    followed={"v1-verified": 0.7, "v1": 0.6},
 )
 
 OVER_THE_WIRE = replace(
