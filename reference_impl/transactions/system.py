@@ -58,12 +58,13 @@ class Parts:
 class InPieces:
     """A partition as it is for a reader whose fetches have room for so many batches."""
 
-    def __init__(self, log: PartitionLog, most: int) -> None:
+    def __init__(self, log: Any, most: int) -> None:
         self.partition, self.log, self.most = log.partition, log, most
 
     def fetch(self, offset: int, committed: bool) -> FetchResponse:
         """A piece of the log."""
-        return self.log.fetch(offset, committed, self.most)
+        piece: FetchResponse = self.log.fetch(offset, committed, self.most)
+        return piece
 
 
 class OfKey:

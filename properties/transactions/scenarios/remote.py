@@ -7,16 +7,19 @@ and everything is read.
 
 from typing import Annotated, Any
 
-from fencepost.properties.driving import Made, Message
+from fencepost.properties.calls import accepts
+from fencepost.properties.driving import Made, Message, read
 from fencepost.properties.machine import redrawn, scenario
 from fencepost.properties.roles import Between, OneOf
-from fencepost.properties.transactions.driving.interface import Partition, Slot
+from fencepost.properties.transactions.driving.interface import ABILITIES, ANYWHERE, PIECES, Partition, Slot
 from fencepost.properties.transactions.scenarios.shared import Shared
 
 BY_ITSELF = frozenset({"log_append", "fail_over", "change_leader"})
 """Calls that a broker makes superfluous; they are not made."""
 RETRIES, RETRY_MS = 6, 100
 """At the end clients may try again so often, each after so long."""
+READING, OFFSETS = frozenset({PIECES, ANYWHERE}), 4
+"""From which of so many offsets on a partition is read in pieces at the end."""
 
 
 class Remote(Shared, steps={}):
@@ -31,8 +34,17 @@ class Remote(Shared, steps={}):
         return None if name in BY_ITSELF else super().call(name, *arguments, **named)
 
     def can(self, ability: str) -> bool:
-        """Over the wire nothing is asked that an implementation may lack."""
-        return not ability
+        """Over the wire nothing is asked that an implementation may lack, but for how it is read."""
+        return not ability or (ability in READING and accepts(self.run.system, *ABILITIES[ability]))
+
+    def in_pieces(self, partition: int, most: int, offset: int = 0) -> None:
+        """From somewhere among what was acknowledged there: who asks for more than there is gets an error."""
+        acked = sum(
+            read(event, "kind") == "record_acked" and read(event, "partition") == partition
+            for made in self.run.made
+            for event in made.events
+        )
+        super().in_pieces(partition, most, offset or min(acked, len(self.run.made) % OFFSETS))
 
     def teardown(self) -> None:
         if not hasattr(self, "run"):

@@ -40,16 +40,17 @@ class FetchedLog:
         self._version = versions["fetch"]
         self._names = names
 
-    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
         """All from `offset` to the last stable offset, or to the high watermark, at the first of the requests that it
-        takes (librdkafka's mock answers one batch at a time). Raises WireError."""
+        takes (librdkafka's mock answers one batch at a time); or so many batches of it, `most`, each fetched with room
+        for no more than one. Raises WireError."""
         start = self._names.places[self.partition].start
         position, end = start + offset, -1
         asked = f"Fetch of {self._names.places[self.partition].topic} from {position}"
         batches: list[Batch] = []
         aborted: dict[AbortedTransaction, None] = {}
         while end < 0 or position < end:
-            found = self._ask(position, committed)
+            found = self._ask(position, committed, 1 if most else MAX_BYTES)
             if end < 0:
                 end = int(found.last_stable_offset if committed else found.high_watermark)
             for each in (found.aborted_transactions or ()) if committed else ():
@@ -59,8 +60,11 @@ class FetchedLog:
                 fresh = [each for each in parse(found.records or b"", position, self._names) if each.base_offset < end]
             if not fresh:
                 break
+            fresh = fresh[:1] if most else fresh
             batches += (batch._replace(base_offset=batch.base_offset - start) for batch in fresh)
             position = fresh[-1].base_offset + 1
+            if most and len(batches) == most:
+                end = min(end, position)
         return FetchResponse(end - start, tuple(batches), tuple(aborted))
 
     def _of_place(self, topics: Any, index: str) -> Any:
@@ -69,11 +73,12 @@ class FetchedLog:
         topic = only(topics, "topics", lambda each: getattr(each, "topic", getattr(each, "name", "")) == place.topic)
         return only(topic.partitions, "partitions", lambda each: int(getattr(each, index)) == place.partition)
 
-    def _ask(self, offset: int, committed: bool) -> Any:
+    def _ask(self, offset: int, committed: bool, most_bytes: int) -> Any:
+        """The answer to one Fetch; a broker gives the first batch whole, whatever there is room for (KIP-74)."""
         place, version = self._names.places[self.partition], self._version
         partition = build(
             "fetch", version, "FetchPartition", partition=place.partition, fetch_offset=offset,
-            partition_max_bytes=MAX_BYTES,
+            partition_max_bytes=most_bytes,
         )  # fmt: skip
         request = build(
             "fetch", version, max_wait=milliseconds(0), min_bytes=0, max_bytes=MAX_BYTES,
@@ -108,7 +113,7 @@ class FetchedOffsets(FetchedLog):
         self._group = names.group_id(group)
         self._offsets_version = versions["offset_fetch"]
 
-    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
         """Not for applications: no consumer reads __consumer_offsets. Raises ValueError."""
         raise ValueError(f"partition {self.partition} holds offsets, which are read by fetch_offset, not by read")
 

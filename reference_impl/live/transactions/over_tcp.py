@@ -33,6 +33,7 @@ from fencepost.reference_impl.transactions.clients.producer import Producer
 from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment, partition_name
 from fencepost.reference_impl.transactions.events import Event
+from fencepost.reference_impl.transactions.system import InPieces
 
 APPEND_MS = 2_000
 SETTLED_S = 10.0  # how long the end of a transaction may take, once it is decided
@@ -104,10 +105,14 @@ class WireSystem(ClientSide):
             time.sleep(PAUSE_S)
         super().advance(ms)
 
-    def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
-        """The (offset, record) pairs that a reader gets next, once no transaction of this system is just ending."""
+    def read(
+        self, reader: int, partition: int, committed: bool = True, offset: int = 0, most: int = 0
+    ) -> list[tuple[int, int]]:
+        """The (offset, record) pairs that a reader gets next, once no transaction of this system is just ending; of
+        `most` batches, if that is not 0. One that has read nothing of the partition begins at `offset`."""
         self.settle()
-        return self._reader(reader).read(self._log(partition), committed)
+        log = self._log(partition)
+        return self._reader(reader).read(InPieces(log, most) if most else log, committed, offset)
 
     def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
         """OffsetFetch with require_stable of a group's partition: (error, record), record -1 if there is none."""

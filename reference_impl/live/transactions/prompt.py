@@ -131,9 +131,11 @@ class Prompt:
         self.system.advance(ms)
         self._settle()
 
-    def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
+    def read(
+        self, reader: int, partition: int, committed: bool = True, offset: int = 0, most: int = 0
+    ) -> list[tuple[int, int]]:
         """The (offset, record) pairs that a reader gets next."""
-        return self.system.read(reader, partition, committed)
+        return self.system.read(reader, partition, committed, offset, most)
 
     def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
         """OffsetFetch with require_stable: (error, record of the committed offset), record -1 if there is none."""

@@ -243,6 +243,26 @@ def test_transactions_time_out(v2: dict[str, Any]) -> None:
     assert error
 
 
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_reading_in_pieces_from_anywhere(wire: dict[str, Any], most: int) -> None:
+    """Whoever takes a partition in pieces of so many batches, from whatever offset on, gets what is committed from
+    there on: not what was aborted before, after, or across the offset where it begins."""
+    system = ready(wire)
+    for number in range(6):
+        transaction(system, 0, 0, 0, commit=number % 3 != 1)
+    every = system.read(0, 0)
+    assert len(every) == 8
+    end = every[-1][0]
+    for offset in range(end + 1):
+        found, reader = [], 100 + offset
+        for _ in range(end + 2):
+            found += system.read(reader, 0, True, offset, most)
+        assert found == [each for each in every if each[0] >= offset]
+        fetched = [e for e in system.drain_events() if e.kind == "fetched" and e.client == 1000 + reader]
+        assert fetched[0].offset == offset and all(e.upto - e.offset <= most for e in fetched)
+        assert fetched[-1].upto == end + 2  # behind the last marker
+
+
 def test_virtual_time_alone_ends_nothing(v2: dict[str, Any]) -> None:
     """Without `timeouts` a transaction outlives any virtual time."""
     system = ready(v2)

@@ -2,14 +2,14 @@
 where it is refused; some scenario asks it; and a planted defect shows that both do, in the reference behind the same
 interface, by what a black box shows and by promises alone.
 
-`answer_defects.TABLE` is the table; a cell of it that is empty fails here.
+`answer_defects.TABLE` is the table, and `READS` that of what readers are answered; an empty cell fails here.
 """
 
 from itertools import product
 
 import answer_defects
 import pytest
-from answer_defects import TABLE, Planted
+from answer_defects import READS, TABLE, Planted
 from fencepost.model.rules import RULES
 from fencepost.proofs.testing import agree
 from fencepost.properties.history.properties_of import properties_of
@@ -23,6 +23,9 @@ goes on; its question comes after others."""
 
 EXCUSED = {"refused_add_stays_pending", "refused_end_aborts"}
 """In v1, where what a fenced producer's requests have tainted is excused for its whole producer id: not found yet."""
+
+READ_STATES = ("open", "committed", "aborted", "fenced")
+"""Of the transaction that a reader asks about, with Fetch or with OffsetFetch."""
 
 QUICK = {"zombie_is_given_the_pair", "refused_record_aborts", "empty_end_keeps_epoch", "add_takes_older_epoch"}
 RULE_OF = {each.name: each.rule for each in (*properties_of("transactions").properties.values(), *DRIVEN)}
@@ -54,6 +57,18 @@ def test_each_is_found_from_outside(planted: Planted) -> None:
     )
     assert report.verdict == "violated"
     assert report.failure is not None and report.failure.promise
+
+
+@pytest.mark.parametrize(("request_kind", "state"), list(product(("fetch", "offset_fetch"), READ_STATES)))
+def test_what_readers_are_answered(request_kind: str, state: str) -> None:
+    """One defect for each, found from outside by the promise that it breaks, within the default number of examples."""
+    (planted,) = [each for each in READS if (each.request, each.state) == (request_kind, state)]
+    for machines in (MACHINES, REMOTE_MACHINES):
+        assert callable(getattr(machines[planted.mode], planted.scenario))
+    report = agree(
+        planted, protocol="transactions", variant=planted.mode, seed=1, promises_only=True, observe="black-box"
+    )
+    assert report.failure is not None and report.failure.promise.startswith(f"{planted.shown_by}:")
 
 
 def test_names_are_not_used_twice() -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator, Done
 from fencepost.reference_impl.transactions.brokers.log import PartitionLog
+from fencepost.reference_impl.transactions.brokers.offsets import OffsetsLog
 from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
 from fencepost.reference_impl.transactions.brokers.states import (
     IDLE,
@@ -21,7 +22,9 @@ from fencepost.reference_impl.transactions.defects import coordinator, ending, p
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import (
     AddPartitionsToTxnRequest,
+    Batch,
     EndTxnRequest,
+    FetchResponse,
     InitProducerIdRequest,
     ProduceRequest,
 )
@@ -182,6 +185,32 @@ def _of(made: type[Coordinator]) -> Parts:
     return Parts(coordinator=made)
 
 
+class LastOfACommitLeftOut(PartitionLog):
+    """A read_committed Fetch leaves out the last record of each transaction that was committed."""
+
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
+        found = super().fetch(offset, committed, most)
+        after = (*(batch.marker for batch in found.batches[1:]), None)
+        kept = [batch for batch, marker in zip(found.batches, after, strict=True) if not (committed and marker == 1)]
+        return found._replace(batches=tuple(kept))
+
+
+class CommitLosesOffset(OffsetsLog):
+    """A commit marker drops the offsets that are pending, as an abort does."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_marker(entry, batch._replace(marker=0))
+
+
+class FenceCommitsOffset(OffsetsLog):
+    """The marker of a fence (below version 2: one of a higher epoch) makes pending offsets visible."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        pending = self.pending.get(batch.producer_id, {}).values()
+        fenced = any(each.producer_epoch < batch.producer_epoch for each in pending)
+        super().apply_marker(entry, batch._replace(marker=1) if fenced else batch)
+
+
 ANYONE = Parts(coordinator=SaysYesToAnyone, log=partition.OlderEpochAccepted)
 TABLE = (
     Planted("init_keeps_epoch", "init", "current", "init_bumps_epoch", "zombie", "v2", _of(coordinator.InitKeepsEpoch)),
@@ -220,3 +249,22 @@ TABLE = (
     Planted("refused_end_aborts", "end", "refused", "txn.P8", "zombie_asks", "v1", _of(RefusedEndAborts)),
     Planted("refused_end_aborts_in_v2", "end", "late", "txn.P8", "zombie_asks", "v2", _of(RefusedEndAborts)),
 )  # fmt: skip
+
+READS = (
+    Planted("reads_to_the_end", "fetch", "open", "txn.P3", "read_on_the_way", "v2", Parts(log=partition.ReadsToTheEnd)),
+    Planted("last_of_a_commit_left_out", "fetch", "committed", "txn.P4", "transaction", "v2",
+            Parts(log=LastOfACommitLeftOut)),
+    Planted("aborted_list_cut_short", "fetch", "aborted", "txn.P2", "transaction", "v2",
+            Parts(log=partition.AbortedListCutShort)),
+    Planted("aborted_index_misses_fences", "fetch", "fenced", "txn.P3", "zombie", "v1",
+            Parts(log=partition.AbortedIndexMissesFences)),
+    Planted("pending_offsets_visible", "offset_fetch", "open", "txn.21", "read_on_the_way", "v2",
+            Parts(offsets_log=partition.PendingOffsetsVisible)),
+    Planted("commit_loses_offset", "offset_fetch", "committed", "txn.P4", "transaction", "v2",
+            Parts(offsets_log=CommitLosesOffset)),
+    Planted("abort_commits_offset", "offset_fetch", "aborted", "txn.21", "transaction", "v2",
+            Parts(offsets_log=partition.AbortCommitsOffset)),
+    Planted("fence_commits_offset", "offset_fetch", "fenced", "txn.21", "zombie", "v1",
+            Parts(offsets_log=FenceCommitsOffset)),
+)  # fmt: skip
+"""What readers are answered: ``state`` is that of the transaction that they ask about."""
