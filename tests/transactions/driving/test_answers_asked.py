@@ -21,9 +21,6 @@ STATES = ("current", "fenced", "empty", "retried", "refused", "late")
 """Of who asks: it holds the id; another was given it; nothing is open; it asks again; it is refused, and its successor
 goes on; its question comes after others."""
 
-EXCUSED = {"refused_add_stays_pending", "refused_end_aborts"}
-"""In v1, where what a fenced producer's requests have tainted is excused for its whole producer id: not found yet."""
-
 READ_STATES = ("open", "committed", "aborted", "fenced")
 """Of the transaction that a reader asks about, with Fetch or with OffsetFetch."""
 
@@ -44,11 +41,7 @@ def test_no_cell_is_empty(request_kind: str, state: str) -> None:
 
 @pytest.mark.parametrize(
     "planted",
-    [
-        pytest.param(each, id=each.name, marks=[] if each.name in QUICK else pytest.mark.nightly)
-        for each in TABLE
-        if each.name not in EXCUSED
-    ],
+    [pytest.param(each, id=each.name, marks=[] if each.name in QUICK else pytest.mark.nightly) for each in TABLE],
 )
 def test_each_is_found_from_outside(planted: Planted) -> None:
     """Within the default number of examples, by a promise or a rule beside it."""
@@ -73,5 +66,5 @@ def test_what_readers_are_answered(request_kind: str, state: str) -> None:
 
 def test_names_are_not_used_twice() -> None:
     assert len({each.name for each in TABLE}) == len(TABLE)
-    assert {each.name for each in TABLE} >= QUICK | EXCUSED
+    assert {each.name for each in TABLE} >= QUICK
     assert all(issubclass(each.parts.coordinator, answer_defects.Coordinator) for each in TABLE)
