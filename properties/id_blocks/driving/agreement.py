@@ -70,4 +70,6 @@ ID_BLOCKS = Agreeing(
     ways=WAYS,
     follow=follow,
     call_of=call_of,
+    composite=frozenset({"settle"}),
+    ending=frozenset({"settle"}),
 )

@@ -24,7 +24,7 @@ def sizes(mode: str) -> st.SearchStrategy[dict[str, Any]]:
     smallest = 2 if mode == "bridge" else 1
     counts = st.sampled_from((2, 3, 1)) if mode == "bridge" else st.integers(1, 3)
     return st.builds(
-        config, counts, st.integers(smallest, 4), st.sampled_from((500, 2, 3, 5, 8)),
+        config, counts, st.integers(smallest, 4), st.sampled_from((500, 2, 3, 500, 5, 8)),
         st.integers(0, 3),
         st.sampled_from((0.9, 0.0, 0.5)),
     )  # fmt: skip

@@ -14,6 +14,7 @@ from fencepost.properties.id_blocks.driving.interface import (
     Permissions,
     System,
 )
+from fencepost.properties.id_blocks.scenarios.settling import settle
 from fencepost.properties.roles import Amount, Named, Simplest
 
 
@@ -21,6 +22,7 @@ class Call(calls.Call):
     """One call."""
 
     interface = (System, BridgeSystem, Permissions, Lengths)
+    helpers = (settle,)
     columns = COLUMNS
     keys: ClassVar = {
         "brokers": Amount(),

@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fencepost.model.language.tree.types import AtomsType, BoolType, ScalarType
-from fencepost.properties.agreement import UNKNOWN, Allowed, Contradiction, FalseConjunct, Row, Seen, State, Take
+from fencepost.properties.agreement import (
+    UNKNOWN,
+    Allowed,
+    Beyond,
+    Contradiction,
+    FalseConjunct,
+    Row,
+    Seen,
+    State,
+    Take,
+)
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.id_blocks.driving.interface import Message
 from fencepost.properties.id_blocks.observations.calls import BACK_OFF_MS, GIVEN_UP_MS
@@ -42,6 +52,8 @@ class BlocksInterpreter:
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself."""
         call = made.call
+        if call.name == "settle":
+            raise Beyond("settle does much in one call")
         if call.name == "advance":
             self.now_ms += call.get("ms")
         self.elections += call.name == "fail_over"

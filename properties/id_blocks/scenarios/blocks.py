@@ -23,6 +23,11 @@ class Machine(
 
     call_type = Call
 
+    def teardown(self) -> None:
+        """The faults are over, and the clients of every broker ask for ids."""
+        if hasattr(self, "run"):
+            self.call("settle")
+
     def ask(self, broker: int) -> bool:
         """A client asks; was it given an id?"""
         made = self.call("init_producer_id", broker)
@@ -58,6 +63,43 @@ class Rpc(Machine, steps=RPC):
         self.send(message, keep=True)
         self.call("commit")
         self.send(message)
+
+    def answered(self) -> None:
+        """What requests have set off comes about, up to the answers."""
+        self.deliver_all(BURST, without=("response",))
+        self.call("commit")
+
+    @scenario
+    def answer_comes_again(self, broker: Broker, life: Annotated[str, OneOf("this", "another", "asking")]) -> None:
+        """A broker uses up a block, and then a copy of the answer arrives by which it was given: in ``this`` life of
+        the broker, in ``another`` one, or in another one that is ``asking`` as well."""
+        self.deliver_all(BURST)
+        if life != "this":
+            self.call("restart_broker", broker)
+        self.client_asks_until_empty(broker)
+        self.answered()
+        answer = next(iter(self.waiting("response", broker)), None)
+        if answer is None:
+            return
+        self.send(answer, keep=True)
+        self.client_asks_until_empty(broker)
+        if life != "this":
+            self.call("restart_broker", broker)
+        if life == "asking":
+            self.ask(broker)
+        copy = next((message for message in self.waiting("response", broker) if message[3] == answer[3]), None)
+        if copy is not None:
+            self.send(copy)
+        self.client_asks_until_empty(broker)
+
+    @scenario(when=lambda self: callable(getattr(self.run.system, "set_cluster_action", None)))
+    def refused_once(self, broker: Broker) -> None:
+        """A broker that needs a block is refused it, and then is not any more."""
+        self.call("set_cluster_action", broker, False)
+        self.client_asks_until_empty(broker)
+        self.answered()
+        self.deliver_all(BURST)
+        self.call("set_cluster_action", broker, True)
 
     @scenario
     def fetch(self, broker: Broker) -> None:
@@ -122,6 +164,12 @@ class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrat
         one, two = (CONTROLLER, other) if controller_first else (other, CONTROLLER)
         for who in (one, two, two, one, one, one):
             self.call("zk_step", who)
+
+    def answered(self) -> None:
+        self.deliver_all(BURST, without=("response",))
+        for _ in range(2):
+            self.call("zk_step", CONTROLLER)
+        self.call("commit")
 
     @scenario
     def controller_step(self) -> None:

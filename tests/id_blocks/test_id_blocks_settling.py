@@ -1,0 +1,112 @@
+"""730.P3 in driven runs: when faults are over, clients of every broker are given ids as long as there are any."""
+
+from typing import Any
+
+import pytest
+from fencepost.properties.agreement import driven
+from fencepost.properties.driving import Run
+from fencepost.properties.id_blocks.driving.interface import CONTROLLER
+from fencepost.properties.id_blocks.driving.programs import Call
+from fencepost.properties.id_blocks.scenarios.settling import settle
+from fencepost.properties.monitoring import Broken
+from fencepost.properties.roles import Named
+from fencepost.reference_impl.id_blocks import reference
+from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
+
+ID_BLOCKS = driven("id-blocks")
+CONFIG: dict[str, Any] = {
+    "seed": 0, "brokers": 2, "controllers": 3, "block_size": 2, "max_id": 1_001, "mode": "kraft", "prefetch": 0.0,
+}  # fmt: skip
+ASK, END = Call("init_producer_id", 0), Call.within(CONFIG, "settle")
+REFUSED = (
+    Call("set_cluster_action", 0, False),
+    ASK,
+    Call("deliver", Named(("request", 0))),
+    Call("deliver", Named(("response", 0))),
+)
+LOST = (ASK, Call("drop", Named(("request", 0))))
+
+
+def found(factory: Any, calls: Any, **config: Any) -> Broken | None:
+    """What promises find in a run of these calls, by what a black box shows, once faults are over."""
+    whole = {**CONFIG, **config}
+    monitor = ID_BLOCKS.monitoring(whole, frozenset())
+    monitor.observed = ID_BLOCKS.black_box
+    run = Run(factory, whole, monitor)
+    for call in (*calls, Call.within(whole, "settle")):
+        run.call(call)
+    return monitor.found
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper", "bridge"])
+def test_every_broker_is_served(mode: str) -> None:
+    """Of the reference no broker starves, and it comes to rest, also where all ids are used up."""
+    for ids in (1_001, 9):
+        settled = settle(reference({**CONFIG, "mode": mode, "max_id": ids}), 2, ids, mode != "kraft")
+        assert settled.quiet
+        assert settled.asked_for > 0
+        assert settled.starving == () or ids == 9
+    assert found(reference, (*REFUSED, *LOST)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [("in_flight_kept_on_error", REFUSED), ("backoff_never_over", REFUSED), ("in_flight_kept_on_timeout", LOST)],
+)
+def test_broker_that_never_asks_again(name: str, calls: Any) -> None:
+    """730.P3 is broken where a fault that is over leaves a broker that asks for nothing any more."""
+    broken = found(REGISTRY[name], calls)
+    assert broken is not None
+    assert (broken.rule, broken.check) == ("730.P3", "0 not in result.starving")
+    assert found(reference, calls) is None
+
+
+def test_nothing_is_promised_where_ids_may_be_used_up() -> None:
+    """730.16: lost blocks count, so that a broker may get nothing though few ids were given."""
+    assert found(REGISTRY["in_flight_kept_on_error"], REFUSED, max_id=9) is None
+
+
+def test_broker_that_terminates_is_asked_for_nothing() -> None:
+    """730.5 as in the KIP: CLUSTER_AUTHORIZATION_FAILED is fatal, and that broker is gone."""
+    assert found(reference, REFUSED, authorization_error="fatal") is None
+
+
+def test_what_goes_on_and_on_is_found() -> None:
+    """A cluster of which messages never come to an end."""
+
+    class Restless:
+        def __init__(self, config: Any) -> None:
+            self.system = reference(config)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.system, name)
+
+        def deliver(self, number: int, keep: bool = False) -> None:
+            self.system.deliver(number, True)
+
+    broken = found(Restless, ())
+    assert broken is not None
+    assert (broken.rule, broken.check) == ("730.P3", "result.quiet")
+
+
+def test_copy_of_an_answer() -> None:
+    """730.19: a second copy of an answer gives nothing, in whatever life of the broker it arrives."""
+    fetch = (ASK, Call("deliver", Named(("request", 0))), Call("commit"), Call("deliver", Named(("response", 0)), True))
+    used = (ASK, ASK, ASK)
+    copy = (Call("deliver", Named(("response", 0))), ASK, ASK)
+    for name, between in (
+        ("duplicate_answer_installed", ()),
+        ("stale_answer_installed", (Call("restart_broker", 0),)),
+        ("numbers_begin_again", (Call("restart_broker", 0), ASK)),
+    ):
+        calls = (*fetch, *used, *between, *copy)
+        broken = found(REGISTRY[name], calls)
+        assert broken is not None and broken.rule == "730.P1", name
+        assert found(reference, calls) is None
+
+
+def test_ids_begin_again_at_the_end() -> None:
+    """730.16: with few ids all of them are used up, and none comes twice."""
+    broken = found(REGISTRY["begins_again_at_the_end"], (), mode="bridge", max_id=9)
+    assert broken is not None and broken.rule == "730.P1"
+    assert found(reference, (Call("zk_step", CONTROLLER),), mode="bridge", max_id=10) is None
