@@ -40,16 +40,17 @@ class Method(NamedTuple):
 class Call:
     """One call: the arguments that are not the method's defaults, by name.
 
-    ``columns`` and ``always_compared`` are as in `driving.Call`.  ``keys``: what is smaller or simpler in the
-    configuration; ``moving``: the sizes of which one may take the place of the one before, to which nothing is done;
-    ``merged``: those of which it may, whatever is done to that.  ``dangerous``: which dangers it is to make a call, by
-    the call's name, or that and the name of an argument that is given, or a word that is, or the kind of what is in
-    flight; ``*`` is anything."""
+    ``columns``, ``always_compared`` and ``filled`` are as in `driving.Call`.  ``keys``: what is smaller or simpler in
+    the configuration; ``moving``: the sizes of which one may take the place of the one before, to which nothing is
+    done; ``merged``: those of which it may, whatever is done to that.  ``dangerous``: which dangers it is to make a
+    call, by the call's name, or that and the name of an argument that is given, or a word that is, or the kind of what
+    is in flight; ``*`` is anything."""
 
     interface: ClassVar[Interface]
     helpers: ClassVar[tuple[Callable[..., Any], ...]] = ()
     columns: ClassVar[tuple[str, ...]]
     always_compared: ClassVar[tuple[str, ...]] = ()
+    filled: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     keys: ClassVar[Mapping[str, Amount | Simplest]] = {}
     moving: ClassVar[tuple[str, ...]] = ()
     merged: ClassVar[tuple[str, ...]] = ()

@@ -45,8 +45,9 @@ def call_type_of(protocol: str) -> type[calls.Call]:
             if parameter not in hints:
                 what = f'{parameter}: Annotated[int, Index("…")], or another of fencepost.properties.roles'
                 raise refused(f"{interface.__name__}: System.{name}({parameter}) has no annotation; write {what}")
-    columns = VOCABULARIES[protocol].names
-    return type("Call", (calls.Call,), {"interface": (interface.System,), "columns": columns})
+    words = VOCABULARIES[protocol]
+    members = {"interface": (interface.System,), "columns": words.names, "filled": words.used_by}
+    return type("Call", (calls.Call,), members)
 
 
 def sizes_of(protocol: str) -> dict[str, Between | OneOf]:

@@ -40,10 +40,12 @@ class Spelled:
 
 class Call(Protocol):
     """One call as data: hashable, and compared by value.  ``columns``: of the events of its protocol;
-    ``always_compared``: those by which a program tells two events apart even where they do not apply."""
+    ``always_compared``: those by which a program tells two events apart even where they do not apply; ``filled``: by
+    kind, those that its events may fill."""
 
     columns: ClassVar[tuple[str, ...]]
     always_compared: ClassVar[tuple[str, ...]]
+    filled: ClassVar[Mapping[str, tuple[str, ...]]]
 
     @property
     def name(self) -> str:

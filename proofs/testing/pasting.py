@@ -1,6 +1,6 @@
 """A failing program as Python that can be pasted and run, without the model: it ends with the assertion that fails."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fencepost.proofs.testing.failures import Evidence
@@ -49,7 +49,7 @@ def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
         return [f"result = {call}", f"assert tuple(result) != {tuple(made.result)!r}, {reason!r}"]
     as_mapping = isinstance(evidence.event, Mapping)
     applying = columns_of(evidence.event, made.call.columns)
-    names = ["kind", *applying, *(name for name in made.call.always_compared if name not in applying)]
+    names = ["kind", *applying, *_left_empty(made, evidence.event, applying)]
     values = tuple(read(evidence.event, name) for name in names)
     columns = ", ".join(f"e[{n!r}]" if as_mapping else f"e.{n}" for n in names)
     if as_mapping:
@@ -59,6 +59,12 @@ def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
         f"seen = [({columns}) for e in system.drain_events()]",
         f"assert {values!r} not in seen, {reason!r}",
     ]
+
+
+def _left_empty(made: Made, event: Any, applying: Collection[str]) -> list[str]:
+    """Columns that do not apply, though they do to other events of this kind: what is wrong may be just that."""
+    there = {*made.call.always_compared, *made.call.filled.get(read(event, "kind"), ())} - set(applying)
+    return [n for n in made.call.columns if n in there and (isinstance(event, Mapping) or hasattr(event, n))]
 
 
 def _something_missing(call: str, evidence: Evidence, reason: str) -> list[str]:

@@ -14,6 +14,7 @@ from fencepost.properties.id_blocks.driving.interface import (
     Permissions,
     System,
 )
+from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.scenarios.settling import settle
 from fencepost.properties.roles import Amount, Named, Simplest
 
@@ -24,6 +25,7 @@ class Call(calls.Call):
     interface = (System, BridgeSystem, Permissions, Lengths)
     helpers = (settle,)
     columns = COLUMNS
+    filled = ID_BLOCKS.used_by
     keys: ClassVar = {
         "brokers": Amount(),
         "controllers": Amount(),

@@ -12,6 +12,7 @@ from fencepost.properties.agreement import Steps, Turned
 from fencepost.properties.driving import Program
 from fencepost.properties.roles import Amount, Simplest
 from fencepost.properties.task_counts.driving.interface import COLUMNS, System
+from fencepost.properties.task_counts.history.events import TASK_COUNTS
 from fencepost.properties.task_counts.scenarios.settling import do, finish, run, work
 
 
@@ -21,6 +22,7 @@ class Call(calls.Call):
     interface = (System,)
     helpers = (run, do, work, finish)
     columns = COLUMNS
+    filled = TASK_COUNTS.used_by
     keys: ClassVar = {
         "workers": Amount(), "connectors": Amount(), "max_tasks": Amount(), "protocol": Simplest("eager"),
         "heartbeat_ms": Simplest(0), "preemptive_stop": Simplest(True),

@@ -43,6 +43,7 @@ Lost = Annotated[int, InFlight((None, _PLACE, _PLACE), _remark, happens=False)]
 Slot = Annotated[int, Index("clients")]
 Partition = Annotated[int, Index(*_PARTITIONS)]
 Offsets = Annotated[int, Index(*_PARTITIONS, fixed=True)]
+Key = Annotated[int, Index("keys", fixed=True)]
 Ms = Annotated[int, OneOf(100, 10_000, 30_000, 75_000)]
 
 COLUMNS = TRANSACTIONS.names
@@ -116,7 +117,7 @@ class System(Protocol):
         (a marker is one).  A reader is read_committed or not, for ever; one that has read nothing of the partition
         begins at ``offset``."""
 
-    def fetch_offset(self, reader: int, partition: Offsets, key: int = 0) -> tuple[int, int]:
+    def fetch_offset(self, reader: int, partition: Offsets, key: Key = 0) -> tuple[int, int]:
         """OffsetFetch that requires stable offsets: (error, record of the committed offset, or -1).  ``key``: of which
         partition of the group's input."""
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from fencepost.properties import calls
 from fencepost.properties.roles import Amount, Named, Simplest
 from fencepost.properties.transactions.driving.interface import COLUMNS, System
+from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.scenarios.newcomers import newcomers
 from fencepost.properties.transactions.scenarios.settling import expire, forget, in_pieces, probe, settle
 
@@ -19,6 +20,7 @@ class Call(calls.Call):
     interface = (System,)
     helpers = (settle, probe, expire, forget, in_pieces, newcomers)
     columns = COLUMNS
+    filled = TRANSACTIONS.used_by
     always_compared: ClassVar[tuple[str, ...]] = ("error",)  # an answer without one is another answer
     keys: ClassVar = {
         "clients": Amount(),

@@ -1,0 +1,59 @@
+"""What is pasted asserts what is wrong: all that an event of its kind may say, also where it says nothing."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fencepost.proofs.testing.failures import Evidence
+from fencepost.proofs.testing.pasting import last_call
+from fencepost.properties.driving import Made, Program
+from fencepost.properties.transactions.driving.programs import Call
+
+FETCH = Call("fetch_offset", 0, 1, key=1)
+COLUMNS = dict.fromkeys(Call.columns, -1) | {"kind": "offset_fetched", "client": 1_000, "partition": 1, "error": 0}
+
+
+def asserted(event: Any, shown: Any) -> None:
+    """Runs what is pasted where this event is wrong, on a system that shows another one."""
+    lines = last_call(
+        Made(FETCH, "system.fetch_offset(0, 1, key=1)", (0, -1), (event,), None), evidence_of(event), "why"
+    )
+    system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: [shown])
+    exec("\n".join(lines), {"system": system})
+
+
+def evidence_of(event: Any) -> Evidence:
+    return Evidence(Made(FETCH, "", (0, -1), (event,), None), event, ())
+
+
+@pytest.mark.parametrize("as_mapping", [False, True])
+def test_what_an_event_leaves_empty_is_compared(as_mapping: bool) -> None:
+    """An offset that is not there is another answer than the offset of a record; a column that no event of the kind
+    has is not compared."""
+
+    def event(**changed: Any) -> Any:
+        columns = {**COLUMNS, **changed}
+        return columns if as_mapping else SimpleNamespace(**columns)
+
+    bad = event()
+    with pytest.raises(AssertionError, match="why"):
+        asserted(bad, event())
+    asserted(bad, event(record=0))
+    asserted(bad, event(error=51))
+    with pytest.raises(AssertionError, match="why"):
+        asserted(bad, event(sequence=7))
+
+
+def test_event_that_shows_less() -> None:
+    """What an implementation does not show is not asked of it."""
+    columns = {name: value for name, value in COLUMNS.items() if name != "record"}
+    with pytest.raises(AssertionError, match="why"):
+        asserted(SimpleNamespace(**columns), SimpleNamespace(**columns))
+
+
+def test_clusters_keep_what_is_asked_for() -> None:
+    """A program that asks for the offset of the second key is not tried on a cluster with one, where it always fails."""
+    program = Program(
+        {"seed": 0, "mode": "v2", "clients": 1, "partitions": 1, "groups": 1, "ids": 1, "keys": 3}, (FETCH,)
+    )
+    assert {smaller.config["keys"] for smaller in Call.smaller(program)} == {2}
