@@ -1,6 +1,7 @@
 """A failing program as Python that can be pasted and run, without the model: it ends with the assertion that fails."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from fencepost.proofs.testing.failures import Evidence
@@ -54,11 +55,20 @@ def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
     columns = ", ".join(f"e[{n!r}]" if as_mapping else f"e.{n}" for n in names)
     if as_mapping:
         columns = ", ".join(f"e.get({n!r})" for n in names)
+    before = sum(tuple(read(e, n) for n in names) == values for e in _until(made.events, evidence.event))
+    wrong = (
+        f"seen.count({values!r}) <= {before}" if before else f"{values!r} not in seen"
+    )  # once more is once too often
     return [
         f"{call}{'  # ' + remark if remark else ''}",
         f"seen = [({columns}) for e in system.drain_events()]",
-        f"assert {values!r} not in seen, {reason!r}",
+        f"assert {wrong}, {reason!r}",
     ]
+
+
+def _until(events: Sequence[Any], event: Any) -> Iterator[Any]:
+    """Those that come before this one."""
+    return takewhile(lambda each: each is not event, events)
 
 
 def _left_empty(made: Made, event: Any, applying: Collection[str]) -> list[str]:

@@ -51,8 +51,21 @@ def test_event_that_shows_less() -> None:
         asserted(SimpleNamespace(**columns), SimpleNamespace(**columns))
 
 
+def test_event_that_comes_once_too_often() -> None:
+    """One that is right the first time is wrong the second time in the same call."""
+    first, second = SimpleNamespace(**COLUMNS), SimpleNamespace(**COLUMNS)
+    made = Made(FETCH, "system.fetch_offset(0, 1, key=1)", (0, -1), (first, second), None)
+    lines = "\n".join(last_call(made, Evidence(made, second, ()), "why"))
+    shown = [first]
+    system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: shown)
+    exec(lines, {"system": system})
+    shown = [first, second]
+    with pytest.raises(AssertionError, match="why"):
+        exec(lines, {"system": system})
+
+
 def test_clusters_keep_what_is_asked_for() -> None:
-    """A program that asks for the offset of the second key is not tried on a cluster with one, where it always fails."""
+    """A program that asks for the offset of the second key is not tried on a cluster with one, where it must fail."""
     program = Program(
         {"seed": 0, "mode": "v2", "clients": 1, "partitions": 1, "groups": 1, "ids": 1, "keys": 3}, (FETCH,)
     )
