@@ -35,7 +35,8 @@ class Broken:
 
     ``event``: the one that shows it.  Where there is none, ``check`` is Python that the ``result`` of the call should
     fulfil and does not; with neither, ``result`` as a whole is what should not be.  ``call``: how many calls it takes
-    to show.  ``excuse``: why it is no defect, where it is predicted.
+    to show.  ``excuse``: why it is no defect, where it is predicted.  ``other``: the event that explains it, if there
+    is one: the two do not go together.
     """
 
     rule: str
@@ -44,6 +45,7 @@ class Broken:
     check: str = ""
     call: int = 0
     excuse: str = ""
+    other: Event | None = None
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.text}"
@@ -239,7 +241,8 @@ class HistoryMonitor:
                 explains = self._events[other] if other >= 0 else None
                 check = "" if event is None else self.beside.lacking(self._made[shown_in - 1], event, explains)
                 excuse = self.beside.why(shown_in, concerned) if is_excused else ""
-                yield Broken(rule, text, None if check else event, check, shown_in, excuse), is_excused, shown or inf
+                broken = Broken(rule, text, None if check else event, check, shown_in, excuse, explains)
+                yield broken, is_excused, shown or inf
             if not is_excused:
                 return  # what comes later is of no interest
 

@@ -17,7 +17,8 @@ class Evidence:
     happened.
 
     ``unseen``: the implementation does not show those kinds anyway; by the model they can't have happened.  ``check``:
-    Python that the result of the call should have fulfilled.
+    Python that the result of the call should have fulfilled.  ``other``: an earlier event, with which it does not go
+    together.
     """
 
     made: Made
@@ -25,6 +26,7 @@ class Evidence:
     expected: tuple[str, ...]
     unseen: bool = False
     check: str = ""
+    other: Any = None
 
     def __str__(self) -> str:
         if self.event is not None:

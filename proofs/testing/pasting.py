@@ -48,22 +48,30 @@ def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
         return _something_missing(call, evidence, reason)
     if not any(e is evidence.event for e in made.events):  # known from the result of the call only
         return [f"result = {call}", f"assert tuple(result) != {tuple(made.result)!r}, {reason!r}"]
-    as_mapping = isinstance(evidence.event, Mapping)
-    applying = columns_of(evidence.event, made.call.columns)
-    names = ["kind", *applying, *_left_empty(made, evidence.event, applying)]
-    values = tuple(read(evidence.event, name) for name in names)
-    columns = ", ".join(f"e[{n!r}]" if as_mapping else f"e.{n}" for n in names)
-    if as_mapping:
-        columns = ", ".join(f"e.get({n!r})" for n in names)
-    before = sum(tuple(read(e, n) for n in names) == values for e in _until(made.events, evidence.event))
-    wrong = (
-        f"seen.count({values!r}) <= {before}" if before else f"{values!r} not in seen"
-    )  # once more is once too often
-    return [
-        f"{call}{'  # ' + remark if remark else ''}",
-        f"seen = [({columns}) for e in system.drain_events()]",
-        f"assert {wrong}, {reason!r}",
-    ]
+    names, values = compared(made, evidence.event)
+    before = sum(compared(made, e) == (names, values) for e in _until(made.events, evidence.event))
+    lines = [f"{call}{'  # ' + remark if remark else ''}", "events = list(system.drain_events())"]
+    lines.append(_seen("seen", evidence.event, names))
+    if before:  # once more is once too often
+        return [*lines, f"assert seen.count({values!r}) <= {before}, {reason!r}"]
+    if not any(e is evidence.other for e in _until(made.events, evidence.event)):
+        return [*lines, f"assert {values!r} not in seen, {reason!r}"]
+    other_names, other = compared(made, evidence.other)  # each of the two would be right without the other
+    lines.append(_seen("others", evidence.other, other_names))
+    return [*lines, f"assert {values!r} not in seen or {other!r} not in others, {reason!r}"]
+
+
+def compared(made: Made, event: Any) -> tuple[list[str], tuple[Any, ...]]:
+    """The columns by which a program tells an event apart, and what it has there."""
+    applying = columns_of(event, made.call.columns)
+    names = ["kind", *applying, *_left_empty(made, event, applying)]
+    return names, tuple(read(event, name) for name in names)
+
+
+def _seen(variable: str, event: Any, names: Sequence[str]) -> str:
+    """A line that has these columns of all events."""
+    columns = ", ".join(f"e.get({n!r})" if isinstance(event, Mapping) else f"e.{n}" for n in names)
+    return f"{variable} = [({columns}) for e in events]"
 
 
 def _until(events: Sequence[Any], event: Any) -> Iterator[Any]:

@@ -90,7 +90,7 @@ class Watch:
 
 def _broke(made: Made, broken: Broken) -> Disagreed:
     unseen = broken.event is None and not broken.check
-    evidence = Evidence(made, broken.event, (), unseen, broken.check)
+    evidence = Evidence(made, broken.event, (), unseen, broken.check, broken.other)
     return Disagreed(evidence, (FalseConjunct("promise", broken.rule, broken.text),))
 
 

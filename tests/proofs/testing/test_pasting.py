@@ -64,6 +64,22 @@ def test_event_that_comes_once_too_often() -> None:
         exec(lines, {"system": system})
 
 
+def test_two_events_that_do_not_go_together() -> None:
+    """Each is right without the other, so that a program on which one of the two comes does not fail."""
+    first, second = (SimpleNamespace(**{**COLUMNS, "record": record}) for record in (1, 0))
+    made = Made(FETCH, "system.fetch_offset(0, 1, key=1)", (0, -1), (first, second), None)
+    lines = "\n".join(last_call(made, Evidence(made, second, (), other=first), "why"))
+
+    def run(*shown: Any) -> None:
+        system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: shown)
+        exec(lines, {"system": system})
+
+    run(first)
+    run(second)
+    with pytest.raises(AssertionError, match="why"):
+        run(first, second)
+
+
 def test_clusters_keep_what_is_asked_for() -> None:
     """A program that asks for the offset of the second key is not tried on a cluster with one, where it must fail."""
     program = Program(
