@@ -12,6 +12,8 @@ from fencepost.properties.history.location import Location
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
 MANIFEST = "manifest.json"
+NUMBERS = ("max_id", "max_epoch")
+"""Entries of the config on which the judgement of a history depends."""
 ATTEMPT = ".attempt-"
 """In the name of a file that a worker is writing; it has its final name once it counts."""
 
@@ -103,6 +105,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for fault, count in self.faults.items():
             if count < 0:
                 yield f"{count} faults {fault!r}: no count is negative"
+        for name in NUMBERS:
+            if type(number := self.config.get(name, 0)) is not int:
+                yield f"the config's {name} is {number!r}, which is no whole number"
         mode = self.config.get("mode", self.variant)
         if self.variant and mode != self.variant and self.source == "simulated":  # recorded ones may be mixed
             yield f"the variant is {self.variant!r}, and the config says mode {mode!r}: it is of another variant"

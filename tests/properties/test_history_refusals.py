@@ -247,6 +247,7 @@ def _renamed(name: str) -> Callable[[dict[str, Any]], object]:
         (lambda m: m.update(faults={"drop": -5}), "-5 faults 'drop': no count is negative"),
         (lambda m: m.update(variant="kraft"), "written of the variant '', and the manifest says 'kraft'"),
         (lambda m: m.update(variant="kraft", config={"mode": "bridge"}), "it is of another variant"),
+        (lambda m: m["config"].update(max_id=[]), "the config's max_id is [], which is no whole number"),
     ],
 )
 def test_manifests_that_cannot_be_of_these_files(
