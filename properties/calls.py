@@ -16,11 +16,14 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 from fencepost.properties.driving import Message, Program, Spelled, waiting
 from fencepost.properties.roles import Amount, Config, FromConfig, InFlight, Named, Role, Simplest, role_of
+
+MOST_KEPT = 10_000
+"""Calls that are kept to be made again, of all protocols together."""
 
 Interface = tuple[type, ...]
 """Classes whose methods are the calls on a system."""
@@ -96,14 +99,27 @@ class Call:
     def within(cls, config: Config, name: str, *arguments: Any, **named: Any) -> Self:
         """The call on a system of this configuration: what is `FromConfig` need not be given."""
         signature, _, roles, _ = cls.method(name)
-        given = signature.bind_partial(*arguments, **named).arguments
         said = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
-        return cls(name, **{**said, **given})
+        if said:
+            named, arguments = {**said, **signature.bind_partial(*arguments, **named).arguments}, ()
+        try:
+            return cls._again(name, *arguments, **named)
+        except TypeError:  # an argument is a list, or there is no such argument
+            return cls(name, *arguments, **named)
+
+    @classmethod
+    @lru_cache(maxsize=MOST_KEPT, typed=True)
+    def _again(cls, name: str, *arguments: Any, **named: Any) -> Self:
+        """The same calls are made again and again."""
+        return cls(name, *arguments, **named)
 
     def get(self, name: str, default: Any = None) -> Any:
         """An argument, or the method's default; ``default`` where the method has no such parameter."""
+        for key, value in self.arguments:
+            if key == name:
+                return value
         parameter = self.method(self.name).signature.parameters.get(name)
-        return default if parameter is None else dict(self.arguments).get(name, parameter.default)
+        return default if parameter is None else parameter.default
 
     def but(self, **changes: Any) -> Self:
         """The call with some arguments changed."""
@@ -123,9 +139,13 @@ class Call:
     @property
     def table_name(self) -> str:
         """Under which a protocol's table of calls has it."""
-        roles = self.method(self.name).roles.values()
-        happens = any(isinstance(role, InFlight) and role.happens for role in roles)
-        return f"{self.name} {self.kind}" if happens else self.name
+        return f"{self.name} {self.kind}" if self._happens(self.name) else self.name
+
+    @classmethod
+    @cache
+    def _happens(cls, name: str) -> bool:
+        """Is a call of this method something that happens to what is in flight?"""
+        return any(isinstance(role, InFlight) and role.happens for role in cls.method(name).roles.values())
 
     def index(self, size: str, config: Config | None = None) -> int:
         """Which one of ``size`` the call, or what it names, is about; -1 if it is about none."""
@@ -150,20 +170,22 @@ class Call:
         """What is called; None if it speaks of something that does not wait.  What has to be given is given by
         position, and so is a word; all else by name."""
         signature, _, roles, helper = self.method(self.name)
-        found = Spelled(helper=helper)
+        arguments: list[Any] = []
+        keywords: dict[str, Any] = {}
+        message, remark = None, ""
         for key, value in self.arguments:
             role, real = roles[key], value
             if isinstance(role, InFlight):
                 message = value.find(waiting(system))
                 if message is None:
                     return None
-                real, found = message[0], replace(found, message=message, remark=role.remark(message))
+                real, remark = message[0], role.remark(message)
             required = signature.parameters[key].default is inspect.Parameter.empty
-            if required or (isinstance(real, str) and not found.keywords):
-                found = replace(found, arguments=(*found.arguments, real))
+            if required or (isinstance(real, str) and not keywords):
+                arguments.append(real)
             else:
-                found = replace(found, keywords={**found.keywords, key: real})
-        return found
+                keywords[key] = real
+        return Spelled(tuple(arguments), keywords, message, remark, helper)
 
     @property
     def dangers(self) -> tuple[str, ...]:

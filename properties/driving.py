@@ -5,12 +5,13 @@ Of no protocol in particular.  A protocol's own ``Call`` says how it is spelled;
 its position among its like, not by its number, so that a program from which calls were taken out still means something.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
+from operator import attrgetter
 from time import monotonic
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.properties.history.vocabulary import ABSENT
@@ -98,14 +99,16 @@ class UnderWay:
     def elapsed(since: float) -> float:
         return monotonic() - since
 
-    @contextmanager
-    def during(self, text: str) -> Iterator[None]:
+    def during(self, text: str) -> Self:
         """Within, the call is under way."""
-        self.text, self.since = text, monotonic()
-        try:
-            yield
-        finally:
-            self.since = None
+        self.text = text
+        return self
+
+    def __enter__(self) -> None:
+        self.since = monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.since = None
 
 
 UNDER_WAY = UnderWay()
@@ -220,7 +223,27 @@ class Session(Protocol):
 
 def read(event: Event, column: str, absent: Any = None) -> Any:
     """One column of an event, whichever way the implementation shows it."""
-    return event.get(column, absent) if isinstance(event, Mapping) else getattr(event, column, absent)
+    return event.get(column, absent) if _is_mapping(type(event)) else getattr(event, column, absent)
+
+
+@cache
+def _is_mapping(kind: type) -> bool:
+    """Asked of every event again and again, and slow to tell."""
+    return issubclass(kind, Mapping)
+
+
+def reader_of(columns: Mapping[str, int]) -> Callable[[Event], tuple[Any, ...]]:
+    """What reads the kind of an event and then these columns of it, each with its value where it does not apply."""
+    at_once = attrgetter("kind", *columns)
+
+    def row(event: Event) -> tuple[Any, ...]:
+        try:
+            found: tuple[Any, ...] = at_once(event)
+        except AttributeError:  # a mapping, or it has only those that apply to it
+            return read(event, "kind"), *(read(event, name, absent) for name, absent in columns.items())
+        return found
+
+    return row
 
 
 def columns_of(event: Event, columns: Sequence[str]) -> dict[str, int]:

@@ -18,11 +18,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
-from fencepost.properties.driving import Event, Made, Message, read
+from fencepost.properties.driving import Event, Made, Message, reader_of
 from fencepost.properties.history.checking import HistoryProperty, Rows
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import columns_of
@@ -143,9 +142,7 @@ class HistoryMonitor:
         self.history: HistoryProperties = replace(declared, properties=every)
         self.only: frozenset[str] | None = None
         self.observed: frozenset[str] | None = None
-        self._names = self.history.vocabulary.names
-        self._absent = [column.absent for column in self.history.vocabulary.columns]
-        self._fields = attrgetter("kind", *self._names)
+        self._values = reader_of({column.name: column.absent for column in self.history.vocabulary.columns})
         self._rows: list[tuple[int, ...]] = []
         self._events: list[Event] = []
         self._made: list[Made] = []
@@ -170,15 +167,6 @@ class HistoryMonitor:
             self._told.append((replace(broken, call=len(self._ends)), concerned, next(there, inf) + 1))
         if self.beside.is_quiet(made):
             self._quiet.append(len(self._ends))
-
-    def _values(self, event: Event) -> tuple[Any, ...]:
-        """The kind of an event, and its columns."""
-        try:
-            return self._fields(event)
-        except AttributeError:  # a mapping, or it has only those that apply to it
-            return read(event, "kind"), *(
-                read(event, n, none) for n, none in zip(self._names, self._absent, strict=True)
-            )
 
     @property
     def found(self) -> Broken | None:

@@ -3,6 +3,7 @@
 `exits` has what the exit codes say, and the one line that a command ends in where it cannot go on.
 """
 
+import gc
 import logging
 import os
 import sys
@@ -39,6 +40,11 @@ COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
 OWN = "FENCEPOST_PROTOCOLS"
 """The environment variable that names packages of protocols of one's own; `registry`, which reads it, is not imported
 before a command is."""
+
+MADE_BETWEEN = (50_000, 20, 20)
+"""Objects, between two looks for cycles among them: most of what a command makes is there until it ends, and by default
+a tenth of the time goes into looking at it again."""
+
 OLDER = {"wander": "simulate"}
 """Names under which a command was known before, and is still called; the help shows the new ones."""
 
@@ -97,6 +103,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """The entry point."""
+    gc.set_threshold(*MADE_BETWEEN)
     if os.environ.get(OWN):  # which names packages, perhaps here
         import_from_here()
     if COMPLETION in os.environ:  # a shell asks for completions, which click prints, and ends with sys.exit

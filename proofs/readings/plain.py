@@ -6,7 +6,7 @@ other reading.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.model.language.properties import Property
@@ -35,6 +35,18 @@ class PlainError(Exception):
     """The plain reading can't be made or run as asked: a quantifier without a bound, or a constant without a value."""
 
 
+class _Compiled(dict[str, Callable[..., Any]]):
+    """By action, a function that is compiled when it is asked for first."""
+
+    def __init__(self, compiled: Callable[[str], Callable[..., Any]]) -> None:
+        super().__init__()
+        self._compiled = compiled
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        function = self[name] = self._compiled(name)
+        return function
+
+
 class Plain:
     """A settled protocol, runnable.  ``constants``: value of each constant; ``bounds``: sizes of sorts and ranges, or
     None.
@@ -50,12 +62,13 @@ class Plain:
         self.spec, self.constants, self.bounds, self.ghosts = spec, constants, bounds, ghosts
         self._namespace: dict[str, Any] = {"C": constants, "at": _at, "latest": _latest, "chain": itertools.chain}
         self._domains: dict[ScalarType, range | tuple[Any, ...]] = {}
-        self._guards: dict[str, Callable[..., bool]] = {}
-        self._steps: dict[str, Callable[..., State | None]] = {}
+        self._guards: Mapping[str, Callable[..., bool]] = _Compiled(
+            lambda name: self._compile(self._guard_source(spec.actions[name]))
+        )
+        self._steps: Mapping[str, Callable[..., State | None]] = _Compiled(
+            lambda name: self._compile(self._step_source(spec.actions[name]))
+        )
         self._events: dict[str, tuple[Event, ...]] = {}
-        for action in spec.actions.values():
-            self._guards[action.name] = self._compile(self._guard_source(action))
-            self._steps[action.name] = self._compile(self._step_source(action))
 
     def initial(self) -> State:
         """The initial state."""

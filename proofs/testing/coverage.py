@@ -8,7 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.proofs.readings.words import say
@@ -22,6 +22,18 @@ Conjunct = tuple[str, int]
 """(action, position of the guard in it)."""
 
 SAMPLED, SELDOM = 1_000, 8  # so many states are looked at, and then every eighth: most is learnt early
+
+
+@dataclass(eq=False)
+class _Open:
+    """An action of which something may be learnt.  ``outcomes``: of its guards, those that were looked at."""
+
+    action: Action
+    outcomes: set[tuple[bool, ...]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.places = [(self.action.name, i) for i in range(len(self.action.guards))]
+        self.kinds = tuple(kind for _, kind in self.action.parameters)
 
 
 @dataclass
@@ -44,6 +56,8 @@ class Coverage:
     decisive: set[Conjunct] = field(default_factory=set)
     spec: Spec | None = None
     states: int = 0
+    _sampled: State | None = field(default=None, repr=False, compare=False)  # the last state that was looked at
+    _open: list[_Open] | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def none() -> "Coverage":
@@ -89,14 +103,22 @@ class Coverage:
         self.spec, self.states = stepper.reading.plain.spec, self.states + 1
         if self.states > SAMPLED and self.states % SELDOM:
             return
-        for action in self.spec.actions.values():
-            places = [(action.name, i) for i in range(len(action.guards))]
-            if all(p in self.true and p in self.false and p in self.decisive for p in places):
-                continue
-            some = (stepper.interpreter.some(kind, state) for _, kind in action.parameters)
-            # Most values come to the same: each outcome is taken note of once.
-            for holding in {stepper.plain.guards(action, state, values) for values in itertools.product(*some)}:
-                self._look(places, holding)
+        if state is self._sampled:
+            return
+        self._sampled = state
+        if self._open is None:
+            self._open = [_Open(action) for action in self.spec.actions.values()]
+        some: dict[Any, list[tuple[Any, ...]]] = {}
+        for each in list(self._open):
+            if each.kinds not in some:
+                some[each.kinds] = list(itertools.product(*(stepper.interpreter.some(k, state) for k in each.kinds)))
+            # Most values come to the same, and most states: each outcome is taken note of once.
+            new = stepper.plain.outcomes(each.action, state, some[each.kinds]) - each.outcomes
+            for holding in new:
+                self._look(each.places, holding)
+            each.outcomes |= new
+            if new and all(p in self.true and p in self.false and p in self.decisive for p in each.places):
+                self._open.remove(each)
 
     def _look(self, places: list[Conjunct], holding: tuple[bool, ...]) -> None:
         self.true.update(p for p, h in zip(places, holding, strict=True) if h)

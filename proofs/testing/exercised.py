@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.properties.agreement import Agreeing
-from fencepost.properties.driving import Run, read
+from fencepost.properties.driving import Run, reader_of
 from fencepost.properties.history.properties_of import SIGNS
 from fencepost.properties.history.signs import counted
 from fencepost.properties.history.vocabulary import VOCABULARIES
@@ -25,6 +25,8 @@ class Exercised:
         self.vocabulary = VOCABULARIES.get(agreeing.protocol)
         self.rows: list[tuple[int, ...]] = []
         self.runs = 0
+        columns = () if self.vocabulary is None else self.vocabulary.columns
+        self.read = reader_of({column.name: column.absent for column in columns})
 
     def over(self, run: Run) -> None:
         """Take note of a run's calls and events."""
@@ -34,11 +36,12 @@ class Exercised:
                 self.done.update(made.call.dangers)
         if self.vocabulary is None:
             return
-        shown = (event for made in run.made for event in made.events)
-        for step, event in enumerate(e for e in shown if read(e, "kind") in self.vocabulary.codes):
-            kind = int(self.vocabulary.codes[read(event, "kind")])
-            row = (read(event, column.name, column.absent) for column in self.vocabulary.columns)
-            self.rows.append((self.runs, step, kind, *map(int, row)))
+        codes, first = self.vocabulary.codes, len(self.rows)
+        for made in run.made:
+            for event in made.events:
+                kind, *row = self.read(event)
+                if kind in codes:
+                    self.rows.append((self.runs, len(self.rows) - first, int(codes[kind]), *map(int, row)))
 
     def counts(self, coverage: Coverage) -> Mapping[str, int]:
         """By danger, how often it was met in all runs."""

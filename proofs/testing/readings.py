@@ -12,7 +12,7 @@ from fencepost.model.language.tree.types import AtomsType, Bounds, ScalarType, s
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.sparse import Sparse
 from fencepost.proofs.results import State
-from fencepost.properties.agreement import Followed
+from fencepost.properties.agreement import UNKNOWN, Followed
 
 
 class Driven(Plain):
@@ -21,7 +21,9 @@ class Driven(Plain):
     def __init__(self, spec: Spec, constants: Mapping[str, int], bounds: Bounds) -> None:
         super().__init__(spec, dict(constants), bounds, ghosts=False)
         self._values: dict[tuple[Term, tuple[str, ...]], Callable[..., Any]] = {}
-        self._each_guard: dict[str, Callable[..., tuple[bool, ...]]] = {}
+        self._outcomes: dict[str, Callable[..., set[tuple[bool, ...]]]] = {}
+        self._holding: dict[int, tuple[tuple[Conjunct, ...], Callable[..., bool]]] = {}
+        self._namespace["UNKNOWN"] = UNKNOWN
 
     def within(self, state: State) -> bool:
         return True
@@ -38,14 +40,33 @@ class Driven(Plain):
             self._values[key] = eval(f"lambda S{names}: {self.text(node)}", self._namespace)
         return self._values[key](state, *row.values())
 
-    def guards(self, action: Action, state: State, values: Sequence[Any]) -> tuple[bool, ...]:
-        """Which guards of an action hold, with these values for its parameters in their order; all of them at once, as
-        coverage asks for very many."""
-        if action.name not in self._each_guard:
-            names = "".join(f", {name}_" for name, _ in action.parameters)
+    def outcomes(self, action: Action, state: State, choices: Sequence[tuple[Any, ...]]) -> set[tuple[bool, ...]]:
+        """Which guards of an action hold together, with one or another of these values for its parameters in their
+        order; all at once, as coverage asks for very many."""
+        if action.name not in self._outcomes:
+            names = "".join(f"{name}_, " for name, _ in action.parameters)
             parts = "".join(f"bool({self.text(guard.condition)})," for guard in action.guards)
-            self._each_guard[action.name] = eval(f"lambda S{names}: ({parts})", self._namespace)
-        return self._each_guard[action.name](state, *values)
+            self._outcomes[action.name] = eval(f"lambda S, V: {{({parts}) for ({names}) in V}}", self._namespace)
+        return self._outcomes[action.name](state, choices)
+
+    def holding(self, conditions: "tuple[Conjunct, ...]") -> Callable[[State, Mapping[str, Any]], bool]:
+        """One function of a state and a row: do these conditions hold, as far as what they speak of is known?"""
+        if id(conditions) not in self._holding:
+            columns = dict.fromkeys(c for each in conditions for c in each.columns)
+            lines = ["def function(S, R):", *(f"    {c}_ = R[{c!r}]" for c in columns)]
+            for each in conditions:
+                unknown = "".join(f"{c}_ is UNKNOWN or " for c in each.columns)
+                lines.append(f"    if not ({unknown}{self.text(each.term)}): return False")
+            self._holding[id(conditions)] = conditions, self._compile("\n".join([*lines, "    return True", ""]))
+        return self._holding[id(conditions)][1]
+
+    def taken(self, action: str, state: State, values: Sequence[Any]) -> State | None:
+        """The state after a step with these values for its parameters in their order; None where it is not enabled."""
+        if not self._guards[action](state, *values):
+            return None
+        after: State | None = self._steps[action](state, *values)
+        assert after is not None
+        return after
 
 
 @dataclass(frozen=True)

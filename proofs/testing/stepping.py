@@ -37,6 +37,10 @@ class Obstacle:
     conjuncts: tuple[FalseConjunct, ...]
 
 
+NOT_YET = Obstacle(0, ())
+"""What had to be so before is not, and why is not asked."""
+
+
 class Stepper:
     """Applies events to candidates."""
 
@@ -77,8 +81,9 @@ class Stepper:
     def _walk(self, candidate: Candidate, seen: Observed, row: Row, telling: bool) -> Applied | Obstacle:
         """``telling``: say what is in the way, in words, which takes most of the time."""
         state, passed = candidate.state, 0
-        if not telling and not self._hold(seen.before, state, row):
-            return Obstacle(passed, ())
+        holding = self.plain.holding
+        if not telling and not holding(seen.before)(state, row):
+            return NOT_YET
         false = self._false(seen, seen.before, state, row) if telling else ()
         false += self.interpreter.barred(candidate.memory, seen.kind, row)
         if false:
@@ -86,21 +91,19 @@ class Stepper:
         actions = []
         for step in seen.steps:
             passed += 1
-            if not all(w.holds(self.plain, state, row) for w in step.when if self._known(w, row)):
+            if not holding(step.when)(state, row):
                 continue
             if strangers := [column for column, _ in step.members if type(row[column]) is int and row[column] < 0]:
                 return Obstacle(passed, self._not_named(step, strangers) if telling else ())
-            action = self.plain.spec.actions[step.action]
-            event = Event(step.action, {n: row[c] for n, c in zip(step.names, step.columns, strict=True)})
-            if not self.plain.enabled(state, event):
-                return Obstacle(passed, self._barred(action, state, event) if telling else ())
+            action, values = self.plain.spec.actions[step.action], [row[c] for c in step.columns]
+            after = self.plain.taken(step.action, state, values)
+            if after is None:
+                return Obstacle(passed, self._barred(action, state, step, values) if telling else ())
             if false := self.interpreter.uncalled_for(step.action, row):
                 return Obstacle(passed, false)
-            after = self.plain.step(state, event)
-            assert after is not None
             state = after
             actions.append(action)
-        if not self._hold(seen.after, state, row):
+        if not holding(seen.after)(state, row):
             return Obstacle(passed + 1, self._false(seen, seen.after, state, row) if telling else ())
         memory = self.interpreter.remember(candidate.memory, seen.kind, row, candidate.state, state)
         return Applied(Candidate(state, memory, candidate.done), tuple(actions))
@@ -108,9 +111,6 @@ class Stepper:
     @staticmethod
     def _known(condition: Conjunct, row: Row) -> bool:
         return all(row[c] is not UNKNOWN for c in condition.columns)
-
-    def _hold(self, conditions: Sequence[Conjunct], state: State, row: Row) -> bool:
-        return all(c.holds(self.plain, state, row) for c in conditions if self._known(c, row))
 
     def _false(
         self, seen: Observed, conditions: Sequence[Conjunct], state: State, row: Row
@@ -130,7 +130,8 @@ class Stepper:
             if column in strangers
         )
 
-    def _barred(self, action: Action, state: State, event: Event) -> tuple[FalseConjunct, ...]:
+    def _barred(self, action: Action, state: State, step: Step, values: Sequence[Any]) -> tuple[FalseConjunct, ...]:
+        event = Event(step.action, dict(zip(step.names, values, strict=True)))
         return tuple(
             FalseConjunct(action.name, g.rule or "", with_values(g.condition, self.plain, state, event.parameters))
             for g in action.guards

@@ -20,6 +20,8 @@ from fencepost.properties.driving import Event, Made, Message, read
 
 MOST_CANDIDATES = 2_000
 MOST_KEYS = 50_000
+NOTHING_KNOWN: Row = {}
+"""Of a call in which nothing happens unseen: its row is not asked for."""
 
 
 @dataclass
@@ -84,18 +86,21 @@ class Tracker:
 
     def _follow(self, made: Made, messages: Sequence[Message]) -> None:
         self.interpreter.called(made, messages)
-        self.candidates = [c._replace(done=False) for c in self.candidates]
-        allowed = Allowed()
+        self.candidates = [c._replace(done=False) if c.done else c for c in self.candidates]
+        name, allowed, base = made.call.table_name, Allowed(), NOTHING_KNOWN
         if made.result is not False:
-            allowed = self.interpreter.allows(made, self.followed.calls[made.call.table_name])
-        base = self.interpreter.row_of_call(made)
+            allowed = self.interpreter.allows(made, self.followed.calls[name])
+        hidden = [k for k in (*allowed.once, *allowed.often) if self._is_hidden(k)]
+        if hidden or allowed.must or self.reading.checks:
+            base = self.interpreter.row_of_call(made)
         for shown, event in self._said(made):
             if read(event, "kind") not in self.followed.ignored:
-                self._take(event, Evidence(made, shown, (read(event, "kind"),)), allowed, base)
-        self._close(allowed, base)
+                self._take(event, Evidence(made, shown, (read(event, "kind"),)), allowed, hidden, base)
+        if hidden:
+            self._close(allowed, hidden, base)
         self._finish(made, allowed, base)
         self._clear_up(made, messages)
-        self.coverage.called(made.call.table_name)
+        self.coverage.called(name)
         self.coverage.sample(self.stepper, self.candidates[0].state)
 
     def _said(self, made: Made) -> Iterator[tuple[Event, Event]]:
@@ -104,28 +109,28 @@ class Tracker:
         except Contradiction as impossible:
             raise Disagreed(Evidence(made, None, (impossible.kind,), True), (impossible.conjunct,)) from None
 
-    def _take(self, event: Any, evidence: Evidence, allowed: Allowed, base: Row) -> None:
+    def _take(self, event: Any, evidence: Evidence, allowed: Allowed, hidden: Sequence[str], base: Row) -> None:
         kind = read(event, "kind")
         if kind not in self.reading.observations:
             words = f"the model of {self.followed.variant} has no step for it"
             raise Disagreed(evidence, (FalseConjunct(kind, "", words),))
-        self._close(allowed, base)
+        if hidden:
+            self._close(allowed, hidden, base)
         try:
             row = self.interpreter.row_of_event(event, [c.state for c in self.candidates])
         except Contradiction as impossible:
             raise Disagreed(evidence, (impossible.conjunct,)) from None
         once = kind in allowed.once
-        before = [c for c in self.candidates if not (once and c.done)] or self.candidates
+        before = ([c for c in self.candidates if not c.done] or self.candidates) if once else self.candidates
         applied = [a for c in before for a in self.stepper.apply(c, kind, row)]
         if not applied:
             raise Disagreed(evidence, self.stepper.why_not(before, [(kind, row)]))
         self.coverage.seen(kind, row["error"], applied[0].actions)
         self.candidates = self._distinct(a.candidate._replace(done=a.candidate.done or once) for a in applied)
 
-    def _close(self, allowed: Allowed, base: Row) -> None:
-        """Add every state that unseen events may have led to."""
-        hidden = [k for k in (*allowed.once, *allowed.often) if self._is_hidden(k)]
-        work = [(c, list(self._unseen(c, hidden, allowed, base))) for c in self.candidates] if hidden else []
+    def _close(self, allowed: Allowed, hidden: Sequence[str], base: Row) -> None:
+        """Add every state that unseen events, of the hidden kinds, may have led to."""
+        work = [(c, list(self._unseen(c, hidden, allowed, base))) for c in self.candidates]
         if not any(steps for _, steps in work):
             return
         found = {self._key(c): c for c in self.candidates}
@@ -176,8 +181,10 @@ class Tracker:
 
     def _clear_up(self, made: Made, messages: Sequence[Message]) -> None:
         """What left the network, and what nobody will speak of any more."""
-        states = [c.state for c in self.candidates]
-        states, taken = self.interpreter.clear_up(made, states, messages, self._step)
+        before = [c.state for c in self.candidates]
+        states, taken = self.interpreter.clear_up(made, before, messages, self._step)
+        if states is before:
+            return
         self.coverage.guessed(self.reading.plain.spec.actions[name] for name in taken)
         self.candidates = self._distinct(c._replace(state=s) for c, s in zip(self.candidates, states, strict=True))
 

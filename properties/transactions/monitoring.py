@@ -220,7 +220,7 @@ class TransactionsBeside(Beside):
         name = made.call.name
         self.at_rest &= name in LOOKING
         self.waited_ms = made.result.waited_ms if name == "settle" else 0
-        times = {"settle": DELIVERIES, "probe": DELIVERIES, "newcomers": made.call.get("count")}.get(name, 1)
+        times = made.call.get("count") if name == "newcomers" else DELIVERIES if name in ("settle", "probe") else 1
         self.rises += RISES * times
         self._doubt(self.expiration_ms < EXPIRATION_MS and name in PASSING)  # the id may be forgotten
         if name == "advance":

@@ -3,7 +3,8 @@ transaction, record, request, client or producer id."""
 
 from collections.abc import Sequence
 
-from fencepost.properties.driving import Event, read
+from fencepost.properties.driving import Event, reader_of
+from fencepost.properties.history.vocabulary import ABSENT
 from fencepost.properties.transactions.driving.interface import READERS, Message
 
 NAMES = ("txn", "record", "request", "client", "producer_id")
@@ -11,6 +12,7 @@ NAMES = ("txn", "record", "request", "client", "producer_id")
 OF_ALL = frozenset({"coordinator_loaded", "leader_changed", "stable_moved", "fetched", "offset_fetched"})
 """Kinds of event that concern every transactional id."""
 ALL = -1
+_SAID = reader_of(dict.fromkeys(("txn_id", *NAMES), ABSENT))
 
 
 class Owners:
@@ -22,18 +24,18 @@ class Owners:
     def of_event(self, event: Event) -> int:
         """The transactional id that an event belongs to; `ALL` if it concerns every one, and the first where nothing in
         it is known."""
-        kind = read(event, "kind")
+        kind, owner, *values = _SAID(event)
         if kind in OF_ALL:
             return ALL
-        said = [(name, value) for name in NAMES if (value := read(event, name, -1)) >= 0]
-        owner: int = read(event, "txn_id", -1)
         if owner < 0:
-            known = (self._known[name].get(value, -1) for name, value in said)
-            return next((found for found in known if found >= 0), 0)
-        for name, value in said:
-            if name != "client" or value < READERS:
-                self._known[name].setdefault(value, owner)
-        return owner
+            for known, value in zip(self._known.values(), values, strict=True):
+                if value >= 0 and (found := known.get(value, -1)) >= 0:
+                    return found
+            return 0
+        for (name, known), value in zip(self._known.items(), values, strict=True):
+            if value >= 0 and (name != "client" or value < READERS):
+                known.setdefault(value, owner)
+        return int(owner)
 
     def of_message(self, message: Message) -> int:
         """The transactional id that a message belongs to; `ALL` if that is not known: of a marker nobody sees it."""
@@ -41,4 +43,5 @@ class Owners:
 
     def among(self, messages: Sequence[Message], txn_id: int) -> list[Message]:
         """Those that may belong to one transactional id."""
-        return [message for message in messages if self.of_message(message) in (ALL, txn_id)]
+        known = self._known["request"]
+        return [m for m in messages if known.get(m[4], ALL) in (ALL, txn_id) or m[1].startswith("marker")]

@@ -66,8 +66,8 @@ class TransactionsInterpreter(Choosing):
         self.leaders[made.call.get("partition", -1)] += name == "change_leader"
         self.requests.called(made, messages)
         for message in messages:
-            if message[1] == "marker":
-                self.marker_calls.setdefault(message[4], self.calls)
+            if message[1] == "marker" and message[4] not in self.marker_calls:
+                self.marker_calls[message[4]] = self.calls
 
     def _projected(self, made: Made, messages: Sequence[Message]) -> tuple[Made, Sequence[Message]]:
         """A call, and what is in flight after it, without what is another transactional id's."""
@@ -77,7 +77,7 @@ class TransactionsInterpreter(Choosing):
         if made.message is not None:
             self.is_foreign = self.owners.of_message(made.message) not in (ALL, self.txn_id)
         owned = [(self.owners.of_event(event), event) for event in made.events]
-        self.own = tuple(event for owner, event in owned if owner in (ALL, self.txn_id))
+        self.own = tuple([event for owner, event in owned if owner in (ALL, self.txn_id)])
         made = replace(made, message=None) if self.is_foreign else made
         return made, self.owners.among(messages, self.txn_id)
 

@@ -42,6 +42,7 @@ class Requests:
         self.records: dict[int, tuple[int, int]] = {}
         self.flying: Counter[tuple[str, int]] = Counter()
         self.flew: Counter[tuple[str, int]] = Counter()  # the same before the last call
+        self._messages: tuple[Message, ...] = ()  # the same, one by one
         self.new: list[int] = []  # sent in the last call
         self.answered: set[tuple[str, int]] = set()  # in the last call
         self.unanswered: set[tuple[str, int]] = set()  # arrived at the coordinator
@@ -78,11 +79,14 @@ class Requests:
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Which requests a call had answered, and which are still to be."""
-        flying = Counter((m[1], m[4]) for m in messages)
         name, message = made.call.name, made.message
-        new = flying - self.flying
-        self.answered = {(kind.removesuffix("_answer"), n) for kind, n in new if kind.endswith("_answer")}
-        self.flew, self.flying, self.waited, self.new = self.flying, flying, set(self.unanswered), []
+        self.flew, self.waited, self.new = self.flying, set(self.unanswered), []
+        if (now := tuple(messages)) == self._messages:
+            self.answered = set()
+        else:
+            self._messages, self.flying = now, Counter([(m[1], m[4]) for m in messages])
+            new = (key for key, count in self.flying.items() if count > self.flew[key])
+            self.answered = {(kind.removesuffix("_answer"), n) for kind, n in new if kind.endswith("_answer")}
         if name == "deliver" and message is not None and message[1] in COORDINATED:
             if (message[1], message[4]) not in self.answered:
                 self.unanswered.add((message[1], message[4]))

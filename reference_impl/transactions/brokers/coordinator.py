@@ -546,7 +546,7 @@ class Coordinator(Node):
     # Time: transactions that take too long are ended, and idle ids forgotten
 
     def watch_open(self) -> None:
-        """Look for transactions whose time is up, at every full interval as long as any is open."""
+        """Look for transactions whose time is up, at every full interval as long as any is open and nothing pending."""
         if not self._open_watched:
             self._open_watched = True
             interval_us = self.env.config.timeout_check_ms * 1000
@@ -562,8 +562,15 @@ class Coordinator(Node):
                     producer_id=metadata.now.producer_id, epoch=metadata.now.producer_epoch,
                 )  # fmt: skip
                 self.fence_and_abort(metadata, lambda _: None)
-        if any(metadata.now.state == TransactionState.ONGOING for metadata in self.transactions.values()):
+        if any(
+            metadata.pending_state is None and metadata.now.state == TransactionState.ONGOING
+            for metadata in self.transactions.values()
+        ):
             self.watch_open()
+
+    def watch_again(self) -> None:
+        """An append has failed: what was pending, and so was not looked at, may be open still."""
+        self.watch_open()
 
     def is_timed_out(self, now: Transit) -> bool:
         """Strictly longer: a transaction may use its time to the last millisecond."""

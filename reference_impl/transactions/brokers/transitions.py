@@ -7,7 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fencepost.reference_impl.transactions.brokers.states import TransactionMetadata, Transit, value_of, violation
+from fencepost.reference_impl.transactions.brokers.states import (
+    TransactionMetadata,
+    TransactionState,
+    Transit,
+    value_of,
+    violation,
+)
 from fencepost.reference_impl.transactions.brokers.transaction_log import Append, LogRecord
 from fencepost.reference_impl.transactions.events import Kind
 
@@ -74,6 +80,8 @@ class Transitions:
             self.emit_append_failed(metadata, target.state, target)
             if not keep_pending:
                 metadata.pending_state = None
+                if metadata.now.state == TransactionState.ONGOING:
+                    self.coordinator.watch_again()
         done(ok)
 
     def emit_append_failed(self, metadata: TransactionMetadata, state: int, target: Transit) -> None:

@@ -76,6 +76,9 @@ class TimeOutsLookedForOnce(Coordinator):
         if not self.looking:
             super().watch_open()
 
+    def watch_again(self) -> None:
+        """Not again."""
+
 
 class ExpiredIdGetsItsOldPair(Coordinator):
     """A transactional id that was forgotten begins anew with the producer id that it had (txn.20)."""
