@@ -14,17 +14,19 @@
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
 
 from fencepost.model.language.observations import Observation
 from fencepost.model.language.specs import Spec
+from fencepost.model.language.tracing.deferring import deferred
 from fencepost.model.language.tree.types import Bounds, ScalarType
 from fencepost.properties.calls import Call
 from fencepost.properties.driving import Event, Made, Message, Program, Run
 from fencepost.properties.monitoring import Beside, HistoryMonitor, Monitor
-from fencepost.properties.registry import Found, folder
+from fencepost.properties.registry import PROTOCOLS, Found, folder
 
 State = dict[str, Any]
 """A state of the model by variable name."""
@@ -103,6 +105,10 @@ class Interpreter(Protocol):
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself; ``messages`` are in flight after it.  Raises `Beyond`."""
 
+    def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
+        """Has a call that returned False, and showed nothing, left everything as it was, so that no note need be taken
+        of it?"""
+
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
         """What a call lets happen; ``allowed``: as the table of calls says."""
 
@@ -150,6 +156,10 @@ class PlainInterpreter:
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Nothing is noted of a call."""
+
+    def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
+        """That cannot be told here."""
+        return False
 
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
         """As the table of calls says."""
@@ -351,5 +361,7 @@ WITH_NEWCOMERS: Found[Callable[[Agreeing, int], Agreeing]] = Found("driving.mach
 
 
 def driven(protocol: str) -> Agreeing:
-    """The `Agreeing` object of a protocol.  Raises KeyError."""
-    return DRIVEN[protocol]
+    """The `Agreeing` object of a protocol.  Raises KeyError.  Of its models one is followed, and of ours no other is
+    traced."""
+    with deferred() if PROTOCOLS.get(protocol, "").startswith("fencepost.") else nullcontext():
+        return DRIVEN[protocol]

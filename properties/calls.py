@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 from fencepost.properties.driving import Message, Program, Spelled, waiting
@@ -89,11 +89,10 @@ class Call:
     @classmethod
     def about(cls, name: str, message: Message, messages: Sequence[Message], **named: Any) -> Self:
         """The call of this method on one of the messages that are in flight."""
-        width = next(len(role.fields) for role in cls.method(name).roles.values() if isinstance(role, InFlight))
+        width = cls._width(name)
         fields = message[1 : 1 + width]
-        return cls(
-            name, Named(fields, sum(m[1 : 1 + width] == fields and m[0] < message[0] for m in messages)), **named
-        )
+        named_so = Named(fields, sum(m[1 : 1 + width] == fields and m[0] < message[0] for m in messages))
+        return cls._once_more(name, named_so, **named)
 
     @classmethod
     def within(cls, config: Config, name: str, *arguments: Any, **named: Any) -> Self:
@@ -102,10 +101,20 @@ class Call:
         said = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
         if said:
             named, arguments = {**said, **signature.bind_partial(*arguments, **named).arguments}, ()
+        return cls._once_more(name, *arguments, **named)
+
+    @classmethod
+    def _once_more(cls, name: str, *arguments: Any, **named: Any) -> Self:
         try:
             return cls._again(name, *arguments, **named)
         except TypeError:  # an argument is a list, or there is no such argument
             return cls(name, *arguments, **named)
+
+    @classmethod
+    @cache
+    def _width(cls, name: str) -> int:
+        """By how many fields a call of this method names what is in flight."""
+        return next(len(role.fields) for role in cls.method(name).roles.values() if isinstance(role, InFlight))
 
     @classmethod
     @lru_cache(maxsize=MOST_KEPT, typed=True)
@@ -131,12 +140,12 @@ class Call:
         said = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
         return self.but(**said) if said else self
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """The kind of what it names in flight; empty where it names nothing."""
         return next((str(value.fields[0]) for _, value in self.arguments if isinstance(value, Named)), "")
 
-    @property
+    @cached_property
     def table_name(self) -> str:
         """Under which a protocol's table of calls has it."""
         return f"{self.name} {self.kind}" if self._happens(self.name) else self.name
@@ -187,7 +196,7 @@ class Call:
                 keywords[key] = real
         return Spelled(tuple(arguments), keywords, message, remark, helper)
 
-    @property
+    @cached_property
     def dangers(self) -> tuple[str, ...]:
         """Which of `fencepost.model.dangers` it is to make this call."""
         words = [*(f"{self.name} {key}" for key, _ in self.arguments), f"{self.name} {self.kind}"]

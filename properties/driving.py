@@ -142,7 +142,7 @@ def make(system: Any, call: Call) -> Made | None:
 def _drained(system: Any, text: str) -> tuple[Any, ...]:
     """The events that came of a call.  Raises `Unreadable` for what is none."""
     shown = system.drain_events()
-    if not isinstance(shown, Iterable) or isinstance(shown, str | bytes | Mapping):
+    if not isinstance(shown, list) and (not isinstance(shown, Iterable) or isinstance(shown, str | bytes | Mapping)):
         raise Unreadable(f"after {text} drain_events() returned {_brief(shown)}; it returns a list of events")
     events = tuple(shown)
     for event in events:
@@ -161,9 +161,9 @@ def _brief(value: Any) -> str:
 def waiting(system: Any) -> Sequence[Message]:
     """What waits for the driver: messages in flight, or threads that are about to do something; nothing in a system
     that has neither."""
-    showing = next((name for name in ("messages", "threads") if hasattr(system, name)), None)
+    showing = "messages" if hasattr(system, "messages") else "threads" if hasattr(system, "threads") else ""
     found: Sequence[Message] = getattr(system, showing)() if showing else ()
-    if not isinstance(found, Sequence) or (found and not isinstance(found[0], tuple)):
+    if not isinstance(found, list | Sequence) or (found and not isinstance(found[0], tuple)):
         raise Unreadable(f"{showing}() returned {_brief(found)}; it returns a list of tuples")
     return found
 

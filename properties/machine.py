@@ -33,7 +33,7 @@ seen enough.
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from random import Random
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
@@ -181,7 +181,7 @@ class Machine(RuleBasedStateMachine):
         """Play one of the scenarios that have weights, if what it is about waits."""
         random = Random(chance)
         method = getattr(type(self), random.choices(list(self.weights), list(self.weights.values()))[0])
-        hints = get_type_hints(method, include_extras=True)
+        hints = annotations_of(method)
         names = list(inspect.signature(method).parameters)[1:]
         if self.waiting() or not any(isinstance(role_of(hints[name]), InFlight) for name in names):
             method(self, **{name: self._chosen(hints[name], random, method.__qualname__) for name in names})
@@ -204,7 +204,7 @@ class Machine(RuleBasedStateMachine):
             return tuple(self._chosen(each, random, where) for each in get_args(annotation))
         kind = get_args(annotation)[0] if isinstance(role, Fields) else annotation
         if issubclass(kind, tuple):
-            hints = get_type_hints(kind, include_extras=True)
+            hints = dict(annotations_of(kind))
             roles = dict(role.roles) if isinstance(role, Fields) else {}
             hints |= {name: Annotated[Any, each] for name, each in roles.items()}
             return kind(**{name: self._chosen(hint, random, f"{where}({name})") for name, hint in hints.items()})
@@ -218,6 +218,12 @@ class Machine(RuleBasedStateMachine):
             messages = self.waiting()
             return messages[value % len(messages)]
         return value
+
+
+@cache
+def annotations_of(method: Any) -> Mapping[str, Any]:
+    """The annotations of a scenario, or of the fields of a tuple: they are asked for in every example."""
+    return get_type_hints(method, include_extras=True)
 
 
 def _begin(machine: Machine, drawn: Any) -> None:

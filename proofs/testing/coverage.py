@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tree.terms import variables
 from fencepost.proofs.readings.words import say
 from fencepost.proofs.results import State
 from fencepost.properties.driving import Made, read
@@ -30,10 +31,19 @@ class _Open:
 
     action: Action
     outcomes: set[tuple[bool, ...]] = field(default_factory=set)
+    seen: tuple[list[Any], Any] = ([], None)  # what guards read of the last state, and the values that were tried in it
 
     def __post_init__(self) -> None:
         self.places = [(self.action.name, i) for i in range(len(self.action.guards))]
         self.kinds = tuple(kind for _, kind in self.action.parameters)
+        self.reads = sorted({name for guard in self.action.guards for name in variables(guard.condition)})
+
+    def is_new(self, state: State, choices: list[tuple[Any, ...]]) -> bool:
+        """May its guards have another outcome than in the state before?  What a step does not change is the same
+        object after it."""
+        read, (before, tried) = [state[name] for name in self.reads], self.seen
+        self.seen = read, choices
+        return tried != choices or any(a is not b for a, b in zip(read, before, strict=True))
 
 
 @dataclass
@@ -57,6 +67,7 @@ class Coverage:
     spec: Spec | None = None
     states: int = 0
     _sampled: State | None = field(default=None, repr=False, compare=False)  # the last state that was looked at
+    _cited: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)  # rules, by action
     _open: list[_Open] | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
@@ -91,11 +102,14 @@ class Coverage:
 
     def guessed(self, taken: Iterable[Action]) -> None:
         for action in taken:
+            if action.name not in self._cited:
+                cited = {action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates)}
+                self._cited[action.name] = sorted(r for r in cited if r)
+                self.true.update((action.name, i) for i in range(len(action.guards)))
             self.actions[action.name] += 1
-            self.dangers.update(action.dangers)
-            self.true.update((action.name, i) for i in range(len(action.guards)))
-            cited = {action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates)}
-            self.rules.update(sorted(r for r in cited if r))
+            if action.dangers:
+                self.dangers.update(action.dangers)
+            self.rules.update(self._cited[action.name])
 
     def sample(self, stepper: "Stepper", state: State) -> None:
         """Look at the guards of every action in one state, for all parameters, as long as there is something to
@@ -112,13 +126,18 @@ class Coverage:
         for each in list(self._open):
             if each.kinds not in some:
                 some[each.kinds] = list(itertools.product(*(stepper.interpreter.some(k, state) for k in each.kinds)))
-            # Most values come to the same, and most states: each outcome is taken note of once.
-            new = stepper.plain.outcomes(each.action, state, some[each.kinds]) - each.outcomes
-            for holding in new:
-                self._look(each.places, holding)
-            each.outcomes |= new
-            if new and all(p in self.true and p in self.false and p in self.decisive for p in each.places):
-                self._open.remove(each)
+            if each.is_new(state, some[each.kinds]):
+                self._learn(each, stepper.plain.outcomes(each.action, state, some[each.kinds]))
+
+    def _learn(self, each: _Open, outcomes: set[tuple[bool, ...]]) -> None:
+        """Most values come to the same, and most states: each outcome is taken note of once."""
+        assert self._open is not None
+        new = outcomes - each.outcomes
+        for holding in new:
+            self._look(each.places, holding)
+        each.outcomes |= new
+        if new and all(p in self.true and p in self.false and p in self.decisive for p in each.places):
+            self._open.remove(each)
 
     def _look(self, places: list[Conjunct], holding: tuple[bool, ...]) -> None:
         self.true.update(p for p, h in zip(places, holding, strict=True) if h)

@@ -150,11 +150,22 @@ def _apart(traced: TracedObservation, followed: Followed) -> Observed:
 @lru_cache(maxsize=256)
 def read_followed(followed: Followed) -> Reading:
     """The reading of a variant for systems of one size."""
-    traced = trace_observations(followed.spec, followed.columns, followed.observations)
-    checks = trace_observations(followed.spec, followed.columns, followed.afterwards)
-    return Reading(
-        followed,
-        Driven(followed.spec, followed.constants, followed.bounds),
-        {kind: _apart(o, followed) for kind, o in traced.items()},
-        {kind: _apart(o, followed) for kind, o in checks.items()},
-    )
+    seen = (*followed.observations, *followed.afterwards)
+    observations = id(followed.spec), id(followed.columns), len(followed.afterwards), *map(id, seen)
+    size = id(followed.spec), tuple(followed.constants.items()), tuple(followed.bounds.items())
+    if observations not in _APART:
+        traced = trace_observations(followed.spec, followed.columns, followed.observations)
+        checks = trace_observations(followed.spec, followed.columns, followed.afterwards)
+        _APART[observations] = (
+            followed,
+            {kind: _apart(o, followed) for kind, o in traced.items()},
+            {kind: _apart(o, followed) for kind, o in checks.items()},
+        )
+    if size not in _DRIVEN:
+        _DRIVEN[size] = Driven(followed.spec, followed.constants, followed.bounds)
+    return Reading(followed, _DRIVEN[size], *_APART[observations][1:])
+
+
+_APART: dict[Any, tuple[Followed, Mapping[str, Observed], Mapping[str, Observed]]] = {}
+_DRIVEN: dict[Any, Driven] = {}
+"""By what they are read of: several systems of one size, or with the same observations, share what is compiled."""

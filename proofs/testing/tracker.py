@@ -60,7 +60,10 @@ class Tracker:
             self._leave(made)
             return
         try:
-            self._follow(made, messages)
+            if made.result is not False or made.events or not self.interpreter.is_idle(made, messages):
+                self._follow(made, messages)
+            else:
+                self.coverage.called(made.call.table_name)
         except Beyond as reason:
             self.beyond = str(reason)
             self._leave(made)
@@ -95,7 +98,7 @@ class Tracker:
             base = self.interpreter.row_of_call(made)
         for shown, event in self._said(made):
             if read(event, "kind") not in self.followed.ignored:
-                self._take(event, Evidence(made, shown, (read(event, "kind"),)), allowed, hidden, base)
+                self._take(event, shown, made, allowed, hidden, base)
         if hidden:
             self._close(allowed, hidden, base)
         self._finish(made, allowed, base)
@@ -109,22 +112,26 @@ class Tracker:
         except Contradiction as impossible:
             raise Disagreed(Evidence(made, None, (impossible.kind,), True), (impossible.conjunct,)) from None
 
-    def _take(self, event: Any, evidence: Evidence, allowed: Allowed, hidden: Sequence[str], base: Row) -> None:
+    def _take(self, event: Any, shown: Event, made: Made, allowed: Allowed, hidden: Sequence[str], base: Row) -> None:
         kind = read(event, "kind")
+
+        def evidence() -> Evidence:
+            return Evidence(made, shown, (kind,))
+
         if kind not in self.reading.observations:
             words = f"the model of {self.followed.variant} has no step for it"
-            raise Disagreed(evidence, (FalseConjunct(kind, "", words),))
+            raise Disagreed(evidence(), (FalseConjunct(kind, "", words),))
         if hidden:
             self._close(allowed, hidden, base)
         try:
             row = self.interpreter.row_of_event(event, [c.state for c in self.candidates])
         except Contradiction as impossible:
-            raise Disagreed(evidence, (impossible.conjunct,)) from None
+            raise Disagreed(evidence(), (impossible.conjunct,)) from None
         once = kind in allowed.once
         before = ([c for c in self.candidates if not c.done] or self.candidates) if once else self.candidates
         applied = [a for c in before for a in self.stepper.apply(c, kind, row)]
         if not applied:
-            raise Disagreed(evidence, self.stepper.why_not(before, [(kind, row)]))
+            raise Disagreed(evidence(), self.stepper.why_not(before, [(kind, row)]))
         self.coverage.seen(kind, row["error"], applied[0].actions)
         self.candidates = self._distinct(a.candidate._replace(done=a.candidate.done or once) for a in applied)
 

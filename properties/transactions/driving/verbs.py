@@ -1,10 +1,10 @@
 """The verbs of scenarios on transactions: what they do again and again, in a word each."""
 
 from random import Random
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 from fencepost.properties.driving import Made, Message
-from fencepost.properties.machine import BURST, Machine
+from fencepost.properties.machine import BURST, Machine, annotations_of
 from fencepost.properties.transactions.driving.interface import ABILITIES, ABILITY_OF_KEY, ANYWHERE, IDS, PIECES
 from fencepost.properties.transactions.driving.programs import Call
 
@@ -108,9 +108,8 @@ class Verbs(Machine, steps={}):
         the numbers of one example are much like those of the one before."""
         random = Random(chance)
         method = getattr(type(self), random.choice(names))
-        hints = get_type_hints(method, include_extras=True)
-        hints.pop("return", None)
-        method(self, **{name: self._chosen(hint, random, method.__qualname__) for name, hint in hints.items()})
+        hints = [(name, hint) for name, hint in annotations_of(method).items() if name != "return"]
+        method(self, **{name: self._chosen(hint, random, method.__qualname__) for name, hint in hints})
 
     def otherwise(self) -> bool:
         return self.did("log_append")

@@ -1,12 +1,13 @@
 """The model of one transactional id, as it is followed through a cluster under way: `agreement.py` says by whom."""
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from fencepost.model.language import Protocol
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.observations import Observation
+from fencepost.model.language.specs import Spec
 from fencepost.model.language.tree.types import Bounds
 from fencepost.model.transactions.detailed.expiry import ExpiringV1, ExpiringVerified
 from fencepost.model.transactions.detailed.releases import ExpiringOf400
@@ -50,6 +51,12 @@ def _followed(
     return read_by(TransactionsInterpreter, MODELS, config, bounds, SHOWN_AND_UNSHOWN, CALLS)
 
 
+@cache
+def _settled(model: type[Protocol]) -> Spec:
+    """One for systems of all sizes."""
+    return settle(model.spec)
+
+
 def read_by(
     interpreter: type[TransactionsInterpreter],
     models: Mapping[str, type[Protocol]],
@@ -61,6 +68,6 @@ def read_by(
     """``models`` and ``observations`` are by variant, which is the config's mode."""
     variant = config["mode"]
     return Followed(
-        variant, settle(models[variant].spec), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,
+        variant, _settled(models[variant]), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,
         partial(interpreter, config, bounds), ignored=IGNORED,
     )  # fmt: skip

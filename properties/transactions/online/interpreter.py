@@ -26,6 +26,8 @@ DEAD = 6  # state of a record that says that an id is forgotten
 ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"))
 TOLD = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
 ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}
+IDLE = frozenset({"log_append", "init", "begin", "send", "commit", "abort", "fence"})
+"""Calls that do nothing where they return False."""
 READ = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
 FOLLOWED_BLINDLY = frozenset(
     {"txn_logged", "append_failed", "timed_out", "batch_appended", "marker_appended", "id_expired"}
@@ -63,11 +65,18 @@ class TransactionsInterpreter(Choosing):
         self.faults += name == "fail_over" or (name == "log_append" and not made.call.get("ok"))
         self.dying |= passes_hours
         self.dying &= name != "fail_over"
-        self.leaders[made.call.get("partition", -1)] += name == "change_leader"
+        if name == "change_leader":
+            self.leaders[made.call.get("partition")] += 1
         self.requests.called(made, messages)
         for message in messages:
             if message[1] == "marker" and message[4] not in self.marker_calls:
                 self.marker_calls[message[4]] = self.calls
+
+    def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
+        """What is in flight is the same; nothing was to be logged, or the client is in no state for it."""
+        if made.call.name not in IDLE or not made.call.get("ok", True):
+            return False
+        return self.requests.are_same(messages if self.ids == 1 else self.owners.among(messages, self.txn_id))
 
     def _projected(self, made: Made, messages: Sequence[Message]) -> tuple[Made, Sequence[Message]]:
         """A call, and what is in flight after it, without what is another transactional id's."""
@@ -252,9 +261,9 @@ class TransactionsInterpreter(Choosing):
             error, number = (15, 0) if kind == "append_failed" else guesses.answer(row, before, state)
             if asked in self.requests.answered:
                 return memory.with_answer((*asked, error, number if asked[0] == "init" or self.bumps else 0))
-        if not self.is_composite() and kind not in BEGUN.values():
+        if kind in TOLD and memory.answers and not self.is_composite():
             flying = {(k.removesuffix("_answer"), n) for k, n in self.requests.flying if k.endswith("_answer")}
-            return memory.without(flying) if kind in TOLD else memory
+            return memory.without(flying)
         return memory
 
     # When a call returns

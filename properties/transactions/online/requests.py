@@ -66,6 +66,10 @@ class Requests:
         if record >= 0:
             self.records[record] = (txn, read(event, "partition"))
 
+    def are_same(self, messages: Sequence[Message]) -> bool:
+        """Is in flight what was after the last call?"""
+        return tuple(messages) == self._messages
+
     def about(self, *kinds: str) -> list[int]:
         """The numbers of requests of these kinds that may have reached the coordinator in a call that delivers many:
         they were in flight or unanswered before it, or were sent in it."""
