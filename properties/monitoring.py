@@ -197,7 +197,11 @@ class HistoryMonitor:
         that is excused, and the first that is not."""
         prefixes = Prefixes(self.history, self.config, self._rows, frozenset(self._ends))
         names = [name for name in self._decidable() if self._is_asked(self.history.rules[name])]
-        for call in sorted({*self._quiet, len(self._ends)} - {0}):
+        calls = sorted({*self._quiet, len(self._ends)} - {0})
+        if len(calls) > 1:  # what violates a property, whatever comes after, does so at the end as well
+            last = self._ends[-1]
+            names = [n for n in names if self.history.properties[n].needs_quiet_end or prefixes.are_any(n, last)]
+        for call in calls:
             end, at_rest = self._ends[call - 1], call in self._quiet
             for name in [name for name in names if len(prefixes.rows(name, end, at_rest).at)]:
                 for broken, is_excused, shown in self._violations(prefixes, name, call, end, at_rest):
@@ -280,6 +284,10 @@ class Prefixes:
         if told.needs_quiet_end and not at_rest:
             return NO_ROWS
         return told.kernel(self.view(end))
+
+    def are_any(self, name: str, end: int) -> bool:
+        """Do rows violate a property before all is at rest?"""
+        return bool(len(self.rows(name, end, at_rest=False).at))
 
     def shown(self, name: str, at: int, end: int) -> int:
         """How many rows it takes until this one violates the property; 0 if it does so only because all is at rest

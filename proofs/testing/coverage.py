@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 Conjunct = tuple[str, int]
 """(action, position of the guard in it)."""
 
-SAMPLED, SELDOM = 1_000, 8  # so many states are looked at, and then every eighth: most is learnt early
+SAMPLED, SELDOM = 1_000, 8
+"""So many states are looked at; of the next, every eighth, until eight times as many have been seen; then every 64th:
+most is learnt early."""
 
 
 @dataclass(eq=False)
@@ -115,7 +117,7 @@ class Coverage:
         """Look at the guards of every action in one state, for all parameters, as long as there is something to
         learn."""
         self.spec, self.states = stepper.reading.plain.spec, self.states + 1
-        if self.states > SAMPLED and self.states % SELDOM:
+        if self.states > SAMPLED and self.states % (SELDOM if self.states <= SAMPLED * SELDOM else SELDOM * SELDOM):
             return
         if state is self._sampled:
             return

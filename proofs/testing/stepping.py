@@ -1,6 +1,6 @@
 """One candidate state, one event: which states come after it, and if none, what was in the way."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +12,11 @@ from fencepost.properties.agreement import UNKNOWN, FalseConjunct, Interpreter, 
 from fencepost.properties.driving import Made
 
 REASONS = 3  # conditions told of further candidates, beside those of the first
+
+
+Holds = Callable[[State, Row], bool]
+Conditions = tuple[Holds, list[Holds], Holds]
+"""Of an observation, before it, of each step, and after it."""
 
 
 class Candidate(NamedTuple):
@@ -46,6 +51,7 @@ class Stepper:
 
     def __init__(self, reading: Reading, interpreter: Interpreter) -> None:
         self.reading, self.plain, self.interpreter = reading, reading.plain, interpreter
+        self._compiled: dict[str, Conditions] = {}
 
     def apply(self, candidate: Candidate, kind: str, row: Row) -> Iterator[Applied]:
         """Every state to which the event may lead."""
@@ -81,32 +87,38 @@ class Stepper:
     def _walk(self, candidate: Candidate, seen: Observed, row: Row, telling: bool) -> Applied | Obstacle:
         """``telling``: say what is in the way, in words, which takes most of the time."""
         state, passed = candidate.state, 0
-        holding = self.plain.holding
-        if not telling and not holding(seen.before)(state, row):
+        before, when, after = self._conditions(seen)
+        if not telling and not before(state, row):
             return NOT_YET
         false = self._false(seen, seen.before, state, row) if telling else ()
         false += self.interpreter.barred(candidate.memory, seen.kind, row)
         if false:
             return Obstacle(passed, false)
         actions = []
-        for step in seen.steps:
+        for step, is_due in zip(seen.steps, when, strict=True):
             passed += 1
-            if not holding(step.when)(state, row):
+            if not is_due(state, row):
                 continue
             if strangers := [column for column, _ in step.members if type(row[column]) is int and row[column] < 0]:
                 return Obstacle(passed, self._not_named(step, strangers) if telling else ())
             action, values = self.plain.spec.actions[step.action], [row[c] for c in step.columns]
-            after = self.plain.taken(step.action, state, values)
-            if after is None:
+            taken = self.plain.taken(step.action, state, values)
+            if taken is None:
                 return Obstacle(passed, self._barred(action, state, step, values) if telling else ())
             if false := self.interpreter.uncalled_for(step.action, row):
                 return Obstacle(passed, false)
-            state = after
+            state = taken
             actions.append(action)
-        if not holding(seen.after)(state, row):
+        if not after(state, row):
             return Obstacle(passed + 1, self._false(seen, seen.after, state, row) if telling else ())
         memory = self.interpreter.remember(candidate.memory, seen.kind, row, candidate.state, state)
         return Applied(Candidate(state, memory, candidate.done), tuple(actions))
+
+    def _conditions(self, seen: Observed) -> Conditions:
+        if seen.kind not in self._compiled:
+            holding = self.plain.holding
+            self._compiled[seen.kind] = holding(seen.before), [holding(s.when) for s in seen.steps], holding(seen.after)
+        return self._compiled[seen.kind]
 
     @staticmethod
     def _known(condition: Conjunct, row: Row) -> bool:
