@@ -227,7 +227,7 @@ def read(event: Event, column: str, absent: Any = None) -> Any:
 
 
 @cache
-def _is_mapping(kind: type) -> bool:
+def _is_mapping(kind: Any) -> bool:
     """Asked of every event again and again, and slow to tell."""
     return issubclass(kind, Mapping)
 

@@ -52,9 +52,10 @@ def _followed(
 
 
 @cache
-def _settled(model: type[Protocol]) -> Spec:
+def _settled(model: Any) -> Spec:
     """One for systems of all sizes."""
-    return settle(model.spec)
+    settled: Spec = settle(model.spec)
+    return settled
 
 
 def read_by(
