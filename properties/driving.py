@@ -223,7 +223,8 @@ class Session(Protocol):
 
 def read(event: Event, column: str, absent: Any = None) -> Any:
     """One column of an event, whichever way the implementation shows it."""
-    return event.get(column, absent) if _is_mapping(type(event)) else getattr(event, column, absent)
+    kind: Any = type(event)
+    return event.get(column, absent) if _is_mapping(kind) else getattr(event, column, absent)
 
 
 @cache

@@ -68,7 +68,8 @@ def read_by(
 ) -> Followed:
     """``models`` and ``observations`` are by variant, which is the config's mode."""
     variant = config["mode"]
+    model: Any = models[variant]
     return Followed(
-        variant, _settled(models[variant]), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,
+        variant, _settled(model), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,
         partial(interpreter, config, bounds), ignored=IGNORED,
     )  # fmt: skip
