@@ -100,14 +100,13 @@ class Seen(Protocol):
 
 class Interpreter(Protocol):
     """Reads the calls and events of one system as rows of the model.  Knows what the driver did: the time, who was
-    elected, which requests are under way, and under which number the model knows them."""
+    elected, which requests are under way, and under which number the model knows them.
+
+    ``is_idle(made, messages)``, if it has that: has a call that returned False, and showed nothing, left everything as
+    it was, so that no note need be taken of it?"""
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself; ``messages`` are in flight after it.  Raises `Beyond`."""
-
-    def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
-        """Has a call that returned False, and showed nothing, left everything as it was, so that no note need be taken
-        of it?"""
 
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
         """What a call lets happen; ``allowed``: as the table of calls says."""
@@ -156,10 +155,6 @@ class PlainInterpreter:
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Nothing is noted of a call."""
-
-    def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
-        """That cannot be told here."""
-        return False
 
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
         """As the table of calls says."""

@@ -184,7 +184,12 @@ class Machine(RuleBasedStateMachine):
         hints = annotations_of(method)
         names = list(inspect.signature(method).parameters)[1:]
         if self.waiting() or not any(isinstance(role_of(hints[name]), InFlight) for name in names):
-            method(self, **{name: self._chosen(hints[name], random, method.__qualname__) for name in names})
+            self.play(method, random)
+
+    def play(self, method: Callable[..., None], random: Random) -> None:
+        """Play a scenario, with all its arguments by chance."""
+        hints = [(name, hint) for name, hint in annotations_of(method).items() if name != "return"]
+        method(self, **{name: self._chosen(hint, random, method.__qualname__) for name, hint in hints})
 
     def _chosen(self, annotation: Any, random: Random, where: str) -> Any:
         """A value for a parameter, by chance."""

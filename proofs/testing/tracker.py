@@ -46,6 +46,7 @@ class Tracker:
         self.observed, self.coverage, self.ending = observed, coverage, ending
         self.reading, self.followed, self.interpreter = reading, reading.followed, reading.followed.interpreter()
         self.stepper = Stepper(reading, self.interpreter)
+        self._is_idle = getattr(self.interpreter, "is_idle", lambda made, messages: False)
         self.candidates = [Candidate(reading.plain.initial(), (), False)]
         self.beyond, self.share = "", share or Share()
         self._frozen: dict[int, tuple[Any, tuple[Any, ...]]] = {}
@@ -60,7 +61,7 @@ class Tracker:
             self._leave(made)
             return
         try:
-            if made.result is not False or made.events or not self.interpreter.is_idle(made, messages):
+            if made.result is not False or made.events or not self._is_idle(made, messages):
                 self._follow(made, messages)
             else:
                 self.coverage.called(made.call.table_name)

@@ -39,9 +39,8 @@ class BesideEach(Beside):
     def watch(self, made: Made, events: Sequence[Event], messages: Sequence[Message]) -> Iterator[Verdict]:
         owned = [(self.owners.of_event(event), event) for event in events]
         about = ALL if made.message is None else self.owners.of_message(made.message)
-        foreign = made if about == ALL else replace(made, message=None)
         for txn_id, one in enumerate(self.each):
-            own = made if about in (ALL, txn_id) else foreign
+            own = made if about in (ALL, txn_id) else replace(made, message=None)
             shown = [event for owner, event in owned if owner in (ALL, txn_id)]
             yield from one.watch(own, shown, self.owners.among(messages, txn_id))
 

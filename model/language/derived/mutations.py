@@ -10,6 +10,7 @@ order.  ``mutated(spec, names)`` has several of them at once.  Bounds are never 
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.derived.mistimed import mistimed
@@ -64,6 +65,17 @@ def _map_roots(spec: Spec, changed: Callable[[Term], Term]) -> Spec:
 def settle(spec: Spec, rule: str | None = None, name: str | None = None) -> Spec:
     """Every ``either`` decided for what its rule says; those of ``rule`` that offer ``name``, for that alternative."""
     return _map_roots(spec if rule is None or name is None else _instead(rule, name)(spec), _settled)
+
+
+def settled(protocol: Any) -> Spec:
+    """The tree of a protocol, settled: the same object whenever it is asked for."""
+    found: Spec = _of_protocol(protocol)
+    return found
+
+
+@functools.cache
+def _of_protocol(protocol: Any) -> Spec:
+    return settle(protocol.spec)
 
 
 @functools.cache  # mutants differ from their protocol in a term or two

@@ -49,10 +49,6 @@ class BlocksInterpreter:
         self.numbers: dict[int, int] = {}  # of requests: the implementation's to the model's
         self.held: Counter[int] = Counter()  # requests and copies that reached a controller and are not answered
 
-    def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
-        """A call that returns False may have elected, or denied."""
-        return False
-
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Take note of what a call does by itself."""
         call = made.call

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from fencepost.properties.driving import Made, Message
-from fencepost.properties.machine import BURST, Machine, annotations_of
+from fencepost.properties.machine import BURST, Machine
 from fencepost.properties.transactions.driving.interface import ABILITIES, ABILITY_OF_KEY, ANYWHERE, IDS, PIECES
 from fencepost.properties.transactions.driving.programs import Call
 
@@ -107,9 +107,7 @@ class Verbs(Machine, steps={}):
         """Play one of the scenarios of these names; which, and with which arguments, is said by ``chance`` alone, as
         the numbers of one example are much like those of the one before."""
         random = Random(chance)
-        method = getattr(type(self), random.choice(names))
-        hints = [(name, hint) for name, hint in annotations_of(method).items() if name != "return"]
-        method(self, **{name: self._chosen(hint, random, method.__qualname__) for name, hint in hints})
+        self.play(getattr(type(self), random.choice(names)), random)
 
     def otherwise(self) -> bool:
         return self.did("log_append")

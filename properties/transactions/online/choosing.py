@@ -39,6 +39,7 @@ class Choosing(PlainInterpreter):
         self.dying = False  # it may be under way to the log that the id is forgotten
         self.observed: frozenset[str] = frozenset()
         self.made: Made | None = None
+        self.idle = frozenset({"log_append", "init", "begin", "send", "commit", "abort", "fence"})  # where False
         self.txn_id, self.ids, self.owners = config.get("txn_id", 0), config.get("ids", 1), Owners()
         self.own: tuple[Event, ...] = ()  # of the last call
         self.is_foreign = False  # the last call was about another transactional id

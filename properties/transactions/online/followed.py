@@ -1,13 +1,12 @@
 """The model of one transactional id, as it is followed through a cluster under way: `agreement.py` says by whom."""
 
 from collections.abc import Mapping
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 from fencepost.model.language import Protocol
-from fencepost.model.language.derived.mutations import settle
+from fencepost.model.language.derived.mutations import settled
 from fencepost.model.language.observations import Observation
-from fencepost.model.language.specs import Spec
 from fencepost.model.language.tree.types import Bounds
 from fencepost.model.transactions.detailed.expiry import ExpiringV1, ExpiringVerified
 from fencepost.model.transactions.detailed.releases import ExpiringOf400
@@ -51,13 +50,6 @@ def _followed(
     return read_by(TransactionsInterpreter, MODELS, config, bounds, SHOWN_AND_UNSHOWN, CALLS)
 
 
-@cache
-def _settled(model: Any) -> Spec:
-    """One for systems of all sizes."""
-    settled: Spec = settle(model.spec)
-    return settled
-
-
 def read_by(
     interpreter: type[TransactionsInterpreter],
     models: Mapping[str, type[Protocol]],
@@ -68,8 +60,7 @@ def read_by(
 ) -> Followed:
     """``models`` and ``observations`` are by variant, which is the config's mode."""
     variant = config["mode"]
-    model: Any = models[variant]
     return Followed(
-        variant, _settled(model), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,
+        variant, settled(models[variant]), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,
         partial(interpreter, config, bounds), ignored=IGNORED,
     )  # fmt: skip

@@ -26,8 +26,6 @@ DEAD = 6  # state of a record that says that an id is forgotten
 ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"))
 TOLD = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
 ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}
-IDLE = frozenset({"log_append", "init", "begin", "send", "commit", "abort", "fence"})
-"""Calls that do nothing where they return False."""
 READ = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
 FOLLOWED_BLINDLY = frozenset(
     {"txn_logged", "append_failed", "timed_out", "batch_appended", "marker_appended", "id_expired"}
@@ -65,8 +63,7 @@ class TransactionsInterpreter(Choosing):
         self.faults += name == "fail_over" or (name == "log_append" and not made.call.get("ok"))
         self.dying |= passes_hours
         self.dying &= name != "fail_over"
-        if name == "change_leader":
-            self.leaders[made.call.get("partition")] += 1
+        self.leaders[made.call.get("partition", -1)] += name == "change_leader"
         self.requests.called(made, messages)
         for message in messages:
             if message[1] == "marker" and message[4] not in self.marker_calls:
@@ -74,9 +71,8 @@ class TransactionsInterpreter(Choosing):
 
     def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
         """What is in flight is the same; nothing was to be logged, or the client is in no state for it."""
-        if made.call.name not in IDLE or not made.call.get("ok", True):
-            return False
-        return self.requests.are_same(messages if self.ids == 1 else self.owners.among(messages, self.txn_id))
+        own = messages if self.ids == 1 else self.owners.among(messages, self.txn_id)
+        return made.call.name in self.idle and made.call.get("ok", True) and tuple(own) == self.requests.messages
 
     def _projected(self, made: Made, messages: Sequence[Message]) -> tuple[Made, Sequence[Message]]:
         """A call, and what is in flight after it, without what is another transactional id's."""

@@ -42,7 +42,7 @@ class Requests:
         self.records: dict[int, tuple[int, int]] = {}
         self.flying: Counter[tuple[str, int]] = Counter()
         self.flew: Counter[tuple[str, int]] = Counter()  # the same before the last call
-        self._messages: tuple[Message, ...] = ()  # the same, one by one
+        self.messages: tuple[Message, ...] = ()  # the same, one by one
         self.new: list[int] = []  # sent in the last call
         self.answered: set[tuple[str, int]] = set()  # in the last call
         self.unanswered: set[tuple[str, int]] = set()  # arrived at the coordinator
@@ -66,10 +66,6 @@ class Requests:
         if record >= 0:
             self.records[record] = (txn, read(event, "partition"))
 
-    def are_same(self, messages: Sequence[Message]) -> bool:
-        """Is in flight what was after the last call?"""
-        return tuple(messages) == self._messages
-
     def about(self, *kinds: str) -> list[int]:
         """The numbers of requests of these kinds that may have reached the coordinator in a call that delivers many:
         they were in flight or unanswered before it, or were sent in it."""
@@ -84,13 +80,11 @@ class Requests:
     def called(self, made: Made, messages: Sequence[Message]) -> None:
         """Which requests a call had answered, and which are still to be."""
         name, message = made.call.name, made.message
-        self.flew, self.waited, self.new = self.flying, set(self.unanswered), []
-        if (now := tuple(messages)) == self._messages:
-            self.answered = set()
-        else:
-            self._messages, self.flying = now, Counter([(m[1], m[4]) for m in messages])
-            new = (key for key, count in self.flying.items() if count > self.flew[key])
-            self.answered = {(kind.removesuffix("_answer"), n) for kind, n in new if kind.endswith("_answer")}
+        flying = self.flying if tuple(messages) == self.messages else Counter([(m[1], m[4]) for m in messages])
+        new = () if flying is self.flying else [key for key, count in flying.items() if count > self.flying[key]]
+        self.answered = {(kind.removesuffix("_answer"), n) for kind, n in new if kind.endswith("_answer")}
+        self.flew, self.flying, self.waited, self.new = self.flying, flying, set(self.unanswered), []
+        self.messages = tuple(messages)
         if name == "deliver" and message is not None and message[1] in COORDINATED:
             if (message[1], message[4]) not in self.answered:
                 self.unanswered.add((message[1], message[4]))

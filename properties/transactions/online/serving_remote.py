@@ -1,11 +1,10 @@
 """In which ways brokers that act by themselves may have served a request, and what they may have done besides."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fencepost.properties.agreement import UNKNOWN, Beyond, Row, Seen, State
-from fencepost.properties.driving import Made, Message
 from fencepost.properties.transactions.observations import codes
 from fencepost.properties.transactions.observations.calls_remote import SERVICE
 from fencepost.properties.transactions.observations.remote import OLD_OR_LATER
@@ -42,15 +41,12 @@ class Serving(TransactionsInterpreter):
     def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
         super().__init__(config, bounds)
         self.timeouts: bool = config["timeouts"]
+        self.idle = frozenset()  # brokers do much that no call shows
         self.began, self.waited_ms, self.before_ms = time.monotonic(), 0, 0
         self.sequences: dict[int, int] = {}  # by request
         self.arrived: set[int] = set()  # records that were delivered before this call
         self.seen: set[tuple[int, int]] = set()  # (reader, record)
         self.wanted: dict[tuple[str, int], int] = {}  # by client or record: the request to which an answer is taken
-
-    def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
-        """Brokers over the wire do much that no call shows."""
-        return False
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
         """The row with everything that is a matter of choice chosen, in every way.  Raises `Beyond`."""

@@ -545,8 +545,8 @@ class Coordinator(Node):
 
     # Time: transactions that take too long are ended, and idle ids forgotten
 
-    def watch_open(self) -> None:
-        """Look for transactions whose time is up, at every full interval as long as any is open and nothing pending."""
+    def watch_open(self, again: bool = False) -> None:
+        """Look for transactions whose time is up, at every full interval while one is open; `again`: one is again."""
         if not self._open_watched:
             self._open_watched = True
             interval_us = self.env.config.timeout_check_ms * 1000
@@ -562,15 +562,9 @@ class Coordinator(Node):
                     producer_id=metadata.now.producer_id, epoch=metadata.now.producer_epoch,
                 )  # fmt: skip
                 self.fence_and_abort(metadata, lambda _: None)
-        if any(
-            metadata.pending_state is None and metadata.now.state == TransactionState.ONGOING
-            for metadata in self.transactions.values()
-        ):
+        ongoing = (m for m in self.transactions.values() if m.now.state == TransactionState.ONGOING)
+        if any(metadata.pending_state is None for metadata in ongoing):
             self.watch_open()
-
-    def watch_again(self) -> None:
-        """An append has failed: what was pending, and so was not looked at, may be open still."""
-        self.watch_open()
 
     def is_timed_out(self, now: Transit) -> bool:
         """Strictly longer: a transaction may use its time to the last millisecond."""

@@ -81,7 +81,7 @@ class Transitions:
             if not keep_pending:
                 metadata.pending_state = None
                 if metadata.now.state == TransactionState.ONGOING:
-                    self.coordinator.watch_again()
+                    self.coordinator.watch_open(again=True)
         done(ok)
 
     def emit_append_failed(self, metadata: TransactionMetadata, state: int, target: Transit) -> None:

@@ -72,12 +72,9 @@ class TimeOutsLookedForOnce(Coordinator):
         super().abort_timed_out(_)
         self.looking = False
 
-    def watch_open(self) -> None:
-        if not self.looking:
+    def watch_open(self, again: bool = False) -> None:
+        if not (self.looking or again):
             super().watch_open()
-
-    def watch_again(self) -> None:
-        """Not again."""
 
 
 class ExpiredIdGetsItsOldPair(Coordinator):
