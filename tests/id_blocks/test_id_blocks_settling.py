@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from broken_lines import lines, reached
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Run
+from fencepost.properties.id_blocks import monitoring
 from fencepost.properties.id_blocks.driving.interface import CONTROLLER
 from fencepost.properties.id_blocks.driving.programs import Call
 from fencepost.properties.id_blocks.scenarios.settling import settle
@@ -71,19 +73,41 @@ def test_broker_that_terminates_is_asked_for_nothing() -> None:
     assert found(reference, REFUSED, authorization_error="fatal") is None
 
 
-def test_what_goes_on_and_on_is_found() -> None:
+class Double:
+    """The reference, but for what a class derived from this does otherwise."""
+
+    def __init__(self, config: Any) -> None:
+        self.system, self.config = reference(config), config
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+
+class PastTheEnd(Double):
+    """A cluster that gives away an id which there is not (730.16)."""
+
+    def init_producer_id(self, broker: int) -> tuple[int, int]:
+        return 0, self.config["max_id"]
+
+
+class Restless(Double):
     """A cluster of which messages never come to an end."""
 
-    class Restless:
-        def __init__(self, config: Any) -> None:
-            self.system = reference(config)
+    def deliver(self, number: int, keep: bool = False) -> None:
+        self.system.deliver(number, True)
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.system, name)
 
-        def deliver(self, number: int, keep: bool = False) -> None:
-            self.system.deliver(number, True)
+def test_every_line_that_finds_something_has_a_witness() -> None:
+    """What only a driven run judges bites: for each line that says so there is an implementation of which it does."""
+    with reached(monitoring) as bitten:
+        found(Restless, ())
+        found(REGISTRY["in_flight_kept_on_error"], REFUSED)
+        found(PastTheEnd, (ASK,), max_id=9)
+    assert bitten == lines(monitoring)
 
+
+def test_what_goes_on_and_on_is_found() -> None:
+    """730.P3, where messages, or writes, have no end."""
     broken = found(Restless, ())
     assert broken is not None
     assert (broken.rule, broken.check) == ("730.P3", "result.quiet")
