@@ -219,7 +219,7 @@ def cases(names):
 
 @pytest.mark.parametrize("name", cases(FOUND))
 def test_broken_implementation_is_found(name):
-    """Found, shrunk, and told by what it breaks; the pasted program fails by itself, and not on the reference."""
+    """Found, shrunk, and told by what it breaks; the pasted program fails by itself."""
     variant, config = needs(name)
     report = driven(f"{BROKEN}:{name}", variant, config=config, max_examples=EXAMPLES, promises_only=True)
     assert report.verdict == "violated"
@@ -227,20 +227,6 @@ def test_broken_implementation_is_found(name):
     assert report.failure.calls <= 20
     with pytest.raises(AssertionError):
         exec(report.program, {})
-    assert not asserts_on_reference(report.program, name)
-
-
-def asserts_on_reference(program, name):
-    """Does the assertion fail on the reference too?  Threads that only the broken one has do not count."""
-    corrected = program.replace(f"from {BROKEN} import {name} as factory\n", "")
-    assert corrected != program
-    try:
-        exec(corrected, {"factory": reference})
-    except AssertionError:
-        return True
-    except KeyError as error:
-        assert "has no operation now" in str(error)
-    return False
 
 
 @pytest.mark.nightly
