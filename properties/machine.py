@@ -191,6 +191,17 @@ class Machine(RuleBasedStateMachine):
         hints = [(name, hint) for name, hint in annotations_of(method).items() if name != "return"]
         method(self, **{name: self._chosen(hint, random, method.__qualname__) for name, hint in hints})
 
+    def playable(self) -> list[str]:
+        """The scenarios that can be played now, by name, not those about something that waits; each so often as it has
+        parts that are drawn, by which it is another one."""
+        found = {name: vars(each)[_SCENARIO] for name, each in _scenarios(type(self)).items()}
+        return [
+            name
+            for name, (_, hints, when) in found.items()
+            if (when is None or when(self)) and not any(isinstance(role_of(hint), InFlight) for hint in hints.values())
+            for _ in hints
+        ]
+
     def _chosen(self, annotation: Any, random: Random, where: str) -> Any:
         """A value for a parameter, by chance."""
         role = role_of(annotation)
@@ -202,7 +213,10 @@ class Machine(RuleBasedStateMachine):
             case OneOf():
                 return random.choice(role.values)
             case Between():
-                return random.randint(role.least, role.most)
+                kind, number = get_args(annotation)[0], random.randint(role.least, role.most)
+                if get_origin(kind) is not list:
+                    return number
+                return [self._chosen(get_args(kind)[0], random, where) for _ in range(number)]
         if annotation is bool:
             return random.random() < 0.5
         if get_origin(annotation) is tuple:
@@ -229,6 +243,12 @@ class Machine(RuleBasedStateMachine):
 def annotations_of(method: Any) -> Mapping[str, Any]:
     """The annotations of a scenario, or of the fields of a tuple: they are asked for in every example."""
     return get_type_hints(method, include_extras=True)
+
+
+@cache
+def _scenarios(machine: type[Machine]) -> dict[str, Callable[..., None]]:
+    named = ((name, getattr(machine, name)) for name in sorted(dir(machine)))
+    return {name: each for name, each in named if _SCENARIO in getattr(each, "__dict__", ())}
 
 
 def _begin(machine: Machine, drawn: Any) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.testing.choices import by_seed_alone
+from fencepost.proofs.testing.choices import APART, by_seed_alone
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.differing import AFTER, Signature, signature
 from fencepost.proofs.testing.exercised import Exercised
@@ -281,7 +281,7 @@ class Search:
             max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database,
             verbosity=Verbosity.quiet,
             suppress_health_check=list(HealthCheck), phases=(Phase.reuse, Phase.generate), report_multiple_bugs=False,
-            print_blob=False, derandomize=False,
+            print_blob=False, derandomize=False, **(APART if self.agreeing.apart and database is None else {}),
         )  # fmt: skip
         try:
             with by_seed_alone():

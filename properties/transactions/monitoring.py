@@ -237,6 +237,7 @@ class TransactionsBeside(Beside):
             self.late.forget(self.transactions.values())
         elif name == "expire":
             self.now_ms += EXPIRY_MS
+            self.late.forget(self.transactions.values())
             self._doubt(True)  # the id may be forgotten
         elif name == "fail_over":
             self._doubt(bool(self._awaiting))

@@ -9,7 +9,7 @@ from typing import Any
 
 from fencepost.properties.machine import CHANCES, variants
 from fencepost.properties.transactions.driving.verbs import Sized
-from fencepost.properties.transactions.scenarios.fenced import Fenced
+from fencepost.properties.transactions.scenarios.lives import Lives
 from fencepost.properties.transactions.scenarios.remote import Remote
 from hypothesis import strategies as st
 
@@ -50,6 +50,6 @@ def several(mode: str) -> st.SearchStrategy[Sized]:
     return st.builds(more, sizes(mode, EPOCHS), CHANCES)
 
 
-MACHINES = variants(Fenced, {mode: several(mode) for mode in MODES})
+MACHINES = variants(Lives, {mode: several(mode) for mode in MODES})
 REMOTE_MACHINES = variants(Remote, {mode: sizes(mode, EPOCHS[:1]) for mode in MODES})
 """For brokers that act by themselves, whose last epoch cannot be chosen."""

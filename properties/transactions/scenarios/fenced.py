@@ -17,6 +17,7 @@ from fencepost.properties.transactions.scenarios.driven import Driven
 from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OUT_MS
 
 By = Annotated[str, OneOf("producer", "producer", "admin", "time")]
+Across = Annotated[str, OneOf("producer", "producer", "admin", "time", "expiry")]
 Trouble = Annotated[str, OneOf("append fails", "fail-over", "fail-over that loses", "twice fails")]
 MOST_FAIL_OVERS = 12
 SHORT = 8  # so few epochs can be used up
@@ -36,8 +37,14 @@ class Fenced(Driven, steps={}):
         return super().make(call)
 
     def fence_by(self, by: str, new: int) -> None:
-        """Somebody asks for a fence of the present producer."""
-        if by == "time" or (by == "admin" and self.lone):
+        """Somebody asks for a fence of the present producer; or it is gone, and its id is forgotten in the end."""
+        if by == "expiry":
+            self.call("restart_client", self.slot(new))
+            for _ in range(TIME_OUT_MS // CHECK_MS + 1):
+                self.call("advance", CHECK_MS)
+                self.deliver_all()
+            self.call("expire", 1)
+        elif by == "time" or (by == "admin" and self.lone):
             for _ in range(TIME_OUT_MS // CHECK_MS + 1):
                 self.call("advance", CHECK_MS)
         elif by == "admin":
@@ -72,7 +79,7 @@ class Fenced(Driven, steps={}):
         slot: Slot,
         partition: Partition,
         kind: Annotated[str, OneOf("produce", "produce", "add", "check", "end")],
-        by: By,
+        by: Across,
         first: bool,
         moment: Annotated[int, Between(0, 3)],
         commit: bool,
@@ -141,10 +148,10 @@ class Fenced(Driven, steps={}):
         self,
         slot: Slot,
         partition: Partition,
-        kind: Annotated[str, OneOf("marker", "marker", "marker_answer")],
+        kind: Annotated[str, OneOf("marker", "marker_answer")],
         moved: bool,
         commits: tuple[bool, bool],
-        moment: Annotated[int, Between(0, 4)],
+        moment: Annotated[int, OneOf(0, 1, 2, 3, 3, 4)],
     ) -> None:
         """The coordinator moves while a transaction ends, or hears nothing for so long that it asks again, so that its
         markers are sent twice; the older one, or its answer, is held up.  ``moment``: it arrives when the next

@@ -9,7 +9,7 @@ partition: if not, something hangs.
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
-from fencepost.properties.roles import FromConfig
+from fencepost.properties.roles import Between, FromConfig
 from fencepost.properties.transactions.driving.interface import System
 
 Partitions = Annotated[int, FromConfig("partitions")]
@@ -95,10 +95,11 @@ def _probe(system: System, slot: int, partitions: int, groups: int, keys: int) -
     return Probed(ready, committed, unread, waited_ms)
 
 
-def expire(system: System) -> int:
-    """Time passes until transactional ids are forgotten, as long as nothing is under way; how much (ms)?"""
+def expire(system: System, held: Annotated[int, Between(0, 1)] = 0) -> int:
+    """Time passes until transactional ids are forgotten, as long as nothing is under way but so many messages that are
+    ``held`` up; how much (ms)?"""
     for hours in range(EXPIRY_HOURS):
-        if system.messages():
+        if len(system.messages()) > held:
             return hours * HOUR_MS
         system.advance(HOUR_MS)
     return EXPIRY_MS
