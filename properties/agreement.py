@@ -264,8 +264,7 @@ class Agreeing:
     ``lacking``: which optional abilities an implementation lacks, in words; machines do without them, and the report
     says so.
 
-    ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.  ``apart``: every
-    example is drawn anew, and none is like the one before on purpose.
+    ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.
 
     Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
     fail; ``replays``, how many runs shrinking may take.  Not ``probed``: it shows the black box, and no more.
@@ -296,7 +295,6 @@ class Agreeing:
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
     lacking: Callable[[Any], frozenset[str]] | None = None
     steps: int = 30
-    apart: bool = False
     tries: int = 1
     replays: int = 3_000
     probed: bool = True

@@ -66,11 +66,14 @@ class Machine(RuleBasedStateMachine):
     Where scenarios are long, and take many arguments, one rule plays one of them, which is drawn by its weight
     (``weights={"handed_on": 3, …}``) with all its arguments from eight bytes: Hypothesis prefers small integers, which
     repeat themselves, and so would the scenarios.
+
+    ``apart``: every example is drawn anew, and none is like the one before on purpose.
     """
 
     call_type: ClassVar[type[Call]]
     sizes: ClassVar[st.SearchStrategy[Any]]
     session: ClassVar[Session]
+    apart: ClassVar[bool] = False
     run: Run
     held: set[int]
     """The numbers of what is held up."""

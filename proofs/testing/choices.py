@@ -11,6 +11,7 @@ call, half would be like one another: with `APART` each is drawn anew.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 from unittest import mock
 
 from hypothesis.internal.conjecture import providers
@@ -39,7 +40,7 @@ class EachAnew(providers.HypothesisProvider):
     """Draws as Hypothesis does, for a search that makes nothing of the examples before."""
 
 
-APART: Mapping[str, str] = {}
+APART: Mapping[str, Any] = {}
 """The settings with which each example is drawn anew; none where this version of Hypothesis has no such setting."""
 
 if hasattr(providers, "AVAILABLE_PROVIDERS"):

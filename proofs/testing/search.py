@@ -281,7 +281,7 @@ class Search:
             max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database,
             verbosity=Verbosity.quiet,
             suppress_health_check=list(HealthCheck), phases=(Phase.reuse, Phase.generate), report_multiple_bugs=False,
-            print_blob=False, derandomize=False, **(APART if self.agreeing.apart and database is None else {}),
+            print_blob=False, derandomize=False, **(APART if machine.apart and database is None else {}),
         )  # fmt: skip
         try:
             with by_seed_alone():

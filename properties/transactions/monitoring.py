@@ -232,13 +232,10 @@ class TransactionsBeside(Beside):
             self.away.add(made.call.get("partition"))
         elif name == "come_back":
             self.away.discard(made.call.get("partition"))
-        elif name == "forget":
-            self.now_ms += made.result
+        elif name in ("forget", "expire"):
+            self.now_ms += EXPIRY_MS if name == "expire" else made.result
             self.late.forget(self.transactions.values())
-        elif name == "expire":
-            self.now_ms += EXPIRY_MS
-            self.late.forget(self.transactions.values())
-            self._doubt(True)  # the id may be forgotten
+            self._doubt(name == "expire")  # the id may be forgotten
         elif name == "fail_over":
             self._doubt(bool(self._awaiting))
             if not made.call.get("durable"):

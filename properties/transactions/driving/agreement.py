@@ -33,7 +33,6 @@ TRANSACTIONS = Agreeing(
     parts=each_id,
     expecting=EXPECTING,
     composite=frozenset({"settle", "probe", "newcomers"}),
-    apart=True,
     steps=8,
     # Measured with the reference, some forty programs for each seed: v2, 172 of 172; v1-verified, 36 of 42; v1, 151 of
     # 171, and 37 of 45 for the worst of four seeds.  What is not followed in these two is a record that comes late, and
@@ -51,7 +50,6 @@ OVER_THE_WIRE = replace(
     follow=follow_remote,
     parts=lambda config: (config,),
     beside=BesideTheWire,
-    apart=False,
     steps=30,
     tries=5,
     replays=1_000,

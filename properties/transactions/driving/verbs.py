@@ -15,7 +15,7 @@ FIRST_READER_IN_PIECES = 300
 
 class Sized(NamedTuple):
     """What is drawn for an example.  ``lone``: one producer has each id for itself; ``late``: copies may come late;
-    ``records``: in each batch that scenarios send; ``chance``: which scenario with two ids is played at the end."""
+    ``records``: in each batch that scenarios send; ``chance``: what is played first (0: nothing), and at the end."""
 
     config: dict[str, Any]
     lone: bool
@@ -37,7 +37,6 @@ class Verbs(Machine, steps={}):
             config = {**config, "clients": max(1, config["clients"] - config["ids"] + 1)}
         self.start({key: value for key, value in config.items() if self.can(ABILITY_OF_KEY.get(key, ""))})
         self.readers = FIRST_READER_IN_PIECES
-        self.at_the_start()
 
     def can(self, ability: str) -> bool:
         """Has the implementation this one of the `ABILITIES`?"""
@@ -66,9 +65,6 @@ class Verbs(Machine, steps={}):
             self.call("settle", FIRST_READER_AT_THE_END)
             self.in_pieces(self.records % int(self.run.config["partitions"]), self.records)
             self.call("probe")
-
-    def at_the_start(self) -> None:
-        """Before anything else."""
 
     def at_the_end(self) -> None:
         """Before all settles."""
