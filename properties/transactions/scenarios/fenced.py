@@ -18,6 +18,7 @@ from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OU
 
 By = Annotated[str, OneOf("producer", "producer", "admin", "time")]
 Across = Annotated[str, OneOf("producer", "producer", "admin", "time", "expiry")]
+Then = Annotated[str, OneOf("", "", "leader", "restart")]
 Trouble = Annotated[str, OneOf("append fails", "fail-over", "fail-over that loses", "twice fails")]
 MOST_FAIL_OVERS = 12
 SHORT = 8  # so few epochs can be used up
@@ -86,10 +87,12 @@ class Fenced(Driven, steps={}):
         first: bool,
         moment: Annotated[int, Between(0, 3)],
         commit: bool,
+        then: Then = "",
     ) -> None:
         """The fenced producer's message is in flight across the fence, and is the ``first`` thing that the partition
         hears of it, or not.  ``moment``: it arrives when the fence is under way, is over, when the next producer has a
-        transaction on that partition, or when that one has ended."""
+        transaction on that partition, or when that one has ended; ``then``, when the fence is over, the partition has
+        another leader, or the same one restarts."""
         old, at = self.opened(slot), self.partition(partition)
         if not first:
             self.call("send", old, at)
@@ -108,6 +111,8 @@ class Fenced(Driven, steps={}):
             self.deliver_all(without=("marker_answer",))
             self.release(held)
         self.go_on()
+        if then:
+            self.call("change_leader", at, restart=then == "restart")
         if moment == 1:
             self.release(held)
             self.go_on()
@@ -126,14 +131,18 @@ class Fenced(Driven, steps={}):
 
     @scenario
     def fenced_goes_on_elsewhere(
-        self, slot: Slot, partition: Partition, by: By, rival: bool, commits: tuple[bool, bool]
-    ) -> None:
+        self, slot: Slot, partition: Partition, by: By, rival: bool, commits: tuple[bool, bool], there: bool = False,
+        then: Then = "",
+    ) -> None:  # fmt: skip
         """An owner whose time is up, or who is fenced, and does not know of it, goes on in another partition, perhaps
-        while a ``rival`` has a transaction on the one where it was."""
+        while a ``rival`` has a transaction on the one where it was; or ``there``, where it was, itself, perhaps with
+        another leader, or after a restart."""
         old, at = self.with_record(slot, partition)
-        elsewhere, new = self.partition(at + 1), self.rival(old)
+        elsewhere, new = at if there else self.partition(at + 1), self.rival(old)
         self.fence_by(by, new)
         self.go_on()
+        if then:
+            self.call("change_leader", elsewhere, restart=then == "restart")
         if rival and new != old:
             self.with_record(new, at)
         self.call("send", old, elsewhere)
