@@ -122,6 +122,8 @@ class Partitions:
             self.records.add(record)
         if self.bumps or again or number < known < next_base:
             return ""  # it can be followed, if only to be found wrong
+        if next_base <= known:
+            return OLD_ID
         if (txn, partition) in self.over:
             self.is_beside = True
             self.besides.add(partition)
@@ -129,8 +131,6 @@ class Partitions:
         cleared = self.asked.get((txn, partition), False) and (txn, partition) in self.cleared
         if self.verifies and partition in self.besides and not (cleared or self.open.get(partition)):
             return LATE_RECORD
-        if next_base <= known:
-            return OLD_ID
         self.known[partition] = number
         self.open.setdefault(partition, set()).add(txn)
         return ""
