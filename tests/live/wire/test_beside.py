@@ -16,7 +16,7 @@ SMALL = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 1, "groups": 1, "c
 
 # What a broker that acts by itself shows of a defect: the rule, and at most so many calls that show it.
 SHOWN = {
-    "init_keeps_epoch": ("v2", 6), "end_keeps_epoch": ("v2", 8), "add_takes_older_epoch": ("v1", 10),
+    "init_keeps_epoch": ("v2", 6), "end_keeps_epoch": ("v2", 9), "add_takes_older_epoch": ("v1", 10),
     "older_epoch_accepted": ("v1", 12), "unverified": ("v1-verified", 20), "sequence_unchecked": ("v2", 8),
     "window_outlives_epoch": ("v2", 14), "reads_to_the_end": ("v2", 8), "aborted_list_cut_short": ("v2", 16),
     "offsets_applied_at_once": ("v2", 8), "abort_commits_offset": ("v2", 10), "six_in_flight": ("v2", 12),

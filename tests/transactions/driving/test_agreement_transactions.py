@@ -214,8 +214,8 @@ def test_late_end_is_shown_as_predicted():
 
 
 def test_what_is_not_expected_is_a_failure():
-    """The same is no excuse for an implementation of which it is said that it is mended: it is a promise that it breaks,
-    or a rule on the way to one."""
+    """The same is no excuse for an implementation that is said to be mended: it breaks a promise, or a rule on the way
+    to one."""
     report = driven(REFERENCE, "v1-verified", max_examples=40, expecting=())
     assert report.verdict == "violated"
     assert report.predicted == {}
