@@ -8,6 +8,7 @@ so that all of it is one log that holds. Times are CPU times of this process: ot
 
 from __future__ import annotations
 
+import itertools
 import struct
 import time
 from collections.abc import Callable
@@ -115,11 +116,12 @@ def test_recording_and_replay(log_dir: Path, tmp_path: Path) -> None:
     """All of it, CRCs, records, and Parquet written, takes less than a third of what kio takes to read the batches."""
     file = segment(log_dir, "t-0")
     size, content = file.stat().st_size, file.read_bytes()
-    recording, recorded = spent(lambda: record_transactions([log_dir], None, tmp_path / "out"))
+    outs = (tmp_path / f"out-{run}" for run in itertools.count())
+    recording, recorded = spent(lambda: record_transactions([log_dir], None, next(outs)))
     events = sum(recorded.counts.values())
     print()
     whole = told("recorded", recording, size, events, "events")
-    judging, report = spent(lambda: replay(tmp_path / "out", cores=1))
+    judging, report = spent(lambda: replay(tmp_path / "out-1", cores=1))
     told("replayed, all decidable properties", judging, size, events, "events")
     assert report.holds
     assert report.events == events == read_segment(file, 0, checksums=False).last_offsets[-1] + 1
