@@ -104,9 +104,8 @@ def _start(settings: SparkSettings) -> SparkSession:
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.worker.reuse": "true",
-        "spark.executorEnv.PYTHONSAFEPATH": "1",
+        "spark.executorEnv.PYTHONSAFEPATH": "1",  # or workers import what lies in the working directory first
     }
-    os.environ.setdefault("PYTHONSAFEPATH", "1")  # or workers import what lies in the working directory first
     if settings.is_local:
         # A host name that resolves to another interface, or to none, would cost a warning or the session.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
