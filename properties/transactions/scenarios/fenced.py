@@ -205,7 +205,10 @@ class Fenced(Driven, steps={}):
         self.go_on()
         self.release(held)
         self.go_on()
-        self.looked_at(at)
+        if moment == 3:  # a partition that still waits for its marker would get the next one
+            self.left_alone()
+        else:
+            self.looked_at(at)
 
     @scenario
     def forgotten_in_between(
