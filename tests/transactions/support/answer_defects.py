@@ -254,7 +254,7 @@ READS = (
     Planted("reads_to_the_end", "fetch", "open", "txn.P3", "read_on_the_way", "v2", Parts(log=partition.ReadsToTheEnd)),
     Planted("last_of_a_commit_left_out", "fetch", "committed", "txn.P4", "transaction", "v2",
             Parts(log=LastOfACommitLeftOut)),
-    Planted("aborted_list_cut_short", "fetch", "aborted", "txn.P2", "transaction", "v2",
+    Planted("aborted_list_cut_short", "fetch", "aborted", "txn.P3", "transaction", "v2",
             Parts(log=partition.AbortedListCutShort)),
     Planted("aborted_index_misses_fences", "fetch", "fenced", "txn.P3", "zombie", "v1",
             Parts(log=partition.AbortedIndexMissesFences)),
