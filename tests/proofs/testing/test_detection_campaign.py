@@ -26,13 +26,14 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     """A run that is in the file is not done again at the same commit, and is at another."""
     work = tmp_path / "work.jsonl"
     (first,) = detection_campaign.work_off(work, [FOUND], "abc")
-    assert first["found"] == 3
-    work.write_text(work.read_text().replace('"found": 3', '"found": 17'))
+    found = first["found"]
+    assert found is not None and found < 17
+    work.write_text(work.read_text().replace(f'"found": {found}', '"found": 17'))
     both = detection_campaign.work_off(work, [FOUND, QUIET], "abc", cores=1)
     assert (both[0]["found"], both[1]["driven"], both[1]["alarms"]) == (17, 5, [])
     assert len(work.read_text().splitlines()) == 2
     (again,) = detection_campaign.work_off(work, [FOUND], "def")
-    assert again["found"] == 3
+    assert again["found"] == found
 
 
 def line(of: str, seed: int, **came: Any) -> dict[str, Any]:
