@@ -19,6 +19,8 @@ NOT_FOLLOWED = {
     "polls without a count", "a round for too many", "another id fenced", "a task without a configuration",
     # steps that nothing else shows are made as late as they can be
     "no look before the count", "no second look", "opened after a refusal",
+    # a round that is refused is made again, by whatever error it was refused
+    "a round that does not wait",
 }  # fmt: skip
 """Plants that the history properties alone report."""
 

@@ -31,4 +31,5 @@ def with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
         variant: type(f"{machine.__name__}WithNewcomers", (WithNewcomers, machine), {"count": count})
         for variant, machine in agreeing.machines.items()
     }
-    return replace(agreeing, machines=machines, followed=dict.fromkeys(machines, 0.0))
+    none = dict.fromkeys(machines, 0.0)
+    return replace(agreeing, machines=machines, followed=none, compared=none)
