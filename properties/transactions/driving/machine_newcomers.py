@@ -31,5 +31,4 @@ def with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
         variant: type(f"{machine.__name__}WithNewcomers", (WithNewcomers, machine), {"count": count})
         for variant, machine in agreeing.machines.items()
     }
-    none = dict.fromkeys(machines, 0.0)
-    return replace(agreeing, machines=machines, followed=none, compared=none)
+    return replace(agreeing, machines=machines, followed=(none := dict.fromkeys(machines, 0.0)), compared=none)

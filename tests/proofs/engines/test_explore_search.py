@@ -47,7 +47,7 @@ def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numba its engine says what to install."""
     compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled")
     monkeypatch.setattr(compiled.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(compiled.NotInstalled, match=r"pip install 'fencepost\[fast\]'"):
+    with pytest.raises(compiled.NotInstalled, match=r"pip install -e '\.\[fast\]' in "):
         explore(SPEC, PROPERTIES, SMALL, engine="numba")
     with pytest.raises(ValueError, match="engine 'tlc' is unknown"):
         explore(SPEC, PROPERTIES, SMALL, engine="tlc")
