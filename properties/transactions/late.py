@@ -61,6 +61,7 @@ class Late:
     def __init__(self, mode: str, partitions: int) -> None:
         self.mode, self.partitions = mode, partitions
         self.excused: dict[Hashable, list[tuple[int, int, Excuse]]] = {}  # by what it is of: from and to which call
+        self.opened: set[Pair] = set()  # by a late AddPartitions, and no transaction has begun since
 
     def note(self, call: int, excuse: Excuse, subjects: Iterable[Hashable]) -> None:
         for one in subjects:
@@ -96,10 +97,20 @@ class Late:
             self.note(call, excuse, [("record", record) for record in late])
             self.note(call, excuse, [("partition", partition)])
 
-    def add(self, call: int, transaction: Transaction) -> None:
+    def add(self, call: int, transaction: Transaction, every: Iterable[Transaction]) -> None:
+        """``every``: in the order in which they began.  What a late copy opens passes for the last that has begun with
+        the pair, unless that is open, when it opens nothing; or for the next, which may begin before the log has it."""
         if transaction.over:
-            self.note(call, OPENED, [("client", transaction.client), ("opened by", transaction.number)])
+            last = [each for each in every if each.pair == transaction.pair][-1]
+            those = [transaction.number] if last.added and not last.over else [transaction.number, last.number]
+            self.note(call, OPENED, [("client", transaction.client), *(("opened by", number) for number in those)])
+            self.opened.add(transaction.pair)
         transaction.added = True
+
+    def begun(self, call: int, transaction: Transaction) -> None:
+        if transaction.pair in self.opened:
+            self.opened.remove(transaction.pair)
+            self.note(call, OPENED, [("opened by", transaction.number)])
 
     def end(self, call: int, transaction: Transaction, every: Iterable[Transaction]) -> None:
         """``every``: of the transactions, those that may be open."""

@@ -235,6 +235,7 @@ class TransactionsBeside(Beside):
         elif name in ("forget", "expire"):
             self.now_ms += EXPIRY_MS if name == "expire" else made.result
             self.late.forget(self.transactions.values())
+            self.acked_last.clear()  # after a marker that comes next, what follows on is refused (ProducerAppendInfo)
             self._doubt(name == "expire")  # the id may be forgotten
         elif name == "fail_over":
             self._doubt(bool(self._awaiting))
@@ -265,7 +266,7 @@ class TransactionsBeside(Beside):
         elif transaction is None:
             return
         elif kind == "add":
-            self.late.add(self.calls, transaction)
+            self.late.add(self.calls, transaction, self.transactions.values())
         elif kind == "produce":
             self.late.record(self.calls, transaction, self.records_of.get(request, ()), _partition(target))
         elif kind == "end":
@@ -378,6 +379,7 @@ class TransactionsBeside(Beside):
             read(event, "txn"), read(event, "client"), _pair(event), self.now_ms, read(event, "txn_id", 0)
         )
         self.transactions[found.number] = self.current[found.client] = found
+        self.late.begun(self.calls, found)
 
     def _add_sent(self, event: Event) -> None:
         self.asker[read(event, "request")] = (read(event, "client"), self.transactions.get(read(event, "txn")))
