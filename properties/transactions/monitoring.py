@@ -195,9 +195,8 @@ class TransactionsBeside(Beside):
 
     def _all_late(self, transaction: Transaction) -> set[Hashable]:
         """The records that were read of it, if all are excused: it is they that should not be there."""
-        read_ones = {("record", one) for one in transaction.records if one in self.read_ones}
-        late = all(self.late.why(self.calls, [one]) for one in read_ones)
-        return set(read_ones) if late else set()
+        read_ones = set[Hashable](("record", one) for one in transaction.records if one in self.read_ones)
+        return read_ones if all(self.late.why(self.calls, [one]) for one in read_ones) else set()
 
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
         """A fetch is wrong by the record that it leaves out, as far as the reader's call shows."""
@@ -375,10 +374,9 @@ class TransactionsBeside(Beside):
 
     def _txn_begun(self, event: Event) -> None:
         self.timed_out = False
-        found = Transaction(
-            read(event, "txn"), read(event, "client"), _pair(event), self.now_ms, read(event, "txn_id", 0)
-        )
-        self.transactions[found.number] = self.current[found.client] = found
+        client, txn_id = read(event, "client"), read(event, "txn_id", 0)
+        found = Transaction(read(event, "txn"), client, _pair(event), self.now_ms, txn_id)
+        self.transactions[found.number] = self.current[client] = found
         self.late.begun(self.calls, found)
 
     def _add_sent(self, event: Event) -> None:
