@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from fencepost.proofs.testing.regressions import Regressions
 
 LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
-LIBRARY_LOGGERS = ("fencepost.clients", "kafka")
-"""Under which names they log: librdkafka through ours, kafka-python under its own."""
+LIBRARY_LOGGER = "kafka"
+"""Under which name kafka-python logs."""
 CLIENTS = {
     "raw": "over_tcp:over_tcp",
     "librdkafka": "librdkafka:librdkafka",
@@ -99,7 +99,7 @@ MOST = 10_000_000
 )
 @click.option(
     "--client-log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="What the library of --client logs; it is in no verdict and no report.  [default: nowhere]",
+    help="What kafka-python logs; it is in no verdict and no report.  [default: nowhere]",
 )  # fmt: skip
 @click.option("--beside-reference", is_flag=True, help="Hold the brokers against the reference as well, call by call.")
 @click.option(
@@ -156,8 +156,8 @@ def agree(
         raise CatalogueError("--implementation says already who is driven; leave out --client and --beside-reference")
     if client and beside_reference and client != "raw":
         raise CatalogueError("--beside-reference compares raw requests; leave out --client")
-    if client_log is not None and client in (None, "raw"):
-        raise CatalogueError("--client-log is what a library logs: name it with --client librdkafka or kafka-python")
+    if client_log is not None and client != "kafka-python":
+        raise CatalogueError("--client-log is what kafka-python logs: name it with --client kafka-python")
     if (library := LIBRARIES.get(client or "")) and find_spec(library) is None:
         raise CatalogueError(f"--client {client} is not installed: {how_to_install('clients')}")
     live = BESIDE if beside_reference else CLIENTS.get(client or "", "")
@@ -205,20 +205,18 @@ def agree(
 
 @contextmanager
 def _logged_to(file: Path | None) -> Iterator[None]:
-    """What client libraries log is added to this file, if there is one.  Raises OSError."""
+    """What kafka-python logs is added to this file, if there is one.  Raises OSError."""
     if file is None:
         yield
         return
     handler = logging.FileHandler(file, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    loggers = [logging.getLogger(name) for name in LIBRARY_LOGGERS]
+    logger = logging.getLogger(LIBRARY_LOGGER)
     try:
-        for logger in loggers:
-            logger.addHandler(handler)
+        logger.addHandler(handler)
         yield
     finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
+        logger.removeHandler(handler)
         handler.close()
 
 

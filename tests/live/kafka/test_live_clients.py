@@ -6,7 +6,6 @@ libraries do by themselves is not in the model, so no model is followed.  Neithe
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from cluster import KafkaCluster
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live.proxy.proxy import Proxy
-from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, send
+from fencepost.reference_impl.live.transactions.clients.real_client import send
 from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import KafkaPythonProducer
 from fencepost.reference_impl.live.transactions.clients.real_client_librdkafka import LibrdkafkaProducer
 from fencepost.reference_impl.live.transactions.clients.real_client_system import RealClientSystem
@@ -129,29 +128,6 @@ def test_kafka_python_fences_itself(kafka_verified: KafkaCluster) -> None:
     assert (asked["kind"], asked["producer_id"], asked["epoch"]) == ("init_sent", 0, 0)
     assert (told["kind"], told["error"]) == ("init_taken", PRODUCER_FENCED)
     assert not [event for event in events[:-3] if event["kind"].endswith("_sent") and event["epoch"] > 0]
-
-
-def test_what_a_library_logs_is_kept_apart(
-    kafka_verified: KafkaCluster, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """librdkafka's log is one of Python's loggers, where no verdict looks, and nothing of it is on stderr."""
-    create_topic(kafka_verified.bootstrap, "logged")
-    old, new = (LibrdkafkaProducer(kafka_verified.bootstrap, "logged", name) for name in ("old", "new"))
-    try:
-        old.init()
-        old.begin()
-        send(old, "logged", 0, b"0")
-        new.init()
-        with pytest.raises(ClientError):
-            old.commit()
-        while not caplog.records:
-            time.sleep(0.1)
-    finally:
-        old.close()
-        new.close()
-    assert {record.name for record in caplog.records} == {"fencepost.clients"}
-    assert any("has been fenced" in record.getMessage() for record in caplog.records)
-    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("commit", [True, False])

@@ -66,9 +66,9 @@ def test_one_promise(broken_broker, monkeypatch):
             ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "librdkafka", "--beside-reference"),
             "leave out --client",
         ),
-        (("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client-log", "here"), "is what a library logs"),
+        (("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client-log", "here"), "is what kafka-python logs"),
         (
-            ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "librdkafka", "--client-log", "/nowhere/log"),
+            ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "kafka-python", "--client-log", "/nowhere/l"),
             "No such file or directory",
         ),
         (

@@ -79,7 +79,7 @@ FOUND = {
     "sequence_reused": (3, 12),
     "sequence_unchecked": (13, 13),
     "six_in_flight": (3, 11),
-    "stable_offset_inclusive": (3, 11),
+    "stable_offset_inclusive": (3, 15),
     "time_out_keeps_epoch": (3, 10),
     "unverified": (3, 17),
     "verifies_any_partition": (13, 27),

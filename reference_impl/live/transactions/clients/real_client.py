@@ -10,16 +10,10 @@ Neither speaks transaction.version 2 (EndTxn 5): librdkafka 2.16 stops at EndTxn
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
-
-LOG = logging.getLogger("fencepost.clients")
-"""What librdkafka logs; kafka-python does under its own name, "kafka". It is no evidence, and is in no verdict and no
-report: without a further handler it goes nowhere."""
-LOG.addHandler(logging.NullHandler())
 
 TIMED_OUT = 7  # REQUEST_TIMED_OUT, in Kafka's numbers
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from fencepost.reference_impl.live.transactions.clients.real_client import LOG, TIMED_OUT, ClientError, Done, Severity
+from fencepost.reference_impl.live.transactions.clients.real_client import TIMED_OUT, ClientError, Done, Severity
 
 FENCED = 90
 SLICE_S, PAUSE_S = 0.3, 0.02
-WARNINGS = 4  # of syslog's levels
+FATAL_ALONE = 0
+"""Of syslog's levels.  No logger is given: with one, a process was aborted while producers of librdkafka 2.16 were
+thrown away (it may be its issue 4330); so fatal errors go to stderr."""
 OF_OWN = {KafkaError._FENCED: FENCED, KafkaError._TIMED_OUT: TIMED_OUT, KafkaError._MSG_TIMED_OUT: TIMED_OUT}
 """librdkafka's own codes, where Kafka has one that means the same."""
 
@@ -35,8 +37,7 @@ class LibrdkafkaProducer:
                 "message.timeout.ms": int(timeout_s * 1000),
                 "transaction.timeout.ms": max(60_000, int(timeout_s * 1000)),
                 "retry.backoff.ms": 20,
-                "log_level": WARNINGS,
-                "logger": LOG,  # else it goes to stderr, among what a run says itself
+                "log_level": FATAL_ALONE,
                 "error_cb": self._told,
             }
             | {name.replace("_", "."): value for name, value in settings.items()}
@@ -61,7 +62,7 @@ class LibrdkafkaProducer:
 
     def send_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
         # Only a consumer makes what is asked for: metadata of a group, here one without members.
-        consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": group, "log_level": 0, "logger": LOG})
+        consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": group, "log_level": FATAL_ALONE})
         try:
             metadata, offsets = consumer.consumer_group_metadata(), [TopicPartition(topic, partition, offset)]
             self._resume(self._producer.send_offsets_to_transaction, offsets, metadata)
