@@ -233,6 +233,8 @@ class HistoryMonitor:
                 explains = self._events[other] if other >= 0 else None
                 check = "" if event is None else self.beside.lacking(self._made[shown_in - 1], event, explains)
                 excuse = self.beside.why(shown_in, concerned) if is_excused else ""
+                if shown > at + 1:  # it was right until then, so it is what does not go with what shows it
+                    explains = self._events[at]
                 broken = Broken(rule, text, None if check else event, check, shown_in, excuse, explains)
                 yield broken, is_excused, shown or inf
             if not is_excused:

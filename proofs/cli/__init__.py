@@ -110,6 +110,8 @@ def main() -> NoReturn:
         fencepost(prog_name="fencepost")
     # What Hypothesis keeps for the next time is no file for the directory that a command happens to be run in.
     os.environ.setdefault(HYPOTHESIS, str(cache_folder() / "hypothesis"))
+    # An interrupt may end what holds semaphores; the process that then clears them away need not say so.
+    sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     code = guarded(lambda: run(sys.argv[1:]))
     if code == INTERRUPTED:
         leave(code)

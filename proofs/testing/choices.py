@@ -12,7 +12,6 @@ call, half would be like one another: with `APART` each is drawn anew.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 from hypothesis.internal.conjecture import providers
 
@@ -28,12 +27,14 @@ def by_seed_alone() -> Iterator[None]:
         return
     from hypothesis.internal.constants_ast import Constants
 
-    with mock.patch.object(providers, FOUND, Constants):
+    before = getattr(providers, FOUND)
+    setattr(providers, FOUND, Constants)
+    providers.CONSTANTS_CACHE.cache.clear()
+    try:
+        yield
+    finally:
+        setattr(providers, FOUND, before)
         providers.CONSTANTS_CACHE.cache.clear()
-        try:
-            yield
-        finally:
-            providers.CONSTANTS_CACHE.cache.clear()
 
 
 class EachAnew(providers.HypothesisProvider):

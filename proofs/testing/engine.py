@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.testing.consequences import going_on
@@ -20,7 +20,6 @@ from fencepost.proofs.testing.failures import Disagreement
 from fencepost.proofs.testing.hanging import Hangs, limited
 from fencepost.proofs.testing.observing import Observe, outside
 from fencepost.proofs.testing.pasting import paste
-from fencepost.proofs.testing.regressions import Regressions
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.proofs.testing.shrinking import shrink
 from fencepost.proofs.unanswered import wire_errors
@@ -29,6 +28,9 @@ from fencepost.properties.driving import UNDER_WAY, Call, Factory, Program
 from fencepost.properties.registry import default
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
+
+if TYPE_CHECKING:
+    from fencepost.proofs.testing.regressions import Regressions
 
 SHRUNK = 3  # of the failures found
 
@@ -141,7 +143,7 @@ def agree(
     promises: Collection[str] | None = None,
     verdict_only: bool = False,
     call_limit: float | None = CALL_LIMIT,
-    kept: Regressions | None = None,
+    kept: "Regressions | None" = None,
     progress: Callable[[], object] = lambda: None,
     started: Callable[["SoFar"], object] = lambda _: None,
 ) -> AgreementReport:

@@ -28,7 +28,9 @@ def paste(
     lines += [m.text for m in made[:-1]]
     if made[-1].error is not None:
         return "\n".join([*lines, f"{made[-1].text}  # raises {made[-1].error!r}", ""])
-    lines += ["system.drain_events()", *last_call(made[-1], evidence, because(evidence, conjuncts))]
+    earlier = next((m for m in made[:-1] if any(e is evidence.other for e in m.events)), None)
+    lines.append("earlier = list(system.drain_events())" if earlier else "system.drain_events()")
+    lines += last_call(made[-1], evidence, because(evidence, conjuncts), earlier)
     return "\n".join([*lines, ""])
 
 
@@ -37,7 +39,8 @@ def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
     return "; ".join(map(str, conjuncts)) or f"the model has {' or '.join(evidence.expected)} here"
 
 
-def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
+def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None = None) -> list[str]:
+    """The call that shows it, and the assertion.  ``earlier``: the call of the other event, where that is not this."""
     call, _, remark = made.text.partition("  # ")
     if evidence.event is None and evidence.check:
         return [f"result = {call}", f"assert {evidence.check}, {reason!r}"]
@@ -54,10 +57,10 @@ def last_call(made: Made, evidence: Evidence, reason: str) -> list[str]:
     lines.append(_seen("seen", evidence.event, names))
     if before:  # once more is once too often
         return [*lines, f"assert seen.count({values!r}) <= {before}, {reason!r}"]
-    if not any(e is evidence.other for e in _until(made.events, evidence.event)):
+    if not (earlier or any(e is evidence.other for e in _until(made.events, evidence.event))):
         return [*lines, f"assert {values!r} not in seen, {reason!r}"]
-    other_names, other = compared(made, evidence.other)  # each of the two would be right without the other
-    lines.append(_seen("others", evidence.other, other_names))
+    other_names, other = compared(earlier or made, evidence.other)  # each of the two would be right without the other
+    lines.append(_seen("others", evidence.other, other_names, "earlier" if earlier else "events"))
     return [*lines, f"assert {values!r} not in seen or {other!r} not in others, {reason!r}"]
 
 
@@ -68,10 +71,10 @@ def compared(made: Made, event: Any) -> tuple[list[str], tuple[Any, ...]]:
     return names, tuple(read(event, name) for name in names)
 
 
-def _seen(variable: str, event: Any, names: Sequence[str]) -> str:
+def _seen(variable: str, event: Any, names: Sequence[str], events: str = "events") -> str:
     """A line that has these columns of all events."""
     columns = ", ".join(f"e.get({n!r})" if isinstance(event, Mapping) else f"e.{n}" for n in names)
-    return f"{variable} = [({columns}) for e in events]"
+    return f"{variable} = [({columns}) for e in {events}]"
 
 
 def _until(events: Sequence[Any], event: Any) -> Iterator[Any]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
@@ -71,14 +72,17 @@ class Watch:
         self.calls += 1
         if not self.trackers:
             self.coverage.watched(made)
+        found = list[Disagreed]()
         for tracker in self.trackers:
             try:
                 tracker.watch(made, messages)
             except Disagreed as disagreed:
-                if not self.agreeing.between:
-                    raise
-                self.differed = self.calls, disagreed
-                tracker.leave(AFTER)
+                found.append(disagreed)
+                if self.agreeing.between:
+                    self.differed = self.calls, disagreed
+                    tracker.leave(AFTER)
+        if found and not self.agreeing.between:
+            raise min(found, key=_place)
 
     def broken(self) -> Broken | None:
         """The promise that the run has broken so far: the one ``wanted``, as predicted, or else one that it should not
@@ -86,6 +90,12 @@ class Watch:
         if self.wanted:
             return next((broken for broken in self.monitor.predicted if broken.rule == self.wanted), None)
         return self.monitor.found
+
+
+def _place(disagreed: Disagreed) -> float:
+    """Which event of its call it is."""
+    event = disagreed.evidence.event
+    return next((n for n, each in enumerate(disagreed.evidence.made.events) if each is event), inf)
 
 
 def _broke(made: Made, broken: Broken) -> Disagreed:

@@ -4,10 +4,15 @@
 `write_histories` makes a directory of them, `HistoryDirectory` reads one back or refuses it in one line.
 """
 
-from fencepost.properties.history.manifest import HistoryFile, Manifest
-from fencepost.properties.history.reader import HistoryDirectory, Piece, read_piece
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from fencepost.properties.history.vocabulary import ABSENT, VOCABULARIES, HistoryError, Vocabulary
-from fencepost.properties.history.writer import HistoryWriter, write_histories
+
+if TYPE_CHECKING:
+    from fencepost.properties.history.manifest import HistoryFile, Manifest
+    from fencepost.properties.history.reader import HistoryDirectory, Piece, read_piece
+    from fencepost.properties.history.writer import HistoryWriter, write_histories
 
 __all__ = [
     "ABSENT",
@@ -22,3 +27,18 @@ __all__ = [
     "read_piece",
     "write_histories",
 ]
+
+_FILES = {
+    "manifest": ("HistoryFile", "Manifest"),
+    "reader": ("HistoryDirectory", "Piece", "read_piece"),
+    "writer": ("HistoryWriter", "write_histories"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What reads and writes files is imported when it is asked for: who drives systems needs the words alone, and Arrow
+    takes longer to import than a small system to be judged."""
+    for module, names in _FILES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

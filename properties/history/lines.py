@@ -21,7 +21,7 @@ class Lines:
         self._unseen = frozenset(unseen)
         self._absent = {column.name: column.absent for column in vocabulary.columns}
         columns = (*COMMON_COLUMNS, *vocabulary.columns)
-        self._bounds = {column.name: np.iinfo(column.type.to_pandas_dtype()) for column in columns}
+        self._bounds = {column.name: np.iinfo(column.dtype) for column in columns}
         records = [self._record(kind) for kind in self._kinds.values()]
         self._decode = msgspec.json.Decoder(Union[tuple(records)]).decode  # noqa: UP007 (made, not written)
         self._places = {record: [self.names.index(f) for f in record.__struct_fields__] for record in records}

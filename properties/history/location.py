@@ -12,12 +12,12 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import pyarrow.fs as pafs
-
 
 @lru_cache(maxsize=64)
 def _opened(uri: str) -> tuple[Any, str]:
-    filesystem, path = pafs.FileSystem.from_uri(uri)
+    from pyarrow.fs import FileSystem  # takes long to import, and who drives systems has no files
+
+    filesystem, path = FileSystem.from_uri(uri)
     return filesystem, path
 
 
@@ -61,8 +61,10 @@ class Location:
 
     def make(self) -> bool:
         """Create the directory, and those above it; was it not there before?"""
+        from pyarrow.fs import FileType
+
         filesystem, path = self._opened
-        there = filesystem.get_file_info(path).type != pafs.FileType.NotFound
+        there = filesystem.get_file_info(path).type != FileType.NotFound
         filesystem.create_dir(path, recursive=True)
         return not there
 
@@ -79,8 +81,10 @@ class Location:
 
     def names(self) -> list[str]:
         """Names of the files in it, sorted; empty if there is no such directory."""
+        from pyarrow.fs import FileSelector
+
         filesystem, path = self._opened
-        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+        found = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
         return sorted(info.base_name for info in found if info.is_file)
 
     def refusal(self, name: str) -> str:

@@ -94,6 +94,5 @@ def check_times(columns: Columns, where: str) -> None:
 def absent_columns(vocabulary: Vocabulary, rows: int) -> dict[str, np.ndarray]:
     """`rows` rows of which every column is absent: a start for building columns by hand."""
     return {
-        column.name: np.full(rows, column.absent, column.type.to_pandas_dtype())
-        for column in (*COMMON_COLUMNS, *vocabulary.columns)
+        column.name: np.full(rows, column.absent, column.dtype) for column in (*COMMON_COLUMNS, *vocabulary.columns)
     }

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
-import pyarrow as pa
+import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.properties.registry import Found
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA_VERSION = 1
 ABSENT = -1  # the value of a column that does not apply to an event, where the column names no other
@@ -27,25 +30,32 @@ class HistoryError(InputError, ValueError):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, its Arrow type, what it means, the unit it is counted in, and its value if it has none."""
+    """One column: its name, its type (an integer's, as NumPy and Arrow name it: "int32"), what it means, the unit it is
+    counted in, and its value if it has none."""
 
     name: str
-    type: pa.DataType
+    type: str
     meaning: str
     unit: str = "none"
     absent: int = ABSENT
 
-    def field(self) -> pa.Field:
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        return np.dtype(str(self.type))
+
+    def field(self) -> "pa.Field":
         """The Arrow field, with all that in its metadata."""
+        import pyarrow as pa
+
         metadata = {"meaning": self.meaning, "unit": self.unit, "absent": str(self.absent)}
-        return pa.field(self.name, self.type, nullable=False, metadata=metadata)
+        return pa.field(self.name, pa.type_for_alias(str(self.type)), nullable=False, metadata=metadata)
 
 
 COMMON_COLUMNS = (
-    Column("history", pa.int64(), "which history the event belongs to; unique within a directory"),
-    Column("step", pa.int32(), "place of the event in its history: 0, 1, 2 … without a gap", "events"),
-    Column("time_us", pa.int64(), "when it happened: virtual if simulated, the observer's clock if recorded", "µs"),
-    Column("kind", pa.int16(), "what happened: a code of the protocol's kinds"),
+    Column("history", "int64", "which history the event belongs to; unique within a directory"),
+    Column("step", "int32", "place of the event in its history: 0, 1, 2 … without a gap", "events"),
+    Column("time_us", "int64", "when it happened: virtual if simulated, the observer's clock if recorded", "µs"),
+    Column("kind", "int16", "what happened: a code of the protocol's kinds"),
 )
 
 
@@ -109,8 +119,10 @@ class Vocabulary:
         return frozenset(self.shown_by(*self.public))
 
     @cached_property
-    def schema(self) -> pa.Schema:
+    def schema(self) -> "pa.Schema":
         """The Arrow schema, its version and protocol in the metadata (Parquet keeps both)."""
+        import pyarrow as pa  # only who reads or writes files needs it, and it takes long to import
+
         metadata = {"fencepost.schema_version": str(SCHEMA_VERSION), "fencepost.protocol": self.protocol}
         return pa.schema([column.field() for column in (*COMMON_COLUMNS, *self.columns)], metadata=metadata)
 

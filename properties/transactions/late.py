@@ -22,6 +22,7 @@ UNVERIFIED = Excuse("txn.15", "append", "a record came after the end of its tran
 JOINED = Excuse("txn.9", "append", "a record came after the end of its transaction, into the next of the same epoch")
 STOLEN = Excuse("txn.9", "end", "a late EndTxn ended the next transaction, which has the same epoch (KAFKA-17754)")
 OPENED = Excuse("txn.9", "add_partition", "a late AddPartitions began a transaction that no producer ends")
+UNNUMBERED = Excuse("txn.13", "append", "a partition that has forgotten its producer takes any sequence number")
 MARKED = Excuse("txn.23", "mark_late", "a late marker decided the next transaction, which has the same epoch")
 
 Pair = tuple[int, int]
@@ -56,12 +57,17 @@ class Transaction:
 
 class Late:
     """Of one run.  ``partitions``: of data; behind them lie those of groups' offsets, whose records have no sequence
-    numbers, so that with verification too a late one is taken where the next transaction is open."""
+    numbers, so that with verification too a late one is taken where the next transaction is open.  ``alone``: no other
+    transactional id sends markers."""
 
-    def __init__(self, mode: str, partitions: int) -> None:
-        self.mode, self.partitions = mode, partitions
+    def __init__(self, mode: str, partitions: int, alone: bool) -> None:
+        self.mode, self.partitions, self.alone = mode, partitions, alone
+        self.term = 0  # of the coordinator
+        self.marked: dict[int, int] = {}  # by partition: the term of the last marker
         self.excused: dict[Hashable, list[tuple[int, int, Excuse]]] = {}  # by what it is of: from and to which call
         self.opened: set[Pair] = set()  # by a late AddPartitions, and no transaction has begun since
+        self.forgotten = False  # partitions have forgotten producers, but those that wrote since
+        self.known: set[Pair] = set()  # (partition, producer id) of those
 
     def note(self, call: int, excuse: Excuse, subjects: Iterable[Hashable]) -> None:
         for one in subjects:
@@ -120,8 +126,12 @@ class Late:
                 other.over = True
         transaction.over = True
 
-    def marker(self, call: int, partition: int, since: Iterable[Transaction]) -> None:
-        """``since``: the transactions that have begun since it was sent."""
+    def marker(self, call: int, partition: int, since: Iterable[Transaction], term: int) -> None:
+        """``since``: the transactions that have begun since it was sent; ``term``: of the coordinator that sent it.  A
+        partition that has a marker of a later one refuses it (ProducerAppendInfo.checkCoordinatorEpoch)."""
+        if self.alone and term < self.marked.get(partition, 0):
+            return
+        self.marked[partition] = term
         for later in since:
             if partition in later.records.values():
                 self.note(call, MARKED, [("txn", later.number)])
@@ -134,9 +144,18 @@ class Late:
 
     def forget(self, those: Iterable[Transaction]) -> None:
         """Partitions know nothing of producers any more: no greater epoch, and no record by its number."""
+        self.forgotten = True
+        self.known.clear()
+        self.marked.clear()
         for transaction in those:
             transaction.fenced = False
             transaction.acked_there.clear()
+
+    def appended(self, call: int, partition: int, producer_id: int, record: int = -1) -> None:
+        """A batch, or a marker.  Before v2 the first batch of a producer that is not known may have any number."""
+        if self.forgotten and (partition, producer_id) not in self.known and record >= 0 and self.mode != "v2":
+            self.note(call, UNNUMBERED, [("number of", record)])
+        self.known.add((partition, producer_id))
 
     def failed(self, those: Iterable[Transaction], is_told: Callable[[Transaction], bool]) -> None:
         """An append failed, or was lost with its coordinator: a fence may not have come about."""

@@ -24,7 +24,6 @@ from fencepost.properties.transactions.history.driven import DRIVEN
 from fencepost.properties.transactions.history.events import COMMIT
 from fencepost.properties.transactions.history.owners import Owners
 from fencepost.properties.transactions.late import Late, Pair, Transaction
-from fencepost.properties.transactions.scenarios.newcomers import Newcomers
 from fencepost.properties.transactions.scenarios.settling import DELIVERIES, EXPIRY_MS, Probed, Settled
 
 EXPECTING = {
@@ -88,7 +87,7 @@ class TransactionsBeside(Beside):
         self.alone = -1  # the client that has the transactional id for itself
         self.doubts = 0  # an old InitProducerId came late, or its retry met another coordinator: ends until it is over
         self.timed_out = False  # the time of the present transaction is up
-        self.late = Late(self.mode, self.partitions)
+        self.late = Late(self.mode, self.partitions, config.get("ids", 1) == 1)
         self.records_of: dict[int, list[int]] = {}  # by request
         self.open_there: dict[tuple[int, int], list[int]] = {}  # by partition and producer id, records shown there
         self.closed: dict[tuple[int, int], list[int]] = {}  # by partition and offset of a marker, the records it closes
@@ -97,7 +96,8 @@ class TransactionsBeside(Beside):
         self.away: set[int] = set()  # partitions without a leader
         self.sent_as: dict[int, tuple[Pair, int]] = {}  # by record that was sent once: under which pair and number
         self.acked_last: dict[tuple[int, int], int] = {}  # by client and partition: a record
-        self.copied: set[int] = set()  # producer ids of whose records copies were made
+        self.copied: set[int] = set()  # producer ids of whose records copies were made, or may be
+        self.later: dict[int, int] = {}  # by acknowledged record: one of its transaction, sent after that there
         self.window: dict[Pair, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=WINDOW))  # (epoch, record)
         self.upto: dict[tuple[int, int], int] = {}  # (reader, partition): the end of its latest fetch
         self._rivals: set[int] = set()  # clients that asked for a producer id, and may still use it
@@ -106,7 +106,7 @@ class TransactionsBeside(Beside):
         self.read_ones: set[int] = set()  # records that a read_committed reader was given
         self._named: set[int] = set()  # InitProducerIds that say which pair their client holds
         self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was shown: was one a success?
-        self._first_seen: dict[int, int] = {}  # message: transactions begun before
+        self._first_seen: dict[int, tuple[int, int]] = {}  # message: transactions begun before, and the term
         self._flying: Sequence[Message] = ()
 
     # -- what `Beside` is asked
@@ -114,7 +114,7 @@ class TransactionsBeside(Beside):
     def events(self, made: Made) -> Sequence[Event]:
         """`newcomers` looks at the events itself, and hands them on in its result.  Which two of them share a pair may
         be chance, and a program that names these would not fail again: then the result as a whole is judged."""
-        if made.call.name == "newcomers" and not _repeats(made.result):
+        if made.call.name == "newcomers" and not made.result.repeats:
             return (*made.result.events, *made.events)
         if made.call.name == "fail_over" and not made.call.get("durable"):  # what was being appended is not in the log
             return [event for event in made.events if read(event, "kind") != "coordinator_loaded"]
@@ -130,7 +130,7 @@ class TransactionsBeside(Beside):
         for words, event, _ in self.owners.watch(made, events, messages):
             if not (self.doubts or self.timed_out or self._is_late(read(event, "client"))):
                 yield _verdict("txn.P8", words, event, *self._owner(read(event, "client")))
-        if made.call.name == "newcomers" and _repeats(made.result):
+        if made.call.name == "newcomers" and made.result.repeats:
             words = f"of {made.call.get('count')} producers, one after another, two are given the same id and epoch"
             yield _verdict("txn.P7", words, check="len(set(result.pairs)) == len(result.pairs)")
         elif made.call.name == "settle":
@@ -139,7 +139,7 @@ class TransactionsBeside(Beside):
             yield from self._probed(made.result)
         begun, self._flying = len(self.transactions), messages
         for message in messages:
-            self._first_seen.setdefault(message[0], begun)
+            self._first_seen.setdefault(message[0], (begun, self.late.term))
 
     def is_quiet(self, made: Made) -> bool:
         return made.call.name == "settle" and made.result.quiet and self.is_decidable()
@@ -158,7 +158,7 @@ class TransactionsBeside(Beside):
             return frozenset()
         if read(events[0], "kind") == "marker_appended":
             return self._decided(events)
-        found = set[Hashable]()
+        found = {("number of", read(events[0], "record", -1))} if name == "sequences_follow_on" else set[Hashable]()
         for event in events:
             record, txn = read(event, "record", -1), self.transactions.get(read(event, "txn", -1))
             if record >= 0:
@@ -234,23 +234,29 @@ class TransactionsBeside(Beside):
         elif name in ("forget", "expire"):
             self.now_ms += EXPIRY_MS if name == "expire" else made.result
             self.late.forget(self.transactions.values())
-            self.acked_last.clear()  # after a marker that comes next, what follows on is refused (ProducerAppendInfo)
             self._doubt(name == "expire")  # the id may be forgotten
         elif name == "fail_over":
+            self.late.term += 1
             self._doubt(bool(self._awaiting))
             if not made.call.get("durable"):
                 self.late.failed(self.transactions.values(), lambda t: self.is_fenced(t.pair))
         elif name in ("settle", "newcomers"):
+            self._marked()
             for message in self._flying:
                 self._note_delivery(message)
             inits = Counter(m[2] for m in self._flying if m[1] == "init" and m[4] not in self._named)
             self._doubt(any(count > 1 for count in inits.values()))
         elif name == "probe":
+            self._marked()
             self._doubt(True)  # it is a producer of its own
         elif name == "deliver" and made.message is not None:
             self._note_delivery(made.message)
             copied = self.asker.get(made.message[4], (-1, None))[1] if made.call.get("keep") else None
             self.copied |= set() if copied is None else {copied.pair[0]}
+
+    def _marked(self) -> None:
+        if self.late.forgotten:  # what follows on a marker is refused by who knows no number (ProducerAppendInfo)
+            self.acked_last.clear()
 
     def _note_delivery(self, message: Message) -> None:
         """Does a copy come so late that, without KIP-890, it can be taken for something new?"""
@@ -259,9 +265,10 @@ class TransactionsBeside(Beside):
         if kind == "init":
             self._doubt(self._awaiting.get(client) != request or self._comes_again(client, request))
             self.late.fence(self.transactions.values(), lambda t: t.txn_id == self._txn_ids.get(request, t.txn_id))
-        elif kind == "marker":
-            begun = self._first_seen.get(number, len(self.transactions))
-            self.late.marker(self.calls, _partition(target), [*self.transactions.values()][begun:])
+        elif kind == "marker" and _partition(target) not in self.away:
+            self._marked()
+            begun, term = self._first_seen.get(number, (len(self.transactions), self.late.term))
+            self.late.marker(self.calls, _partition(target), [*self.transactions.values()][begun:], term)
         elif transaction is None:
             return
         elif kind == "add":
@@ -395,6 +402,11 @@ class TransactionsBeside(Beside):
         again = record in self.batch_of
         self.batch_of.setdefault(record, read(event, "request"))
         self.sent_as[record] = (_pair(event), -1 if again else read(event, "sequence", -1))
+        before = self.acked_last.get((client, partition), -1)
+        if again and (partition >= self.partitions or self.mode == "v1-verified"):
+            self.copied.add(read(event, "producer_id"))
+        elif transaction is not None and before in transaction.acked:
+            self.later[before] = record
         if len(waiting) > WINDOW and partition < self.partitions and len({self.batch_of[r] for r in waiting}) > WINDOW:
             words = f"client {client} has {len(waiting)} records on their way to partition {partition}"
             yield _verdict("txn.14", words, event)
@@ -447,10 +459,12 @@ class TransactionsBeside(Beside):
 
     def _batch_appended(self, event: Event) -> None:
         self.window[_of_id(event)].append((read(event, "epoch"), read(event, "record")))
+        self.late.appended(self.calls, *_of_id(event), read(event, "record"))
         self.open_there.setdefault(_of_id(event), []).append(read(event, "record"))
 
     def _marker_appended(self, event: Event) -> None:
         self.closed[read(event, "partition"), read(event, "offset", -1)] = self.open_there.pop(_of_id(event), [])
+        self.late.appended(self.calls, *_of_id(event))
         if read(event, "outcome") != COMMIT:
             self.window.pop(_of_id(event), None)
 
@@ -478,7 +492,15 @@ class TransactionsBeside(Beside):
         self.read_ones.add(read(event, "record"))
 
     def _offset_fetched(self, event: Event) -> Iterator[Verdict]:
-        """None is stable while another is pending in a transaction of a client that is alone and in time."""
+        """None is stable while another is pending in a transaction of a client that is alone and in time.  Of several
+        of one transaction the last counts, unless a copy of an earlier one comes late: they have no sequence numbers.
+        """
+        record = read(event, "record", -1)
+        transaction, later = self.of_record.get(record), self.later.get(record, -1)
+        is_over = transaction is not None and later in transaction.acked and transaction.told == COMMIT
+        if transaction is not None and is_over and transaction.pair[0] not in self.copied:
+            words = f"the offset of record {record} counts, and that of record {later} came after it"
+            yield _verdict("txn.21", f"{words} in transaction {transaction.number}", event, *self._subjects(later))
         client = self.alone
         transaction = self.current.get(client)
         if transaction is None or read(event, "error", 0) or transaction.asked or self.doubts or self.timed_out:
@@ -576,7 +598,3 @@ def _pair(event: Event) -> Pair:
 
 def _of_id(event: Event) -> Pair:
     return read(event, "partition"), read(event, "producer_id")
-
-
-def _repeats(result: Newcomers) -> bool:
-    return len(set(result.pairs)) < len(result.pairs)

@@ -28,6 +28,13 @@ from fencepost.reference_impl.task_counts.events import Kind
 from fencepost.reference_impl.task_counts.herder.connector import REVISION, TASKS_MAX
 from fencepost.reference_impl.task_counts.herder.herder import Herder
 from fencepost.reference_impl.task_counts.parts import Parts
+from fencepost.reference_impl.task_counts.permissions import (
+    CONNECTOR_ADMIN,
+    TRANSACTIONAL_ID,
+    WRITE,
+    Permission,
+    task_transactional_id,
+)
 from fencepost.reference_impl.task_counts.tasks.worker import Worker
 from fencepost.reference_impl.task_counts.topic import records
 from fencepost.reference_impl.task_counts.topic.cluster_state import Placed
@@ -154,6 +161,15 @@ class System(DrivenSystem[Environment]):
         else:
             raise ValueError(f"write_foreign of kind {kind!r}: must be set or count")
         self.env.threads.settle()
+
+    def set_fencing(self, connector: int, allowed: bool) -> None:
+        """Give the connector's admin principal Write on the transactional ids of its tasks, or take it away: without
+        it every id of a round is refused (618.12, 618.47)."""
+        config, acls = self.env.config, self.env.brokers.acls
+        for task in range(config.max_tasks):
+            transactional_id = task_transactional_id(config.group_id, self.names[connector], task)
+            permission = Permission(CONNECTOR_ADMIN, WRITE, TRANSACTIONAL_ID, transactional_id)
+            (acls.allow if allowed else acls.deny)(permission)
 
     def compact(self) -> None:
         """Compact the config topic."""

@@ -1,6 +1,5 @@
 """What an implementation of the lock shows, and what each event says to the model."""
 
-import pyarrow as pa
 from fencepost.model.language.observations import Do, Observation
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 from fencepost.properties.shown import Shown
@@ -21,8 +20,8 @@ LOCK = Vocabulary(
     "lock",
     Kind,
     (
-        Column("client", pa.int32(), "who was given the lease, or writes"),
-        Column("token", pa.int64(), "the lease, by its number", "leases"),
+        Column("client", "int32", "who was given the lease, or writes"),
+        Column("token", "int64", "the lease, by its number", "leases"),
     ),
 )
 

@@ -4,7 +4,6 @@ from collections import Counter
 from itertools import islice
 from typing import Annotated, Any, Protocol
 
-import pyarrow as pa
 import pytest
 from fencepost.properties import calls, free_run
 from fencepost.properties.driving import Run
@@ -36,7 +35,7 @@ class Kind(EventKind):
     delivered = 2, "node"
 
 
-NODES = Vocabulary("nodes", Kind, (Column("node", pa.int32(), "which"),))
+NODES = Vocabulary("nodes", Kind, (Column("node", "int32", "which"),))
 
 
 class Call(calls.Call):

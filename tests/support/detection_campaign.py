@@ -1,12 +1,11 @@
 """A campaign: every defect with every seed, and many clusters of what is right; it can be stopped and goes on.
 
-Each run that is done is a line of the file of work, with the commit at which it was done; lines of other commits do not
-count.  What comes of all of them is told as JSON and as a page of Markdown.
+Each run that is done is a line of the file of work, with the commit at which it was done and a hash of the code that
+did it; what other code did does not count.  What comes of all of them is told as JSON and as a page of Markdown.
 """
 
 import json
 import statistics
-import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -16,47 +15,44 @@ from pathlib import Path
 from typing import Any
 
 import detection_runs
+from checked_out import code, commit
 from detection_runs import Run
 from fencepost.proofs.scale.jobs import Jobs, cores_here
 
-ROOT = Path(__file__).parents[2]
+DRIVEN_BY = ("proofs/testing", "proofs/readings", "tests/support/detection_runs.py")
 LEAST = 0.9
 """Of the seeds, for so many a defect is to be found."""
 Line = Mapping[str, Any]
 
 
-def commit() -> str:
-    """The commit of the checkout, with a plus where files differ from it."""
-
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-    return git("rev-parse", "--short=12", "HEAD") + (
-        "+" if git("status", "--porcelain", "--untracked-files=no") else ""
-    )
+def stamp(run: Run) -> dict[str, str]:
+    """At which commit a run is done, and by which code."""
+    return {"commit": commit(), "code": code(run.protocol, *DRIVEN_BY)}
 
 
 def key(line: Line) -> tuple[Any, ...]:
     return tuple(line[name] for name in Run._fields)
 
 
-def lines(path: Path, at: str) -> dict[tuple[Any, ...], Line]:
-    """The runs that were done at this commit."""
+def lines(path: Path) -> dict[tuple[Any, ...], Line]:
+    """The runs that were done by the present code."""
     read = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
-    return {key(line): line for line in read if line["commit"] == at}
+    known = {key(line): line for line in read}
+    return {run: line for run, line in known.items() if line["code"] == stamp(Run(*run))["code"]}
 
 
-def work_off(path: Path, runs: Sequence[Run], at: str, bootstrap: str = "", cores: int | None = None) -> list[Line]:
+def work_off(path: Path, runs: Sequence[Run], bootstrap: str = "", cores: int | None = None) -> list[Line]:
     """Do what of the runs is not in the file; all of them, as they come, with an estimate of what is left."""
-    there = lines(path, at)
+    there = lines(path)
     left = [run for run in runs if run not in there]
-    print(f"{len(runs) - len(left)} of {len(runs)} runs are done at {at}; {path} has them", flush=True)
+    print(f"{len(runs) - len(left)} of {len(runs)} runs are done by this code; {path} has them", flush=True)
     # Brokers are one cluster: runs on them do not go side by side.
     cores = 1 if bootstrap else min(cores or cores_here(), max(1, len(left)))
     told = _Told(left, cores)
     with Jobs(len(left), cores) as jobs:
         for handed in [jobs.hand_in(detection_runs.done, run, bootstrap) for run in left]:
-            line = {"commit": at, **handed()}
+            came = handed()
+            line = {**stamp(Run(*key(came))), **came}
             with path.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(line) + "\n")
             there[key(line)] = line
@@ -91,7 +87,7 @@ class _Told:
         )
 
 
-def told(done: Sequence[Line], at: str) -> dict[str, Any]:
+def told(done: Sequence[Line]) -> dict[str, Any]:
     """What a campaign says: by defect and seed after how many clusters it was found (null: not), and by variant in how
     many clusters nothing was, or what was."""
     rates: dict[str, dict[str, Any]] = {}
@@ -108,7 +104,8 @@ def told(done: Sequence[Line], at: str) -> dict[str, Any]:
             one["alarms"] += line["alarms"]
     seeds = sorted({line["seed"] for line in done if line["part"] == "defect"})
     return {
-        "commit": at,
+        "commits": sorted({line["commit"] for line in done}),
+        "code": {line["protocol"]: line["code"] for line in done},
         "date": datetime.now(UTC).date().isoformat(),
         "seeds": seeds,
         "defects": rates,
@@ -136,8 +133,8 @@ def page(campaign: Mapping[str, Any]) -> str:
     out = [
         "# What agreement finds, and in how many clusters it finds nothing",
         "",
-        f"Made by `tests/support/detection.py campaign` at commit {campaign['commit']} on {campaign['date']}, with "
-        f"seeds {_seeds(campaign['seeds'])}.",
+        f"Made by `tests/support/detection.py campaign` at commit {' and '.join(campaign['commits'])} on "
+        f"{campaign['date']}, with seeds {_seeds(campaign['seeds'])}.",
         "",
         "Each defect of the reference was looked for with each seed, in as many clusters as `fencepost agree` drives",
         "by default: those that break a promise by promises alone and what a black box shows, the others by the model.",
@@ -149,6 +146,10 @@ def page(campaign: Mapping[str, Any]) -> str:
         hits = sorted(after for after in one["found"].values() if after is not None)
         clusters = f"{statistics.median(hits):g}, {hits[-1]}" if hits else ""
         out.append(f"| {name} | {one['how']} | {len(hits)} of {len(one['found'])} seeds | {clusters} |")
+    seldom = [name for name, one in sorted(campaign["defects"].items()) if rate(one["found"]) < LEAST]
+    if seldom:
+        out += ["", f"Found for fewer than {LEAST:.0%} of the seeds, which is less than was asked for:", ""]
+        out += [f"- {name}{_why(name)}" for name in seldom]
     out += [
         "",
         "What is right was driven as well, and nothing must be found in it.",
@@ -159,6 +160,13 @@ def page(campaign: Mapping[str, Any]) -> str:
     for name, one in sorted(campaign["quiet"].items()):
         out.append(f"| {name} | {one['driven']:,} | {len(one['alarms'])} |")
     return "\n".join([*out, ""])
+
+
+def _why(name: str) -> str:
+    """What the reference says of a defect that breaks no promise; nothing of the others."""
+    protocol, _, defect = name.partition("/")
+    why = detection_runs.defects(protocol)[defect].why if protocol in detection_runs.PROTOCOLS else ""
+    return f": {why}" if why else ""
 
 
 def _seeds(seeds: Sequence[int]) -> str:

@@ -91,11 +91,11 @@ def looked_for(seeds: range, protocols: list[str]) -> list[Run]:
 
 
 def quiet(seed: int, clusters: int, protocols: list[str]) -> list[Run]:
-    """Runs on the reference: of each variant so many clusters as `agree` drives them, and so many seen from outside."""
+    """Runs on the reference: of each variant half of the clusters as `agree` drives them, half seen from outside."""
     return [
-        Run("quiet", protocol, variant, seed + number, how, min(CHUNK, clusters - CHUNK * number))
+        Run("quiet", protocol, variant, seed + number, how, min(CHUNK, clusters // 2 - CHUNK * number))
+        for number in range(-(-(clusters // 2) // CHUNK))
         for protocol in protocols for variant in driven(protocol).variants for how in ("model", "promises")
-        for number in range(-(-clusters // CHUNK))
     ]  # fmt: skip
 
 

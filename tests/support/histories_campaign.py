@@ -4,25 +4,26 @@ its variant declares and the model allows.
     python tests/script.py tests/support/histories_campaign.py FILE [HISTORIES [PROTOCOL/VARIANT...]]
 
 Of every variant of every protocol that can be simulated, or of those that are named.  FILE keeps what is done, in
-batches of 5,000 histories with a seed each: a run that was stopped goes on where it was, and a finished one says the
-commit, the seeds and the date.  Of each batch it has the events, what was violated, what was violated as predicted, and
-what the model could not follow.  Exit code 1 if anything is violated.
+batches of 5,000 histories with a seed each: a run that was stopped goes on where it was as long as the code is the
+same, and a finished one says the commits, the seeds and the date.  Of each batch it has the events, what was violated,
+what was violated as predicted, and what the model could not follow.  Exit code 1 if anything is violated.
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from checked_out import code, commit
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.traces import conformance_of, predicted_of
 from fencepost.properties.catalogue import find, protocols
 
 BATCH = 5_000
+JUDGED_BY = ("proofs/scale", "proofs/traces", "proofs/readings", "tests/support/histories_campaign.py")
 VARIANTS = tuple(f"{protocol}/{one[0]}" for protocol, entry in protocols().items() for one in entry.simulators)
 
 
@@ -48,15 +49,14 @@ def batch(which: str, seed: int, histories: int = BATCH, cores: int | None = Non
 def main() -> int:
     place, wanted = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
     variants = sys.argv[3:] or VARIANTS
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    kept = json.loads(place.read_text()) if place.exists() else {}
-    if kept.get("commit") != commit:
-        kept = {"commit": commit, "batches": []}
+    kept = json.loads(place.read_text()) if place.exists() else {"batches": []}
+    own = {which: code(which.partition("/")[0], *JUDGED_BY) for which in VARIANTS}
+    kept["batches"] = [one for one in kept["batches"] if one["code"] == own.get(one["variant"])]
     done = {(one["variant"], one["seed"]) for one in kept["batches"]}
     left = [(v, s) for s in range(1, -(-wanted // BATCH) + 1) for v in variants if (v, s) not in done]
     began = time.monotonic()
     for number, (variant, seed) in enumerate(left, 1):
-        kept["batches"].append(batch(variant, seed))
+        kept["batches"].append({"commit": commit(), "code": own[variant], **batch(variant, seed)})
         kept["date"] = time.strftime("%Y-%m-%d", time.gmtime())
         place.write_text(json.dumps(kept, indent=1) + "\n")
         each = (time.monotonic() - began) / number

@@ -16,7 +16,7 @@ from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
 LATEST_MS = 2**63 // 1000 - 1  # of a time in ms; records may carry any number
 Events = dict[str, np.ndarray]  # `kind`, `time_us`, and the columns that apply; all equally long
 COLUMNS = {column.name: column for column in (*COMMON_COLUMNS, *TRANSACTIONS.columns)}
-DTYPES = {name: np.dtype(column.type.to_pandas_dtype()) for name, column in COLUMNS.items()}
+DTYPES = {name: column.dtype for name, column in COLUMNS.items()}
 
 
 def events(kind: Kind, time_ms: np.ndarray, **columns: np.ndarray | int) -> Events:

@@ -45,8 +45,7 @@ def _followed(variant: str, brokers: int, size: int, max_id: int) -> Followed:
         bounds={
             "brokers": brokers, "requests": SLOTS, "controllers": ENOUGH, "ids": max_id + longest, "restarts": ENOUGH,
         },
-        columns=DRIVEN_COLUMNS,
-        observations=DRIVEN[variant],
+        columns=DRIVEN_COLUMNS, observations=DRIVEN[variant],
         afterwards=AFTERWARDS_BY_VARIANT[variant],
         says=AFTERWARDS,
         calls=CALLS,
@@ -72,4 +71,5 @@ ID_BLOCKS = Agreeing(
     call_of=call_of,
     composite=frozenset({"settle"}),
     ending=frozenset({"settle"}),
+    steps=14,
 )

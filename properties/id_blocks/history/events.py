@@ -3,7 +3,6 @@
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
 """
 
-import pyarrow as pa
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
 BLOCK = "first length"
@@ -46,16 +45,16 @@ class Kind(EventKind):
 
 
 COLUMNS = (
-    Column("node", pa.int32(), "controller node that acted"),
-    Column("broker", pa.int32(), "broker that acted or is addressed; for ZooKeeper events, absent = the controller"),
-    Column("broker_epoch", pa.int64(), "epoch under which the broker registered"),
-    Column("request", pa.int64(), "correlation number of an AllocateProducerIds request, unique in its history"),
-    Column("grant", pa.int64(), "ordinal of the record in the order of appending, lost records counted", "records"),
-    Column("first", pa.int64(), "first id of a block, inclusive; in snapshot_taken and migrated: next free id", "ids"),
-    Column("length", pa.int32(), "number of ids in the block", "ids"),
-    Column("producer_id", pa.int64(), "the id that a client was given"),
+    Column("node", "int32", "controller node that acted"),
+    Column("broker", "int32", "broker that acted or is addressed; for ZooKeeper events, absent = the controller"),
+    Column("broker_epoch", "int64", "epoch under which the broker registered"),
+    Column("request", "int64", "correlation number of an AllocateProducerIds request, unique in its history"),
+    Column("grant", "int64", "ordinal of the record in the order of appending, lost records counted", "records"),
+    Column("first", "int64", "first id of a block, inclusive; in snapshot_taken and migrated: next free id", "ids"),
+    Column("length", "int32", "number of ids in the block", "ids"),
+    Column("producer_id", "int64", "the id that a client was given"),
     # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
-    Column("error", pa.int16(), "Kafka error code of an answer; 0 = none", absent=0),
+    Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
 )
 
 ID_BLOCKS = Vocabulary("id-blocks", Kind, COLUMNS, public=(OUTSIDE,))

@@ -13,6 +13,8 @@ from fencepost.properties.machine import scenario
 from fencepost.properties.roles import Between, OneOf
 
 BURST = 24  # calls in a burst at most
+GIVEN_UP_MS = 150_000
+"""After this a request that is not answered is given up."""
 
 
 class Machine(
@@ -22,10 +24,12 @@ class Machine(
     """What every mode has: clients, restarts and time."""
 
     call_type = Call
+    apart = True
 
     def teardown(self) -> None:
-        """The faults are over, and the clients of every broker ask for ids."""
-        if hasattr(self, "run"):
+        """The faults are over, and the clients of every broker ask for ids; not in a system that Hypothesis has given
+        up before anything was called."""
+        if hasattr(self, "run") and self.run.made:
             self.call("settle")
 
     def ask(self, broker: int) -> bool:
@@ -100,6 +104,50 @@ class Rpc(Machine, steps=RPC):
         self.answered()
         self.deliver_all(BURST)
         self.call("set_cluster_action", broker, True)
+
+    @scenario
+    def leader_fails(
+        self, broker: Broker, before: Annotated[str, OneOf("commit", "commit", "request", "answer")],
+        after: Annotated[int, Between(1, 3)],
+    ) -> None:  # fmt: skip
+        """The controller fails before a broker's request, the commit of its block, or its answer is there.  The
+        broker's neighbour takes a block and uses it up, under the next controller or a later one; then the first one
+        leads again, and the broker gets what still comes."""
+        self.deliver_all(BURST)
+        self.client_asks_until_empty(broker)
+        if before != "request":
+            self.deliver_all(BURST, without=("response",))
+        if before == "answer":
+            self.answered()
+        controllers = int(self.run.config["controllers"])
+        for _ in range(after):
+            self.call("fail_over")
+        self.fetch_and_use_up(self.index("brokers", broker + 1))
+        for _ in range(-after % controllers):
+            self.call("fail_over")
+        self.answered()
+        self.deliver_all(BURST)
+        self.client_asks_until_empty(broker)
+
+    @scenario
+    def given_up(self, broker: Broker, kind: Annotated[str, OneOf("request", "response")], late: bool) -> None:
+        """A broker's request, or the answer, does not come; the broker gives up and asks again, and then the first one
+        is ``late``, or lost."""
+        self.client_asks_until_empty(broker)
+        if kind == "response":
+            self.answered()
+        message = next(iter(self.waiting(kind, broker)), None)
+        if message is None:
+            return
+        if not late:
+            self.send(message, "drop")
+        self.call("advance", GIVEN_UP_MS)
+        self.ask(broker)
+        if late:
+            self.send(message)
+        self.answered()
+        self.deliver_all(BURST)
+        self.client_asks_until_empty(broker)
 
     @scenario
     def fetch(self, broker: Broker) -> None:

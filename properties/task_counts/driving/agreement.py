@@ -24,5 +24,5 @@ TASK_COUNTS = Agreeing(
     turn=turned,
     composite=frozenset({"run", "work", "finish", "do"}),
     valid=valid,
-    steps=10,
+    steps=9,
 )

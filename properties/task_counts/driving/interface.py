@@ -125,6 +125,14 @@ class System(Protocol):
         """The events since the last call, in order."""
 
 
+class Permissions(Protocol):
+    """Optional: a cluster that has it shows what comes of a round that is not allowed to fence (618.7, 618.47)."""
+
+    def set_fencing(self, connector: Connector, allowed: bool) -> None:
+        """Give the connector's admin client the permission to write under the transactional ids of the connector's
+        tasks, or take it away; at first it has it."""
+
+
 def missing(system: Any, variant: str) -> list[str]:
     """Methods of the plug that an implementation lacks."""
     return calls.missing(system, (System,))

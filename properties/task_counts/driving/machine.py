@@ -8,8 +8,7 @@ from fencepost.properties.task_counts.scenarios.late import Scenarios
 
 WEIGHTS = {
     "late_start": 4, "late_leader": 3, "late_round_and_a_zombie": 2, "led_again_and_a_zombie": 1, "late_set": 1,
-    "zombie": 3,
-    "failure": 3, "half_a_set": 1, "recreated": 1, "little": 3, "one_operation": 1,
+    "zombie": 3, "failure": 3, "half_a_set": 1, "refused": 1, "recreated": 1, "little": 3, "one_operation": 1,
 }  # fmt: skip
 
 
@@ -28,6 +27,7 @@ class Machine(Scenarios, weights=WEIGHTS):
 
     def begin(self, drawn: int) -> None:
         """Every connector has a set, and in some clusters another one, before anything goes wrong."""
+        self.drawn = drawn
         self.start(size(drawn))
         self.go()  # nobody takes a request before there is a leader
         for connector in range(self.run.config["connectors"]):

@@ -11,7 +11,7 @@ from fencepost.properties import calls
 from fencepost.properties.agreement import Steps, Turned
 from fencepost.properties.driving import Program
 from fencepost.properties.roles import Amount, Simplest
-from fencepost.properties.task_counts.driving.interface import COLUMNS, System
+from fencepost.properties.task_counts.driving.interface import COLUMNS, Permissions, System
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
 from fencepost.properties.task_counts.scenarios.settling import do, finish, run, work
 
@@ -19,7 +19,7 @@ from fencepost.properties.task_counts.scenarios.settling import do, finish, run,
 class Call(calls.Call):
     """One call."""
 
-    interface = (System,)
+    interface = (System, Permissions)
     helpers = (run, do, work, finish)
     columns = COLUMNS
     filled = TASK_COUNTS.used_by

@@ -8,7 +8,9 @@ whatever came of it (DistributedHerder.ZombieFencing.start), so that who asks ne
 no fault, no task has to be started again.
 
 Nor may a user be hasty: a task of a newer set that asks while the round of an older one is under way joins that one,
-and is answered 409 with the others (DistributedHerder.doFenceZombieSourceTasks, onZombieFencingSuccess).
+and is answered 409 with the others (DistributedHerder.doFenceZombieSourceTasks, onZombieFencingSuccess).  One that need
+not be fenced, of a set of one task after a count of one, does not join it: then the older round, which may have to wait
+for a transaction to end, fences the new task when that is running, and it stays failed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,8 +57,8 @@ class Undisturbed:
         if not self.still or not _rests(made, messages):
             return ()
         starved = list(self._starved())
-        self.still = not starved
-        if self.asked > 1:
+        self.still = not starved and self.asked < 2
+        if self.asked > 1:  # an older round may still be under way, which nothing need show
             starved = []
         self.asked = 0
         return starved

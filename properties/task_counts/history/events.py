@@ -10,7 +10,6 @@ for every worker; Kafka's own generations are counted by each worker for itself.
 
 from types import MappingProxyType
 
-import pyarrow as pa
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
 PAIR = "producer_id epoch"
@@ -80,21 +79,21 @@ class Kind(EventKind):
 SUPPORT = MappingProxyType({"none": 0, "disabled": 1, "preparing": 2, "enabled": 3})
 
 COLUMNS = (
-    Column("node", pa.int32(), "worker that acted; -1: somebody outside the cluster"),
-    Column("connector", pa.int32(), "connector, numbered from 0"),
-    Column("task", pa.int32(), "number of the task within its connector, from 0"),
-    Column("instance", pa.int64(), "a task's thread, unique in its history: every start is another one"),
-    Column("set", pa.int64(), "set of task configurations: the offset of its commit record in the config topic"),
-    Column("count", pa.int32(), "tasks: of a set, of a count record, asked for; ids to fence", "tasks"),
-    Column("offset", pa.int64(), "offset in the config topic", "records"),
-    Column("member", pa.int32(), "generation of the workers' group", "rebalances"),
-    Column("producer_id", pa.int64(), "producer id: one for each transactional id"),
-    Column("epoch", pa.int32(), "producer epoch", "bumps"),
-    Column("request", pa.int64(), "number of a request for a round, unique in its history"),
-    Column("support", pa.int8(), "exactly.once.source.support: 0 not there yet, 1 disabled, 2 preparing, 3 enabled"),
-    Column("status", pa.int32(), "HTTP status of an answer; of a check 200 if it passed, 409 if not"),
+    Column("node", "int32", "worker that acted; -1: somebody outside the cluster"),
+    Column("connector", "int32", "connector, numbered from 0"),
+    Column("task", "int32", "number of the task within its connector, from 0"),
+    Column("instance", "int64", "a task's thread, unique in its history: every start is another one"),
+    Column("set", "int64", "set of task configurations: the offset of its commit record in the config topic"),
+    Column("count", "int32", "tasks: of a set, of a count record, asked for; ids to fence", "tasks"),
+    Column("offset", "int64", "offset in the config topic", "records"),
+    Column("member", "int32", "generation of the workers' group", "rebalances"),
+    Column("producer_id", "int64", "producer id: one for each transactional id"),
+    Column("epoch", "int32", "producer epoch", "bumps"),
+    Column("request", "int64", "number of a request for a round, unique in its history"),
+    Column("support", "int8", "exactly.once.source.support: 0 not there yet, 1 disabled, 2 preparing, 3 enabled"),
+    Column("status", "int32", "HTTP status of an answer; of a check 200 if it passed, 409 if not"),
     # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
-    Column("error", pa.int16(), "Kafka error code of an answer; 0 = none", absent=0),
+    Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
 )  # fmt: skip
 
 TASK_COUNTS = Vocabulary("task-counts", Kind, COLUMNS, public=(TOPIC, OUTSIDE))

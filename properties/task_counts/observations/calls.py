@@ -12,7 +12,7 @@ CALLS = {
     **dict.fromkeys(
         ("configure", "delete", "stop_connector", "restart_connector", "restart_task", "stall", "resume", "crash",
          "restart_worker", "expire", "set_support", "write_foreign", "compact", "advance", "run", "work", "finish",
-         "do"),
+         "do", "set_fencing"),
         NOTHING,
     ),
 }  # fmt: skip

@@ -16,6 +16,8 @@ COLUMNS = {
 }  # fmt: skip
 
 OK = 200
+NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
+DELETED = "a start from a set that was deleted meets another round, and the model does not know deletions (618.38)"
 
 _leader = {"w": "worker"}
 _instance = {"k": "instance"}

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from fencepost.properties.task_counts.history.events import SUPPORT, Kind
-from fencepost.properties.task_counts.observations.events import OK
+from fencepost.properties.task_counts.observations.events import DELETED, NO_SET, OK
 
 FOUND_COUNTED = max(Kind) + 1
 """The code of what stands between events."""
@@ -20,8 +20,6 @@ WRITES = frozenset(kind for kind in Kind if Kind.connector_written <= kind <= Ki
 
 OUTSIDER = "somebody else writes to the config topic, which the model leaves out (618.34)"
 MIXED = "workers differ in support, which the model leaves out (618.33)"
-NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
-DELETED = "a start from a set that was deleted meets another round, and the model does not know deletions (618.38)"
 
 Events = Mapping[str, Sequence[int]]
 """The columns of a piece, as lists."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from fencepost.properties.agreement import UNKNOWN, Beyond, PlainInterpreter, State, Take
 from fencepost.properties.driving import Event, Made, Message, read
-from fencepost.properties.task_counts.observations.events import COLUMNS
+from fencepost.properties.task_counts.observations.events import COLUMNS, DELETED, NO_SET, OK
 
 CONNECTOR = 0
 PLACES = 48
@@ -27,7 +27,11 @@ OUTSIDE = {"write_foreign": "somebody else writes to the config topic", "set_sup
 
 
 class TaskCountsInterpreter(PlainInterpreter):
-    """Reads one cluster.  ``asks``: in this text the answer to a task's request is a step of the model."""
+    """Reads one cluster.  ``asks``: in this text the answer to a task's request is a step of the model.
+
+    A connector that was deleted has no set, which the core does not know.  If it comes back, and a round is begun
+    before it has a set again, one of no tasks is read before it (``empty``): that is what the round counts.
+    """
 
     columns = COLUMNS
 
@@ -37,6 +41,7 @@ class TaskCountsInterpreter(PlainInterpreter):
         self.nodes: dict[int, int] = {}  # of instances
         self.tasks: dict[int, int] = {}
         self.sets: dict[int, int] = {}  # by place in the topic
+        self.owner, self.empty = -1, False  # of the topic; is the newest set one of a connector that was deleted?
         self.waiting: set[int] = set()  # instances that have asked and were not answered
         self.ended: list[int] = []
         self.doubtful: set[int] = set()  # tasks whose ids may have been fenced
@@ -65,6 +70,18 @@ class TaskCountsInterpreter(PlainInterpreter):
             if kind == "worker_stopped":
                 yield from ((event, stopped) for stopped in self._gone(read(event, "node")))
                 continue
+            if kind == "topic_claimed":
+                self.owner = read(event, "node")
+            elif kind == "set_written":
+                self.empty = False
+            elif kind == "round_started" and read(event, "set", -1) < 0 and self.sets and not self.empty:
+                if self.owner != read(event, "node"):
+                    raise Beyond(NO_SET)
+                self.empty = True
+                place = -2 - len(self.sets)  # no place in the topic
+                yield event, {"kind": "set_written", "node": self.owner, "set": place, "count": 0}
+            elif kind == "task_checked_again" and self.empty and read(event, "status", -1) == OK:
+                raise Beyond(DELETED)
             if kind == "round_asked":
                 self._asks(event)
             elif kind == "round_answered" and self._instance(event) < 0:
@@ -122,6 +139,8 @@ class TaskCountsInterpreter(PlainInterpreter):
     def _number(self, kind: str, place: int) -> Any:
         if kind == "set_written":
             self.sets.setdefault(place, len(self.sets) + 1)
+        if self.empty and kind in ("round_started", "count_written"):
+            return len(self.sets)
         return self.sets.get(place, 0 if place >= 0 else UNKNOWN)
 
     def _place(self, instance: int, event: Event) -> int:

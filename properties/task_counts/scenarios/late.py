@@ -77,6 +77,16 @@ Little = Annotated[
 class Scenarios(Verbs, steps={}):
     """The scenarios, and what they consist of."""
 
+    apart = True
+    drawn = 0
+
+    def teardown(self) -> None:
+        """In some clusters a count fails last, after which no worker joins or leaves."""
+        if hasattr(self, "run") and not self.run.over and self.drawn % 7 == 0:
+            connector, drawn = self.connector(self.drawn), self.drawn // 7
+            self.count_fails(connector, 1 + drawn % 3, ("failed", "lost")[drawn // 3 % 2])
+        super().teardown()
+
     def late_start(self, connector: Connector, story: Starting) -> None:
         """A task's start is late for the next operation of its own, while sets follow one another."""
         self.all_up()
@@ -176,6 +186,46 @@ class Scenarios(Verbs, steps={}):
         if still >= 0:
             self.back(still)
             self.work(still)
+
+    def refused(self, connector: Connector, count: Tasks, story: Story) -> None:
+        """A connector may not fence when a smaller set comes, while a worker stands still with tasks of the largest
+        there can be; a user starts again what failed, perhaps when it may fence once more."""
+        if not callable(getattr(self.run.system, "set_fencing", None)):
+            return
+        largest = int(self.run.config["max_tasks"])
+        count = 1 + count % max(largest - 1, 1)
+        self.all_up()
+        self.configure(connector, largest)
+        self.go()
+        at_work = self.at_work(connector)
+        if not at_work:
+            return
+        worker = at_work[story.number % len(at_work)]
+        self.call("stall", worker)
+        self.call("set_fencing", connector, False)
+        self.configure(connector, count, story.worker, other_than=worker)
+        self.go()
+        self.call("expire", worker)
+        self.wait_for_the_group()
+        if story.sets > 1:
+            self.call("set_fencing", connector, True)
+        for task in range(count):
+            self.call("restart_task", self.worker(0, worker), connector, task)
+        self.go()
+        self.work()
+        self.call("set_fencing", connector, True)
+        self.back(worker)
+        self.work(worker)
+        self.go()
+
+    def count_fails(self, connector: int, tasks: int, outcome: str) -> None:
+        """A leader cannot write a count, and the group stays as it is: it has to claim the topic again by itself."""
+        self.all_up()
+        self.configure(connector, tasks)
+        late = self.brink("write_count", connector, 0)
+        if late is not None:
+            self.step(late, outcome)
+            self.go()
 
     def slow_to_stop(self, connector: Connector, tasks: Tasks) -> None:
         """A new set while tasks of the one before are in the middle of a transaction, whose end does not come before

@@ -100,12 +100,16 @@ def finish(
     tasks: Annotated[int, FromConfig("max_tasks")],
     rebalance: Annotated[bool, FromConfig(lambda config: config.get("mode") == "A")] = False,
 ) -> Finished:
-    """No faults any more: stalled workers go on, everything happens that can, and what failed is started again.  Every
-    task that runs ends some transactions.  ``tasks``: that a connector has at most; ``rebalance``: there is one more,
-    for which no worker asks; in A a task that finds no count waits for it, and if the leader's round has failed there
-    is none without it (618.14)."""
+    """No faults any more: stalled workers go on, connectors may fence, everything happens that can, and what failed is
+    started again.  Every task that runs ends some transactions.  ``tasks``: that a connector has at most;
+    ``rebalance``: there is one more, for which no worker asks; in A a task that finds no count waits for it, and if the
+    leader's round has failed there is none without it (618.14)."""
     for worker in range(workers):
         system.resume(worker)
+    permit = getattr(system, "set_fencing", None)
+    if callable(permit):
+        for connector in range(connectors):
+            permit(connector, True)
     quiet = _rest(system)
     if rebalance:
         for worker in range(workers):

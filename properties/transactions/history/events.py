@@ -8,7 +8,6 @@ is another reader.
 
 from enum import IntEnum
 
-import pyarrow as pa
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
 PAIR = "producer_id epoch"
@@ -89,28 +88,28 @@ class State(IntEnum):
 ABORT, COMMIT = 0, 1  # values of `outcome`
 
 COLUMNS = (
-    Column("node", pa.int32(), "broker that acted"),
-    Column("client", pa.int32(), "producer, admin or reader instance; a restarted one has another number"),
-    Column("txn_id", pa.int32(), "transactional id, numbered from 0"),
-    Column("producer_id", pa.int64(), "producer id"),
-    Column("epoch", pa.int32(), "producer epoch; in timed_out that before the bump", "bumps"),
-    Column("txn", pa.int64(), "a client's transaction, in order of begin: its owner knows it, no broker does"),
-    Column("record", pa.int64(), "a logical send, unique in its history; an offset committed in a transaction is one"),
-    Column("partition", pa.int32(), "data partitions first, then the offsets partitions of the groups"),
-    Column("offset", pa.int64(), "where a record or marker lies; in fetched: where the fetch starts", "records"),
+    Column("node", "int32", "broker that acted"),
+    Column("client", "int32", "producer, admin or reader instance; a restarted one has another number"),
+    Column("txn_id", "int32", "transactional id, numbered from 0"),
+    Column("producer_id", "int64", "producer id"),
+    Column("epoch", "int32", "producer epoch; in timed_out that before the bump", "bumps"),
+    Column("txn", "int64", "a client's transaction, in order of begin: its owner knows it, no broker does"),
+    Column("record", "int64", "a logical send, unique in its history; an offset committed in a transaction is one"),
+    Column("partition", "int32", "data partitions first, then the offsets partitions of the groups"),
+    Column("offset", "int64", "where a record or marker lies; in fetched: where the fetch starts", "records"),
     Column(
         "sequence",
-        pa.int32(),
+        "int32",
         "sequence number of a batch, which holds one record; committed offsets have none",
         "records",
     ),
-    Column("request", pa.int64(), "number of a request, unique in its history; a retry is another request"),
-    Column("outcome", pa.int8(), "1 commit, 0 abort"),
-    Column("state", pa.int8(), "state of the transaction log, in Kafka's numbers"),
-    Column("coordinator_epoch", pa.int32(), "epoch of the coordinator, one higher with each fail-over", "fail-overs"),
-    Column("upto", pa.int64(), "exclusive end of the offsets that are stable, or were fetched", "records"),
+    Column("request", "int64", "number of a request, unique in its history; a retry is another request"),
+    Column("outcome", "int8", "1 commit, 0 abort"),
+    Column("state", "int8", "state of the transaction log, in Kafka's numbers"),
+    Column("coordinator_epoch", "int32", "epoch of the coordinator, one higher with each fail-over", "fail-overs"),
+    Column("upto", "int64", "exclusive end of the offsets that are stable, or were fetched", "records"),
     # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
-    Column("error", pa.int16(), "Kafka error code of an answer; 0 = none", absent=0),
+    Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
 )
 
 TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, public=(CLIENTS,))

@@ -9,6 +9,7 @@ transaction ended once a retry of InitProducerId was written to the log (as Empt
 
 LATE_RECORD = "v1: a record joins what a late one has opened, of whose transaction another record was there in time"
 OLD_ID = "v1: a record of an earlier producer id comes late"
+OLD_LEFT = "v1: a marker of a later producer id does not end what a late record of an earlier one has opened"
 LATE_QUESTION = "v2: a leader's question reaches the coordinator after a marker has ended it there"
 UNTOLD = "a coordinator resigned, and nobody was told which of several partitions it had added"
 FORGOTTEN = "a retry names an epoch of before its transactional id was forgotten, which the model remembers"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from fencepost.properties.layouts import before, dense
 from fencepost.properties.transactions.history.events import Kind, State
-from fencepost.properties.transactions.observations.beyond import BESIDE, LATE_QUESTION, LATE_RECORD, OLD_ID
+from fencepost.properties.transactions.observations.beyond import BESIDE, LATE_QUESTION, LATE_RECORD, OLD_ID, OLD_LEFT
 from fencepost.properties.transactions.observations.codes import NONE
 
 _TOUCHED = (Kind.batch_appended, Kind.marker_appended, Kind.record_read, Kind.offset_fetched)
@@ -38,7 +38,7 @@ def unfollowed(layout: "Layout") -> None:
             if partitions.is_beside:
                 beside.append(at)
         elif kind[i] == Kind.marker_appended:
-            partitions.mark(place[1], *pair)
+            reason = partitions.mark(place[1], *pair)
         elif kind[i] == Kind.txn_logged:
             reason = partitions.add(*place)
         elif asks[i] and kind[i] == Kind.check_asked:
@@ -99,7 +99,7 @@ class Partitions:
         self.is_beside = False  # the record that was appended last is one more of its transaction, and late
         self.besides: set[int] = set()  # partitions where such a one is open
         self.known: dict[int, int] = {}
-        self.open: dict[int, set[int]] = {}
+        self.open: dict[int, dict[int, int]] = {}  # by partition and transaction: the first number of the next id
         self.over: set[tuple[int, int]] = set()  # transactions by partition, where they were open and are no more
         self.records: set[int] = set()
         self.asked: dict[tuple[int, int], bool] = {}  # by transaction and partition: has no marker come since?
@@ -132,14 +132,17 @@ class Partitions:
         if self.verifies and partition in self.besides and not (cleared or self.open.get(partition)):
             return LATE_RECORD
         self.known[partition] = number
-        self.open.setdefault(partition, set()).add(txn)
+        self.open.setdefault(partition, {})[txn] = next_base
         return ""
 
-    def mark(self, partition: int, number: int, next_base: int) -> None:
-        """A marker is written."""
+    def mark(self, partition: int, number: int, next_base: int) -> str:
+        """A marker is written.  Why it cannot be followed, or nothing."""
         if next_base <= self.known.get(partition, 0):
-            return  # of an earlier producer id
+            return ""  # of an earlier producer id
+        if any(later <= number for later in self.open.get(partition, {}).values()):
+            return OLD_LEFT
         self.known[partition] = number
         self.besides.discard(partition)
         self.asked.update((key, False) for key in self.asked if key[1] == partition)
         self.over |= {(txn, partition) for txn in self.open.pop(partition, ())}
+        return ""

@@ -9,12 +9,13 @@ from fencepost.model.language.tree.types import AtomsType, BoolType, ScalarType
 from fencepost.properties.agreement import UNKNOWN, Allowed, Beyond, FalseConjunct, Row, State, Take
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.transactions.driving.interface import Message
+from fencepost.properties.transactions.observations.beyond import OLD_LEFT
 from fencepost.properties.transactions.observations.calls import BEGUN, HANDLED, WRITTEN
 from fencepost.properties.transactions.observations.events import COLUMNS, COMPLETE_ABORT, COMPLETE_COMMIT
 from fencepost.properties.transactions.observations.owners import ALL
 from fencepost.properties.transactions.online import guesses
 from fencepost.properties.transactions.online.choosing import Choosing
-from fencepost.properties.transactions.online.members import ABORTED, COMMITTED
+from fencepost.properties.transactions.online.members import ABORTED, COMMITTED, OPEN
 from fencepost.properties.transactions.online.memory import NOTHING_KEPT, Memory, after_step, numbers
 
 HOUR_MS, CHECKED_MS = 3_600_000, 10_000
@@ -146,6 +147,8 @@ class TransactionsInterpreter(Choosing):
         row = {**NOT_THERE, **self._circumstances(), **self._columns(event, kind, states)}
         if kind == "batch_appended":
             self._require_room(event, row, states)
+        if kind == "marker_appended":
+            self._require_own(row, states)
         if kind == "record_read" and not self.bumps and "batch_appended" not in self.observed:
             self._require_seen(row, states)
         self.dying &= kind != "id_expired" and not (kind == "append_failed" and row["logged"] == DEAD)
@@ -199,6 +202,14 @@ class TransactionsInterpreter(Choosing):
             raise Beyond(LATE_RECORD)
         if all(row["next_base"] <= s["known"].get((row["partition"],), 0) for s in states):
             raise Beyond("a record of an old producer id comes late")
+
+    def _require_own(self, row: Row, states: Sequence[State]) -> None:
+        """A marker ends what its own producer id has open, and in the model all that is.  Raises `Beyond`."""
+        rank = self.numbering.rank(row["number"])
+        for s in states:
+            there = (key[0] for key, fate in s["fate"].items() if key[1] == row["partition"] and fate == OPEN)
+            if any(self.numbering.rank(s["number"].get((txn,), 0)) < rank for txn in there):
+                raise Beyond(OLD_LEFT)
 
     def _require_seen(self, row: Row, states: Sequence[State]) -> None:
         """The same, where nobody saw it come.  Raises `Beyond`."""

@@ -25,10 +25,14 @@ class Numbering:
     def base(self, rank: int) -> int:
         return 1 + rank * (self.last + 2)
 
+    def rank(self, number: int) -> int:
+        """Of the producer id that a number belongs to."""
+        return (number - 1) // (self.last + 2)
+
     def meet(self, producer_id: int, number: int) -> None:
         """An id that appears for the first time where the model has this number: others may have come and gone unseen
         before it."""
-        rank = (number - 1) // (self.last + 2)
+        rank = self.rank(number)
         if producer_id >= 0 and producer_id not in self.ranks and number > 0 and rank not in self.ranks.values():
             self.ranks[producer_id] = rank
 

@@ -58,25 +58,6 @@ class Driven(Several, steps=CALLS):
                 self.call("restart_client", slot)
 
     @scenario
-    def verification_overtaken(self, slot: Slot, partition: Partition, again: Annotated[int, Between(0, 2)]) -> None:
-        """The coordinator's answer to a leader is under way when the transaction is aborted.  ``again``: the next
-        transaction is verified, or not yet, when it arrives."""
-        slot, at = self.opened(slot), self.partition(partition)
-        self.call("send", slot, at)
-        self.deliver_all(without=("check_answer",))
-        answer = self.first("check_answer")
-        self.hold(answer)
-        self.call("abort", slot)
-        self.go_on()
-        if again:
-            self.opened(slot)
-            self.call("send", slot, at)
-            self.let_go()
-            self.deliver_all(without=("check",) if again == 1 else ("check_answer",))
-        self.release(answer)
-        self.go_on()
-
-    @scenario
     def fail_over_while_ending(
         self, slot: Slot, partition: Partition, commit: bool, moment: Annotated[int, Between(0, 4)], durable: bool
     ) -> None:

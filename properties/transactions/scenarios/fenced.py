@@ -11,7 +11,7 @@ from fencepost.properties.calls import Call as AnyCall
 from fencepost.properties.driving import Made, Message
 from fencepost.properties.machine import BURST, scenario
 from fencepost.properties.roles import Between, OneOf
-from fencepost.properties.transactions.driving.interface import Partition, Slot
+from fencepost.properties.transactions.driving.interface import RESTARTS, Partition, Slot
 from fencepost.properties.transactions.driving.verbs import BACKOFF_MS, FIRST_READER_AT_THE_END
 from fencepost.properties.transactions.scenarios.driven import Driven
 from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OUT_MS
@@ -129,6 +129,14 @@ class Fenced(Driven, steps={}):
         self.go_on()
         self.looked_at(at)
 
+    @scenario(when=lambda self: False)  # it is played in every other cluster of v1 (`Lives.begin`)
+    def first_record_of_the_fenced(
+        self, slot: Slot, partition: Partition, by: Annotated[str, OneOf("producer", "admin")],
+        moment: Annotated[int, Between(0, 1)], then: Then,
+    ) -> None:  # fmt: skip
+        """A partition that knows nothing of a producer hears of its fence by a marker alone."""
+        self.held_across_a_fence(slot, partition, "produce", by, True, moment, True, then)
+
     @scenario
     def fenced_goes_on_elsewhere(
         self, slot: Slot, partition: Partition, by: By, rival: bool, commits: tuple[bool, bool], there: bool = False,
@@ -164,11 +172,12 @@ class Fenced(Driven, steps={}):
         moved: bool,
         commits: tuple[bool, bool],
         moment: Annotated[int, OneOf(0, 1, 2, 3, 3, 4)],
+        restarted: bool = False,
     ) -> None:
         """The coordinator moves while a transaction ends, or hears nothing for so long that it asks again, so that its
         markers are sent twice; the older one, or its answer, is held up.  ``moment``: it arrives when the next
         transaction is open, is being ended, before its marker or after it, in place of its marker, which is lost, or
-        when it has ended."""
+        when it has ended.  ``restarted``: the leader restarts in between, and knows of markers by its log alone."""
         slot, at = self.with_record(slot, partition)
         self.end(slot, commits[0])
         self.send_first("end")
@@ -182,6 +191,8 @@ class Fenced(Driven, steps={}):
         else:
             self.call("advance", TIME_OUT_MS // 2)
         self.go_on()
+        if restarted and self.can(RESTARTS):
+            self.call("change_leader", at, restart=True)
         slot, at = self.with_record(slot, at)
         if self.partition(at + 1) != at:
             self.call("send", slot, self.partition(at + 1))
@@ -209,6 +220,77 @@ class Fenced(Driven, steps={}):
             self.left_alone()
         else:
             self.looked_at(at)
+
+    @scenario(when=lambda self: False)  # it is played in every cluster of v1 (`Lives.begin`)
+    def marker_of_the_former(
+        self, slot: Slot, partition: Partition, commits: tuple[bool, bool], moment: Annotated[int, Between(0, 2)],
+        restarted: bool, answer: Annotated[bool, OneOf(False, False, True)],
+    ) -> None:  # fmt: skip
+        """A coordinator's marker comes when the next one has sent its own: it is told apart by their epochs alone where
+        the producer's is the same.  ``answer``: or that to a marker of the transaction before comes in place of one."""
+        if answer:
+            self.markers_cross(slot, partition, "marker_answer", False, commits, 3)
+        else:
+            self.markers_cross(slot, partition, "marker", True, commits, moment, restarted)
+
+    @scenario(when=lambda self: False)  # these three are played in every third cluster of v2 (`Lives.begin`)
+    def marker_of_the_same_epoch(
+        self, slot: Slot, partition: Partition, commits: bool, moment: Annotated[int, Between(1, 2)]
+    ) -> None:
+        """A marker comes once more while the next transaction ends, the other way, which has the epoch that the marker
+        names."""
+        self.markers_cross(slot, partition, "marker", False, (commits, not commits), moment)
+
+    @scenario(when=lambda self: False)
+    def completion_not_recorded(self, slot: Slot, partition: Partition, commit: bool) -> None:
+        """Every marker is written, and the record of the log that says so is not, at first."""
+        slot, _ = self.with_record(slot, partition)
+        self.end(slot, commit)
+        self.deliver_all(without=("marker_answer",))
+        self.send_first("marker_answer")
+        self.call("log_append", ok=False)
+        self.left_alone()
+
+    @scenario(when=lambda self: False)
+    def offset_changes_hands(self, slot: Slot, commit: bool, restart: bool) -> None:
+        """The partition of a group has another leader, or one that restarts, while offsets are pending there."""
+        slot, at = self.with_record(slot, int(self.run.config["partitions"]))
+        self.call("change_leader", at, restart=restart and self.can(RESTARTS))
+        self.end(slot, commit)
+        self.go_on()
+        self.looked_at(at)
+
+    @scenario
+    def verification_overtaken(
+        self, slot: Slot, partition: Partition, again: Annotated[int, Between(0, 2)],
+        kind: Annotated[str, OneOf("check_answer", "check_answer", "produce")], commit: bool,
+    ) -> None:  # fmt: skip
+        """A record, or the coordinator's answer to its leader, is under way when its transaction is aborted.
+        ``again``: the next transaction is verified, or not yet, when the answer arrives.  The record arrives before its
+        producer, which does not know what became of it, has the next epoch."""
+        slot, at = self.opened(slot), self.partition(partition)
+        self.call("send", slot, at)
+        self.deliver_all(without=(kind,))
+        held = self.first(kind)
+        self.hold(held)
+        self.call("abort", slot)
+        if kind == "produce":
+            self.deliver_all(without=("init",))
+            self.release(held)
+            self.deliver_all(without=("init",))
+            self.left_alone()
+        self.go_on()
+        if again:
+            self.opened(slot)
+            self.call("send", slot, at)
+            self.let_go()
+            self.deliver_all(without=("check",) if again == 1 else ("check_answer",))
+        self.release(held)
+        self.go_on()
+        if again:
+            self.end(slot, commit)
+            self.go_on()
+        self.read(at)
 
     @scenario
     def forgotten_in_between(

@@ -24,6 +24,14 @@ APPEND = (
 MESSAGE = (
     "loss", "loss", "copy", "delay", "fail-over", "rival", "admin", "time", "time, and its append fails",
 )  # fmt: skip
+OF_A_MODE = {
+    "v1": (("marker_of_the_former", "first_record_of_the_fenced"), ("zombie_asks_for_the_next_epoch",)),
+    "v1-verified": (("verification_overtaken",),),
+    "v2": (("answers_lost",), ("marker_of_the_same_epoch", "completion_not_recorded", "offset_changes_hands")),
+}
+"""One of each group comes in every example: where coordinators are told apart by their epochs alone, a fence goes to
+partitions that know nothing, and producers ask for their next epochs; where leaders only ask; and where a producer
+sends again what it may, and a marker has the epoch of the transaction that comes next."""
 AT_THE_PARTITION = frozenset({"produce", "produce_answer", "check", "check_answer", "marker", "marker_answer"})
 """Messages at whose moments the partition's leader may change."""
 UNTIL = Annotated[str, OneOf("next is open", "next is open", "next has ended", "long after")]
@@ -46,6 +54,8 @@ class Lives(Fenced, steps={}):
         for _ in range(FIRST if self.chance else 0):
             self.play_one(random.getrandbits(64), "life")
             self.play_one(random.getrandbits(64), *self.playable())
+        for names in OF_A_MODE[self.run.config["mode"]] if self.chance else ():
+            self.play_one(random.getrandbits(64), *names)
 
     def otherwise(self) -> bool:
         if self.to_fail and self.did("log_append", ok=False):
@@ -88,6 +98,25 @@ class Lives(Fenced, steps={}):
                 self.end(each, commit=ending == "commit")
             self._steps(left, fault, one, at)
         self._after(one, at, until, anew)
+
+    @scenario(when=lambda self: self.run.config["mode"] == "v1")  # elsewhere leaders add, and ask again
+    def added_again_and_moved(self, slot: Slot, partition: Partition, ending: ENDING, moved: bool) -> None:
+        """A transaction's next partition is added, and that append fails; it is asked for again, and the coordinator
+        moves, with what it has read of its log, before the end."""
+        one, at = self.with_record(slot, partition)
+        elsewhere = self.partition(at + 1)
+        self.call("send", one, elsewhere)
+        self.to_fail = 1
+        self.go_on()
+        self.to_fail = 0
+        if moved:
+            self.call("fail_over")
+        if ending == "left":
+            self.left_alone()
+        else:
+            self.end(one, commit=ending == "commit")
+        self.go_on()
+        self.looked_at(elsewhere)
 
     def _after(self, one: int, at: int, until: str, anew: bool) -> None:
         """What is lost is asked for again; and then comes the next one."""

@@ -23,6 +23,10 @@ class Newcomers(NamedTuple):
     events: tuple[Any, ...]
     waited_ms: int
 
+    @property
+    def repeats(self) -> bool:
+        return len(set(self.pairs)) < len(self.pairs)
+
     def __repr__(self) -> str:
         return f"<{len(self.pairs)} newcomers with {len(set(self.pairs))} pairs>"
 

@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from fencepost.model.language import Bool, Map, Nat, Option, Protocol, Sort, action, implies, require
 from fencepost.model.language.observations import Do, Observation
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
@@ -64,9 +63,9 @@ DESK = Vocabulary(
     "desk",
     Kind,
     (
-        Column("customer", pa.int64(), "who asks"),
-        Column("number", pa.int64(), "what stands on the slip"),
-        Column("turn", pa.int64(), "how many were called"),
+        Column("customer", "int64", "who asks"),
+        Column("number", "int64", "what stands on the slip"),
+        Column("turn", "int64", "how many were called"),
     ),
     (),
 )

@@ -19,8 +19,8 @@ FOUND = {
     "advanced_one_too_little": (1, 4),
     "answers_before_commit": (3, 2),
     "backoff_ignored": (3, 7),
-    "backoff_never_over": (3, 8),
-    "begins_again_at_the_end": (5, 1),
+    "backoff_never_over": (3, 15),
+    "begins_again_at_the_end": (3, 18),
     "block_kept_over_restart": (3, 6),
     "blocks_begin_at_multiples": (3, 5),
     "controller_remembers_its_block": (51, 12),
@@ -33,7 +33,7 @@ FOUND = {
     "idempotent_per_request": (3, 4),
     "ids_shifted_everywhere": (3, 5),
     "ids_shifted_on_even_brokers": (2, 5),
-    "in_flight_kept_on_error": (3, 8),
+    "in_flight_kept_on_error": (3, 15),
     "in_flight_kept_on_timeout": (3, 3),
     "length_one_too_long": (1, 3),
     "lost_race_taken_for_won": (1, 1),
@@ -49,7 +49,7 @@ FOUND = {
     "prefetched_block_saved": (16, 11),
     "prefetched_block_stays": (1, 6),
     "resigning_controller_answers": (37, 3),
-    "shared_claim_counter": (1, 1),
+    "shared_claim_counter": (1, 9),
     "snapshot_keeps_the_first": (3, 5),
     "snapshot_omits_next_id": (3, 5),
     "snapshot_writes_block_start": (3, 5),
@@ -57,8 +57,8 @@ FOUND = {
     "stale_epoch_accepted": (11, 3),
     "uncoordinated": (3, 1),
     "wrong_error_for_stale_epoch": (11, 3),
-    "zk_no_reread": (1, 1),
-    "zk_write_ignores_version": (1, 1),
+    "zk_no_reread": (1, 8),
+    "zk_write_ignores_version": (1, 7),
 }
 """Name: clusters driven until one failed, and calls in the program after shrinking, at seed 0."""
 
@@ -73,7 +73,7 @@ RULES = {
     "migrates_from_block_start": "730.15",
     "stale_epoch_accepted": "730.18",
     "wrong_error_for_stale_epoch": "730.18",
-    "zk_write_ignores_version": "730.P2",
+    "zk_write_ignores_version": "730.2",
 }
 """The rule that the nearest step of the model names, where it is plain which one that must be."""
 

@@ -23,22 +23,23 @@ FEWER = 0.2
 
 
 def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    """A run that is in the file is not done again at the same commit, and is at another."""
+    """A run that is in the file is not done again by the same code, and is by other code."""
     work = tmp_path / "work.jsonl"
-    (first,) = detection_campaign.work_off(work, [FOUND], "abc")
+    (first,) = detection_campaign.work_off(work, [FOUND])
     found = first["found"]
     assert found is not None and found < 17
     work.write_text(work.read_text().replace(f'"found": {found}', '"found": 17'))
-    both = detection_campaign.work_off(work, [FOUND, QUIET], "abc", cores=1)
+    both = detection_campaign.work_off(work, [FOUND, QUIET], cores=1)
     assert (both[0]["found"], both[1]["driven"], both[1]["alarms"]) == (17, 5, [])
     assert len(work.read_text().splitlines()) == 2
-    (again,) = detection_campaign.work_off(work, [FOUND], "def")
+    work.write_text(work.read_text().replace(first["code"], "0" * len(first["code"])))
+    (again,) = detection_campaign.work_off(work, [FOUND])
     assert again["found"] == found
 
 
 def line(of: str, seed: int, **came: Any) -> dict[str, Any]:
     part = "defect" if "found" in came else "quiet"
-    return {**Run(part, "p", of, seed, "promises", 100)._asdict(), **came, "seconds": 1.0}
+    return {**Run(part, "p", of, seed, "promises", 100)._asdict(), **came, "seconds": 1.0, "commit": "a", "code": "b"}
 
 
 def test_what_is_wrong_is_told() -> None:
@@ -46,7 +47,7 @@ def test_what_is_wrong_is_told() -> None:
     seldom = [line("shy", seed, found=None if seed > 8 else 4 * seed) for seed in range(1, 11)]
     often = [line("plain", seed, found=None if seed > 9 else seed) for seed in range(1, 11)]
     right = [line("v", 1, driven=200, alarms=[]), line("v", 2, driven=50, alarms=["a program"])]
-    told = detection_campaign.told([*seldom, *often, *right], "abc")
+    told = detection_campaign.told([*seldom, *often, *right])
     assert detection_campaign.wrong(told) == [
         "p/v by promises: a program", "p/shy: found for 80% of the seeds, 90% is the least",
     ]  # fmt: skip
@@ -54,6 +55,7 @@ def test_what_is_wrong_is_told() -> None:
     assert "| p/shy | promises | 8 of 10 seeds | 18, 32 |" in page
     assert "| p/v by promises | 250 | 1 |" in page
     assert "seeds 1 to 10" in page
+    assert "less than was asked for:\n\n- p/shy\n\n" in page
 
 
 def test_every_defect_and_every_variant_is_in_it() -> None:
@@ -65,7 +67,7 @@ def test_every_defect_and_every_variant_is_in_it() -> None:
     clusters = {(run.of, run.how): 0 for run in quiet}
     for run in quiet:
         clusters[run.of, run.how] += run.clusters
-    assert clusters == {(v, how): 10_000 for v in ("v2", "v1", "v1-verified") for how in ("model", "promises")}
+    assert clusters == {(v, how): 5_000 for v in ("v2", "v1", "v1-verified") for how in ("model", "promises")}
 
 
 def seed_of_today() -> int:
@@ -82,15 +84,13 @@ def test_a_tenth_of_the_campaign(tmp_path: Path) -> None:
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {"defects": {}}
     least = {name: detection_campaign.rate(one["found"]) - FEWER for name, one in table["defects"].items()}
     runs = detection_runs.looked_for(range(seed, seed + 1), PROTOCOLS)
-    at, work = detection_campaign.commit(), tmp_path / "work.jsonl"
-    done = detection_campaign.work_off(
-        work, runs + detection_runs.quiet(seed, NIGHTLY_CLUSTERS, PROTOCOLS), at
-    )  # fmt: skip
+    work = tmp_path / "work.jsonl"
+    done = detection_campaign.work_off(work, runs + detection_runs.quiet(seed, NIGHTLY_CLUSTERS, PROTOCOLS))
     missed = {(one["protocol"], one["of"]) for one in done if one.get("found", 0) is None}
     more = [
         run for run in detection_runs.looked_for(range(seed + 1, seed + 1 + MORE_SEEDS), PROTOCOLS)
         if (run.protocol, run.of) in missed and least.get(f"{run.protocol}/{run.of}", detection_campaign.LEAST) > 0
     ]  # fmt: skip
-    done += detection_campaign.work_off(work, more, at)
-    wrong = detection_campaign.wrong(detection_campaign.told(done, at), least)
+    done += detection_campaign.work_off(work, more)
+    wrong = detection_campaign.wrong(detection_campaign.told(done), least)
     assert not wrong, "\n".join([f"seed {seed}", *wrong])

@@ -59,7 +59,7 @@ def test_what_readers_are_answered(request_kind: str, state: str) -> None:
     for machines in (MACHINES, REMOTE_MACHINES):
         assert callable(getattr(machines[planted.mode], planted.scenario))
     report = agree(
-        planted, protocol="transactions", variant=planted.mode, seed=1, promises_only=True, observe="black-box"
+        planted, protocol="transactions", variant=planted.mode, seed=1, promises={planted.shown_by}, observe="black-box"
     )
     assert report.failure is not None and report.failure.promise.startswith(f"{planted.shown_by}:")
 

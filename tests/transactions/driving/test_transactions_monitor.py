@@ -492,3 +492,34 @@ def test_late_copy_excuses_what_is_expected():
     assert [broken.rule for broken in late.predicted] == ["txn.P5"]
     assert fed(fed(monitor("v1", EXPECTING["v1"], shown=INSIDE), *before), *stolen).found.rule == "txn.P5"
     assert fed(fed(monitor("v1", shown=INSIDE), *before), *stolen, **copy).found.rule == "txn.P5"
+
+
+def test_of_two_offsets_of_a_transaction_the_later_counts():
+    """Where the second was sent when the first was acknowledged, and no copy of the first can come late."""
+    first = {**OPENED[3], "partition": 1, "sequence": -1}
+    second = {**first, "record": 1, "request": 3}
+    acked = {**ACKED[-1], "partition": 1}
+    end = (ending(COMMIT), told(COMMIT))
+    fetched = {"kind": "offset_fetched", "client": 1000, "partition": 1, "record": 0}
+
+    def broken(*sent):
+        return broken_by(*OPENED[:3], *sent, *end, fetched, groups=1)
+
+    again = {**first, "request": 4}
+    later = {**acked, "record": 1, "request": 3, "offset": 1}
+    assert broken(first, acked, second, later) == "txn.21"
+    assert broken(first, second, acked, later) == ""
+    assert broken(first, again, acked, second, later) == ""
+
+
+@pytest.mark.parametrize(("mode", "rule"), [("v1", ""), ("v2", "txn.13")])
+def test_forgotten_producer_may_go_on_with_any_number(mode, rule):
+    """Before v2 a leader that has forgotten a producer takes its next batch whatever its number is, and goes by it."""
+    watching = monitor(mode, EXPECTING[mode], INSIDE)
+    watching.only = frozenset({"txn.13"})
+    epoch = int(mode == "v2")
+    fed(watching, *ACKED, appended(), marker(COMMIT, epoch=epoch))
+    fed(watching, call=Call("forget"), result=1)
+    found = fed(watching, appended(2, 2, epoch, 2)).found
+    assert ("" if found is None else found.rule) == rule
+    assert fed(watching, appended(4, 3, epoch, 4)).found.rule == "txn.13"

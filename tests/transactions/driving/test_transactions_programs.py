@@ -1,8 +1,10 @@
 """Calls on transactions as data, what makes a program simpler, and a cluster that is left alone until it is quiet."""
 
+from fencepost.proofs.testing import agree
 from fencepost.properties.driving import Program, make
 from fencepost.properties.transactions.driving.interface import missing
 from fencepost.properties.transactions.driving.programs import Call, message
+from fencepost.properties.transactions.observations.beyond import OLD_LEFT
 from fencepost.properties.transactions.scenarios.settling import EXPIRY_MS, expire, probe, settle
 from fencepost.reference_impl.transactions.system import reference
 
@@ -116,3 +118,36 @@ def test_what_an_implementation_lacks():
     """It is told by the names of the plug's methods."""
     assert missing(system(), "v2") == []
     assert missing({}, "v2")[:3] == ["messages", "deliver", "drop"]
+
+
+def to(kind, target="coordinator"):
+    return Call("deliver", message(kind, "client-0", target))
+
+
+def back(kind, source="coordinator"):
+    return Call("deliver", message(f"{kind}_answer", source, "client-0"))
+
+
+OFFSETS = 1  # the partition behind the data partition
+LOGGED = Call("log_append", True)
+BEGUN = [Call("init", 0), to("init"), LOGGED, back("init")]
+SENT = [Call("begin", 0), Call("send", 0, OFFSETS), to("add"), LOGGED, back("add")]
+ENDED = [Call("abort", 0), to("end"), LOGGED, Call("deliver", message("marker", "coordinator", "partition-1"))]
+ACKED = [Call("deliver", message("marker_answer", "partition-1", "coordinator")), LOGGED]
+LEFT_BY_AN_EARLIER_ID = [
+    *BEGUN, *(Call("restart_client", 0), *BEGUN) * 2, *SENT, *ENDED, *ACKED, Call("restart_client", 0), *BEGUN,
+    to("produce", "partition-1"), *SENT, *ENDED, Call("fetch_offset", 0, OFFSETS),
+]  # fmt: skip
+"""In v1 an offset comes after its marker, and its producer id has no epoch left: no marker of the next id ends it."""
+
+
+def test_what_an_earlier_producer_id_left_open_is_not_followed():
+    """It stays pending, as in Kafka (KAFKA-14402), and the model's markers end all that is open: no disagreement."""
+    size = {"clients": 1, "partitions": 1, "groups": 1, "max_epoch": 3}
+    report = agree(
+        reference, protocol="transactions", variant="v1", prefixes=[LEFT_BY_AN_EARLIER_ID], max_examples=1, steps=1,
+        config=size,
+    )  # fmt: skip
+    assert report.failure is None, f"{report.failure}\n{report.program}"
+    assert report.coverage.beyond == {OLD_LEFT: 1}
+    assert report.coverage.calls["fetch_offset"]

@@ -7,7 +7,14 @@ from fencepost.properties.cutting import Cut, Events
 from fencepost.properties.layouts import Lanes
 from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind, State
 from fencepost.properties.transactions.observations.belonging import LANES
-from fencepost.properties.transactions.observations.beyond import BESIDE, ERASED, FORGOTTEN, LATE_RECORD, UNTOLD
+from fencepost.properties.transactions.observations.beyond import (
+    BESIDE,
+    ERASED,
+    FORGOTTEN,
+    LATE_RECORD,
+    OLD_LEFT,
+    UNTOLD,
+)
 from fencepost.properties.transactions.offline.causes import Causes, Sought
 from fencepost.properties.transactions.offline.laying_out import Layout
 
@@ -153,6 +160,15 @@ def test_a_late_record_is_followed_in_v1_though_another_was_there_in_time() -> N
         assert (reason, len(values)) == ("", 7)
     verifying = Layout(Cut(rows, LANES), np.full(1, 14), 32766, bumps=False, verifies=True)
     assert (verifying.stops.reasons(), int(verifying.kept.sum())) == ({0: LATE_RECORD}, 6)
+
+
+def test_a_marker_of_a_later_producer_id_ends_nothing_of_an_earlier_one() -> None:
+    """What came late under the earlier one stays open, and in the model a marker ends all that is: not followed."""
+    later = {"producer_id": 9, "epoch": 0}
+    marker = MARKER[0], MARKER[1] | later
+    rows = events(sent(0, 0, 1), MARKER, appended(0, 1), marker, MARKER)
+    layout = Layout(Cut(rows, LANES), np.full(1, 14), 32766, bumps=False)
+    assert (layout.stops.reasons(), int(layout.kept.sum())) == ({0: OLD_LEFT}, 3)
 
 
 def test_who_resigns_tells_nobody() -> None:
