@@ -28,7 +28,8 @@ def paste(
     lines += [m.text for m in made[:-1]]
     if made[-1].error is not None:
         return "\n".join([*lines, f"{made[-1].text}  # raises {made[-1].error!r}", ""])
-    earlier = next((m for m in made[:-1] if any(e is evidence.other for e in m.events)), None)
+    before = made[:-1] if evidence.event is not None else ()
+    earlier = next((m for m in before if any(e is evidence.other for e in m.events)), None)
     lines.append("earlier = list(system.drain_events())" if earlier else "system.drain_events()")
     lines += last_call(made[-1], evidence, because(evidence, conjuncts), earlier)
     return "\n".join([*lines, ""])
