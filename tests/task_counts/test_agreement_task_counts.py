@@ -167,7 +167,7 @@ def cases():
     """A new broken implementation is found, or it is said why not."""
     names = sorted(set(REGISTRY) - set(UNSEEN))
     assert QUICK <= set(names)
-    return [pytest.param(n, marks=[] if n in QUICK else pytest.mark.nightly) for n in names]
+    return [pytest.param(n, marks=[] if n in QUICK else pytest.mark.nightly(nights=4)) for n in names]
 
 
 @pytest.mark.parametrize("name", cases())

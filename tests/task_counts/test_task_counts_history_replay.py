@@ -129,7 +129,7 @@ DAILY = (
     "no_fencing", "fence_new_count", "record_before_fencing", "shortcut_new_is_one", "record_old_count",
     "no_round_check", "plain_leader_producer", "deletion_clears_count", "set_without_commit",
 )  # fmt: skip
-NIGHTLY = [pytest.param(name, marks=pytest.mark.nightly) for name in NEAREST if name not in DAILY]
+NIGHTLY = [pytest.param(name, marks=pytest.mark.nightly(nights=4)) for name in NEAREST if name not in DAILY]
 
 
 def of_broken(place: Path, name: str, histories: int) -> ReplayReport:

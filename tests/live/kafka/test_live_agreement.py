@@ -91,7 +91,7 @@ def _served(kind: str, client: str = "client-1") -> tuple[Call, Call]:
     return there, Call("deliver", message(f"{kind}_answer", "coordinator", client))
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.parametrize("mode", CLUSTERS)
 def test_kafka_is_followed_for_long(mode: str, request: pytest.FixtureRequest) -> None:
     """The same in many sequences; and what late copies are predicted to break, breaks."""

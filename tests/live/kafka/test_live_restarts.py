@@ -118,7 +118,7 @@ def test_a_restart_in_the_middle(broker: Owned, how: str) -> None:
     restarted(broker, how, 0)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.parametrize("how", HOW)
 def test_many_restarts(broker: Owned, how: str) -> None:
     """The same with other walks."""

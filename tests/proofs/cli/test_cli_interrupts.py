@@ -20,11 +20,10 @@ from fencepost.proofs.cli import COMMANDS
 from fencepost.proofs.cli.verify import INTERRUPTED
 from fencepost.proofs.schemas import schema_of
 from interrupting import REPORTS, SIGNALS, command, inputs_for, words_for
+from nights import night
 
 SCRIPT = Path(__file__).parents[2] / "script.py"
 INTERRUPTING = Path(__file__).parents[2] / "support" / "interrupting.py"
-SEED = "FENCEPOST_SEED"
-"""The environment variable with the seed; the nightly run gives another each time."""
 WITHIN_S = 2.5
 """Two seconds, and what it takes to see that a process has ended."""
 IN_EACH_RUN = 3
@@ -105,7 +104,7 @@ def interrupted_at_work(name: str, how: signal.Signals, after_s: float, place: P
 
 def cases(count: int | None) -> list[tuple[str, signal.Signals, float]]:
     """Commands and signals, each with a time: all of them, or some, by the seed."""
-    seed = int(os.environ.get(SEED, "1"))
+    seed = night() or 1
     chance = random.Random(seed)
     every = [(name, how, round(chance.uniform(0, 2), 2)) for name in WITH_REPORTS for how in SIGNALS]
     return every if count is None else chance.sample(every, count)

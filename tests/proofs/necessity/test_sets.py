@@ -153,7 +153,7 @@ def test_rules_that_stand_in_for_each_other() -> None:
     assert len(of_zombie.steps) == 13
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=4)
 @pytest.mark.parametrize("variant", PROVED)
 @pytest.mark.timeout(1200)
 def test_a_search_finds_what_is_kept(variant: Variant) -> None:

@@ -41,7 +41,7 @@ def test_a_kept_table_is_that_of_what_is_kept(entry: ProtocolEntry, tmp_path: Pa
     assert kept.read_bytes() == table_of(entry.name).with_suffix(".json").read_bytes()
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("entry", [ID_BLOCKS, TRANSACTIONS, TASK_COUNTS], ids=lambda e: e.name)
 def test_a_kept_table_is_what_comes_out(entry: ProtocolEntry) -> None:

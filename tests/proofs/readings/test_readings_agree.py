@@ -28,7 +28,8 @@ EVERY = list({pair[1].properties.protocol: pair for pair in reversed(UNREAD)}.va
 """Each protocol once, by the first of its variants."""
 NAMES = [f"{entry.name}/{v.name}" for entry, v in EVERY]
 TRIED = [
-    name if v.main else pytest.param(name, marks=pytest.mark.nightly) for name, (_, v) in zip(NAMES, EVERY, strict=True)
+    name if v.main else pytest.param(name, marks=pytest.mark.nightly(nights=4))
+    for name, (_, v) in zip(NAMES, EVERY, strict=True)
 ]
 """Those that are as they should be in every run; mistakes and rejected alternatives, a few lines each, at night."""
 ALWAYS = {

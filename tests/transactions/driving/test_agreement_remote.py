@@ -132,7 +132,7 @@ def test_every_broken_implementation_is_found_or_out_of_reach():
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in QUICK else pytest.mark.nightly)
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.nightly(nights=4))
         for name in sorted(BY_PROMISES | BY_THE_MODEL)
     ],
 )

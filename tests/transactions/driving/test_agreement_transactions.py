@@ -161,7 +161,11 @@ def rate(name):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.nightly) for n in sorted(set(REGISTRY) - CONTROLS)]
+    "name",
+    [
+        pytest.param(n, marks=[] if n in QUICK else pytest.mark.nightly(nights=4))
+        for n in sorted(set(REGISTRY) - CONTROLS)
+    ],
 )
 def test_broken_implementation_is_found(name):
     """Found, shrunk, told by the rule that is broken, and the pasted program fails on it and, if it asserts what is not

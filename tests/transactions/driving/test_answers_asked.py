@@ -41,7 +41,10 @@ def test_no_cell_is_empty(request_kind: str, state: str) -> None:
 
 @pytest.mark.parametrize(
     "planted",
-    [pytest.param(each, id=each.name, marks=[] if each.name in QUICK else pytest.mark.nightly) for each in TABLE],
+    [
+        pytest.param(each, id=each.name, marks=[] if each.name in QUICK else pytest.mark.nightly(nights=4))
+        for each in TABLE
+    ],
 )
 def test_each_is_found_from_outside(planted: Planted) -> None:
     """Within the default number of examples, by a promise or a rule beside it."""

@@ -1,0 +1,42 @@
+"""Long tests go round: within as many nights as they say each case is tried, and in each night a part of them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import nights
+import pytest
+
+MANY = {f"test_many[{n}]": 4 for n in range(10)}
+ITEMS = {"test_each_night": 1, "test_once_a_week": 7, **MANY}
+
+
+def item(name: str, of: int) -> Any:
+    marker = pytest.mark.nightly(nights=of).mark
+    return SimpleNamespace(nodeid=name, get_closest_marker=lambda _: marker)
+
+
+def tonight(night: int | None) -> set[str]:
+    items = [item(*pair) for pair in ITEMS.items()]
+    return set(ITEMS) - {other.nodeid for other in nights.of_other_nights(items, night)}
+
+
+def test_every_case_has_its_night() -> None:
+    """Each case of a test once in as many nights, whichever is the first of them."""
+    for first in (0, 20_780):
+        assert set().union(*(tonight(first + n) for n in range(4))) >= {"test_each_night", *MANY}
+        assert sum("test_once_a_week" in tonight(first + n) for n in range(7)) == 1
+        assert all(len(tonight(first + n) & set(MANY)) in (2, 3) for n in range(4))
+        assert all("test_each_night" in tonight(first + n) for n in range(4))
+
+
+def test_without_a_night_all_are_tried() -> None:
+    """As by hand; and what is in every run is left out in no night."""
+    assert tonight(None) == set(ITEMS)
+    always = SimpleNamespace(nodeid="test_always", get_closest_marker=lambda _: None)
+    assert nights.of_other_nights([always] * 3, 1) == []  # type: ignore[list-item]
+
+
+def test_a_night_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(nights.SEED, "tonight")
+    with pytest.raises(pytest.UsageError, match="FENCEPOST_SEED is 'tonight': a number is needed"):
+        nights.night()
