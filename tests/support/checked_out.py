@@ -29,6 +29,14 @@ def commit() -> str:
 
 
 @cache
+def changed(since: str, further: tuple[str, ...]) -> list[str]:
+    """Files of the checkout that differ from a commit, of those on which results depend."""
+    parts = (*PARTS, *further, ".ci/constraints.txt")
+    words = ("git", "diff", "--name-only", since.removesuffix("+"), "--", *parts)
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@cache
 def code(protocol: str, *further: str) -> str:
     """A hash of the models, properties and reference implementations but those of other protocols, of ``further`` files
     and folders of the checkout, and of the versions of what it is installed with."""

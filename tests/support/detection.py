@@ -7,9 +7,11 @@ which they are a part.
 
 ``campaign`` looks for every defect with seeds 1 to 10, by promises and what a black box shows (those that break none by
 the model), and drives 10,000 clusters of each variant of the reference, half of them by promises alone, in which
-nothing must be found; with ``--bootstrap`` also 2,000 of live brokers, of the variants that are named.  It takes hours,
-says how many, and goes on where it was stopped as long as the code is the same.  ``--only defects``, ``quiet`` or
-``live`` is a part of it.  It exits with 1 on any alarm, and where a defect is found for fewer than nine of ten seeds.
+nothing must be found; with ``--bootstrap`` also 2,000 of live brokers, of the variants that are named. It takes hours,
+says how many, and goes on where it was stopped as long as the code is the same. ``--only defects``, ``quiet`` or
+``live`` is a part of it. After a change that few runs can meet ``--since COMMIT`` takes the others of that commit as
+they are, and the table says so, and what was changed. It exits with 1 on any alarm, and where a defect is found for
+fewer than nine of ten seeds.
 
 ``measure`` appends a line for each defect and seed, and leaves out what the file has already, so that it goes on where
 it was stopped.  ``found`` is the number of clusters until the first one that disagrees with model or promises, null
@@ -89,12 +91,12 @@ def campaign(given: argparse.Namespace) -> int:
     seeds, protocols = seeds_of(given.seeds), given.protocol or PROTOCOLS
     runs = detection_runs.looked_for(seeds, protocols) if given.only in (None, "defects") else []
     runs += detection_runs.quiet(seeds[0], given.clusters, protocols) if given.only in (None, "quiet") else []
-    done = detection_campaign.work_off(given.work, runs, cores=given.cores)
+    done = detection_campaign.work_off(given.work, runs, cores=given.cores, since=given.since)
     if given.bootstrap and given.only in (None, "live"):
         if not given.variant:
             raise SystemExit("--bootstrap: name the variants that these brokers have, as in --variant v2")
         asked = detection_runs.live(seeds[0], given.live_clusters, protocols, given.variant)
-        done += detection_campaign.work_off(given.work, asked, given.bootstrap)
+        done += detection_campaign.work_off(given.work, asked, given.bootstrap, since=given.since)
     found = detection_campaign.told(done)
     if given.table:
         detection_campaign.write(found, given.table)
@@ -122,6 +124,7 @@ def main() -> int:
     whole.add_argument("--only", choices=["defects", "quiet", "live"])
     whole.add_argument("--protocol", action="append", choices=PROTOCOLS)
     whole.add_argument("--cores", type=int)
+    whole.add_argument("--since", default="", help="a commit of which runs count that found nothing in what is right")
     whole.add_argument("--table", type=Path, help="is written as .md and .json")
     two = commands.add_parser("compare")
     two.add_argument("before", type=Path)

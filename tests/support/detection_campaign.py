@@ -8,14 +8,14 @@ import json
 import statistics
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import detection_runs
-from checked_out import code, commit
+from checked_out import changed, code, commit
 from detection_runs import Run
 from fencepost.proofs.scale.jobs import Jobs, cores_here
 
@@ -34,18 +34,26 @@ def key(line: Line) -> tuple[Any, ...]:
     return tuple(line[name] for name in Run._fields)
 
 
-def lines(path: Path) -> dict[tuple[Any, ...], Line]:
-    """The runs that were done by the present code."""
+def lines(path: Path, since: str = "") -> dict[tuple[Any, ...], Line]:
+    """The runs that were done by the present code; ``since``: and at this commit, if nothing was found in what is
+    right."""
     read = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
-    known = {key(line): line for line in read}
-    return {run: line for run, line in known.items() if line["code"] == stamp(Run(*run))["code"]}
+
+    def counts(line: Line) -> bool:
+        earlier = bool(since) and line["commit"] == since and not line.get("alarms")
+        return earlier or line["code"] == stamp(Run(*key(line)))["code"]
+
+    return {key(line): line for line in read if counts(line)}
 
 
-def work_off(path: Path, runs: Sequence[Run], bootstrap: str = "", cores: int | None = None) -> list[Line]:
+def work_off(
+    path: Path, runs: Sequence[Run], bootstrap: str = "", cores: int | None = None, since: str = ""
+) -> list[Line]:
     """Do what of the runs is not in the file; all of them, as they come, with an estimate of what is left."""
-    there = lines(path)
+    there = lines(path, since)
     left = [run for run in runs if run not in there]
-    print(f"{len(runs) - len(left)} of {len(runs)} runs are done by this code; {path} has them", flush=True)
+    by = f"by this code or at {since}" if since else "by this code"
+    print(f"{len(runs) - len(left)} of {len(runs)} runs are done {by}; {path} has them", flush=True)
     # Brokers are one cluster: runs on them do not go side by side.
     cores = 1 if bootstrap else min(cores or cores_here(), max(1, len(left)))
     told = _Told(left, cores)
@@ -103,8 +111,10 @@ def told(done: Sequence[Line]) -> dict[str, Any]:
             one["driven"] += line["driven"]
             one["alarms"] += line["alarms"]
     seeds = sorted({line["seed"] for line in done if line["part"] == "defect"})
+    runs = Counter(line["commit"] for line in done)
     return {
-        "commits": sorted({line["commit"] for line in done}),
+        "commits": dict(sorted(runs.items())),
+        "changed": {at: changed(at, DRIVEN_BY) for at in sorted(runs)} if len(runs) > 1 else {},
         "code": {line["protocol"]: line["code"] for line in done},
         "date": datetime.now(UTC).date().isoformat(),
         "seeds": seeds,
@@ -135,6 +145,7 @@ def page(campaign: Mapping[str, Any]) -> str:
         "",
         f"Made by `tests/support/detection.py campaign` at commit {' and '.join(campaign['commits'])} on "
         f"{campaign['date']}, with seeds {_seeds(campaign['seeds'])}.",
+        *_not_again(campaign),
         "",
         "Each defect of the reference was looked for with each seed, in as many clusters as `fencepost agree` drives",
         "by default: those that break a promise by promises alone and what a black box shows, the others by the model.",
@@ -160,6 +171,17 @@ def page(campaign: Mapping[str, Any]) -> str:
     for name, one in sorted(campaign["quiet"].items()):
         out.append(f"| {name} | {one['driven']:,} | {len(one['alarms'])} |")
     return "\n".join([*out, ""])
+
+
+def _not_again(campaign: Mapping[str, Any]) -> Iterator[str]:
+    """What was not done again after a change, and what was changed."""
+    for at, files in campaign["changed"].items():
+        if files:
+            kept, of_all = campaign["commits"][at], sum(campaign["commits"].values())
+            yield ""
+            yield f"{kept:,} of {of_all:,} runs are kept from {at}, in which nothing was found in what is right."
+            yield "Changed since, of what they depend on:"
+            yield f"{', '.join(f'`{name}`' for name in files)}."
 
 
 def _why(name: str) -> str:

@@ -32,9 +32,9 @@ def fenced_out_of_the_group():
     return system
 
 
-def ends(system):
+def ends(system, *arguments):
     """What polls when the faults are over, and how often the promise is broken."""
-    finished = finish(system, 2, 1, 1)
+    finished = finish(system, *(arguments or (2, 1, 1)))
     rows = [(e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]) for e in system.drain_events()]
     found = HISTORY.check(columns_of(TASK_COUNTS, [(0, rows)]), config={"mode": "shipped"})[0]
     return finished.at_work, found["newest_set_polls"].violations
@@ -82,3 +82,33 @@ def test_a_failure_that_is_shown_is_no_excuse():
     rows = [(e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]) for e in system.drain_events()]
     found = HISTORY.check(columns_of(TASK_COUNTS, [(0, rows)]), config={"mode": "shipped"})[0]
     assert found["newest_set_polls"].violations == 1
+
+
+def connector_failed_unseen():
+    """In M a round that may not fence fails the Connector on one worker, and another one, which fell out of the group
+    while it had that Connector, starts it when it is back: REST says RUNNING."""
+    system = reference({**CONFIG, "workers": 3, "connectors": 2, "max_tasks": 2, "mode": "M"})
+    run(system)
+    system.configure(0, 0, 1)
+    system.configure(0, 1, 1)
+    run(system)
+    system.restart_worker(0)
+    run(system)
+    system.configure(0, 0, 2)
+    run(system)
+    system.stall(2)
+    system.set_fencing(0, False)
+    system.configure(0, 0, 1)
+    system.expire(2)
+    run(system)
+    assert system.status(0, -1)[0] == "FAILED"
+    return system
+
+
+def test_a_connector_that_waits_is_started_again():
+    """A user who looks at failures only has none to mend; one who sees that a task is UNASSIGNED starts the Connector
+    again, and 618.P4 asks for no less."""
+    polling, broken = ends(connector_failed_unseen(), 3, 2, 2)
+    assert ((0, 0) in polling, broken) == (False, 1)
+    polling, broken = ends(connector_failed_unseen(), 3, 2, 2, False, True)
+    assert ((0, 0) in polling, broken) == (True, 0)

@@ -20,7 +20,7 @@ WAITS_MS = (1_000, 10_000, 400_000)
 TRANSACTIONS = 2
 """So often each task that runs ends a transaction before it is said that all is well."""
 ROUNDS = 4
-FAILED = "FAILED"
+FAILED, UNASSIGNED = "FAILED", "UNASSIGNED"
 BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", "answer", "stop"})
 """What a model of rounds and starts leaves out, or leaves to the thread that comes first."""
 
@@ -99,11 +99,14 @@ def finish(
     connectors: Annotated[int, FromConfig("connectors")],
     tasks: Annotated[int, FromConfig("max_tasks")],
     rebalance: Annotated[bool, FromConfig(lambda config: config.get("mode") == "A")] = False,
+    waiting: Annotated[bool, FromConfig(lambda config: config.get("mode") == "M")] = False,
 ) -> Finished:
     """No faults any more: stalled workers go on, connectors may fence, everything happens that can, and what failed is
     started again.  Every task that runs ends some transactions.  ``tasks``: that a connector has at most;
     ``rebalance``: there is one more, for which no worker asks; in A a task that finds no count waits for it, and if the
-    leader's round has failed there is none without it (618.14)."""
+    leader's round has failed there is none without it (618.14).  ``waiting``: a user starts a Connector again once of
+    which a task is UNASSIGNED; in M a round that failed has failed the Connector (618.11), and a worker that is out of
+    the group may have written RUNNING over that (AbstractHerder.onStartup)."""
     for worker in range(workers):
         system.resume(worker)
     permit = getattr(system, "set_fencing", None)
@@ -114,6 +117,11 @@ def finish(
     if rebalance:
         for worker in range(workers):
             system.expire(worker)
+        quiet = quiet and _rest(system)
+    if waiting:
+        for connector in range(connectors):
+            if any(system.status(connector, task)[0] == UNASSIGNED for task in range(tasks)):
+                _restart(system, workers, connector, -1)
         quiet = quiet and _rest(system)
     failed: Counter[tuple[int, int]] = Counter()  # how often there was something to be started again, and what
     for _ in range(ROUNDS):
@@ -130,14 +138,15 @@ def _restarted(system: System, workers: int, connector: int, tasks: int) -> list
     """A user starts again what REST says has failed, which is returned."""
     failed = [task for task in range(-1, tasks) if system.status(connector, task)[0] == FAILED]
     for task in failed:
-        for worker in range(workers):  # until one is up and takes it
-            if (
-                system.restart_connector(worker, connector)
-                if task < 0
-                else system.restart_task(worker, connector, task)
-            ):
-                break
+        _restart(system, workers, connector, task)
     return failed
+
+
+def _restart(system: System, workers: int, connector: int, task: int) -> None:
+    """A user asks for that of one worker after the other, until one is up and takes it; task -1: the Connector."""
+    for worker in range(workers):
+        if system.restart_task(worker, connector, task) if task >= 0 else system.restart_connector(worker, connector):
+            return
 
 
 def _rest(system: System) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from fencepost.properties.agreement import Row, State
-from fencepost.properties.transactions.online.members import COMMIT, NOTHING, ONGOING, PREPARED
+from fencepost.properties.transactions.online.members import ADD, COMMIT, NOTHING, ONGOING, PREPARED
 
 ROUNDS = 8  # Prepare records whose markers may still be in flight
 
@@ -16,12 +16,15 @@ Round = tuple[int, int, bool, int]
 
 
 class Memory(NamedTuple):
-    """``awaited``: partitions of which the coordinator has not heard that the marker is there; ``open_ms``: when the
-    open transaction began, -1 if there is none; ``free_ms``: since when nothing is pending."""
+    """``awaited``: partitions of which the coordinator has not heard that the marker is there; ``asked_ms``: when a
+    partition was asked to be added, -1 if none is to be; ``open_ms``: when the open transaction began, which is when
+    its first partition was asked for and not when that was logged, -1 if there is none; ``free_ms``: since when nothing
+    is pending."""
 
     answers: tuple[Answer, ...] = ()
     rounds: tuple[Round, ...] = ()
     awaited: tuple[int, ...] = ()
+    asked_ms: int = -1
     open_ms: int = -1
     free_ms: int = -1
 
@@ -50,10 +53,12 @@ def after_step(memory: Memory, before: State, state: State, call: int, time_ms: 
         sent = (call, state["marker_epoch"], state["outcome"] == COMMIT, state["term"])
         parts = tuple(sorted(p for (p,) in state["parts"]))
         memory = memory._replace(rounds=(*memory.rounds, sent)[-ROUNDS:], awaited=parts)
+    if state["pending"] == ADD and before["pending"] != ADD:
+        memory = memory._replace(asked_ms=time_ms[0])
     if state["phase"] != ONGOING:
         return memory._replace(open_ms=-1, free_ms=-1)
     if before["phase"] != ONGOING:
-        memory = memory._replace(open_ms=time_ms[0])
+        memory = memory._replace(open_ms=time_ms[0] if memory.asked_ms < 0 else memory.asked_ms, asked_ms=-1)
     if state["pending"] != NOTHING:
         return memory._replace(free_ms=-1)
     return memory if memory.free_ms >= 0 else memory._replace(free_ms=time_ms[1])

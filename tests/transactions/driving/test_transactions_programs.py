@@ -151,3 +151,14 @@ def test_what_an_earlier_producer_id_left_open_is_not_followed():
     assert report.failure is None, f"{report.failure}\n{report.program}"
     assert report.coverage.beyond == {OLD_LEFT: 1}
     assert report.coverage.calls["fetch_offset"]
+
+
+LOGGED_LATE = [*BEGUN, Call("begin", 0), Call("send", 0, 0), to("add"), Call("advance", 70_000), LOGGED]
+
+
+def test_a_transaction_is_as_old_as_its_first_request():
+    """It is timed out a minute after that was handled, as in Kafka, however late its record was logged (txn.18)."""
+    calls = [*LOGGED_LATE, Call("advance", 10_000)]
+    report = agree(reference, protocol="transactions", variant="v1", prefixes=[calls], max_examples=1, steps=1)
+    assert report.failure is None, f"{report.failure}\n{report.program}"
+    assert report.dangers["time-out"]
