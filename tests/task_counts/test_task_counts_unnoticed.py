@@ -112,3 +112,22 @@ def test_a_connector_that_waits_is_started_again():
     assert ((0, 0) in polling, broken) == (False, 1)
     polling, broken = ends(connector_failed_unseen(), 3, 2, 2, False, True)
     assert ((0, 0) in polling, broken) == (True, 0)
+
+
+def test_the_failed_one_keeps_it_also_if_the_other_one_was_gone_before():
+    """The first is fenced when it goes on, and by then nobody runs the task: REST says RUNNING all the same, since that
+    was written in a later generation."""
+    system = reference(CONFIG)
+    run(system)
+    system.configure(0, 0, 1)
+    run(system)
+    system.stall(OWNER)
+    system.expire(OWNER)
+    run(system)
+    system.crash(OTHER)
+    system.resume(OWNER)
+    work(system, OWNER)
+    assert system.status(0, 0) == ("RUNNING", "")
+    system.expire(OTHER)
+    run(system)
+    assert ends(system) == (frozenset(), 0)

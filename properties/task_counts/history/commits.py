@@ -75,12 +75,13 @@ def newest_set_polls(view: TaskCountView) -> Rows:
 
 
 def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
-    """Did a task fail on a worker that others took for gone, while another one ran it, which has stopped it since or is
-    gone itself?
+    """Did a task fail on a worker that others took for gone, after another one ran it, which has stopped it by then or
+    since, or is gone itself?
 
-    A worker that fell out of the group writes no FAILED over what another one wrote in a later generation
-    (KafkaStatusBackingStore.putSafe).  If the other one has no such task when the first is back and is heard, that one
-    still has it, as one that it need not start (WorkerCoordinator.metadata, DistributedHerder.startWork).
+    A worker that fell out of the group writes no FAILED over what another one wrote in a later generation, whatever has
+    become of that one (KafkaStatusBackingStore.putSafe).  If the other one has no such task when the first is back and
+    is heard, that one still has it, as one that it need not start (WorkerCoordinator.metadata,
+    DistributedHerder.startWork).
     """
     kinds = (Kind.task_starting, Kind.task_running, Kind.task_failed, Kind.task_stopped)
     mine = view.applying(("connector", "task"), *kinds)
@@ -96,7 +97,8 @@ def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
     ends = np.concatenate([mine[other & (kind == Kind.task_stopped)], ends[ends > mine[began[-1]]]])
     stays = not np.any(view.columns["node"][stopped[stopped > mine[fails]]] == node[fails])
     told = bool(np.any(other & (kind == Kind.task_failed)))
-    if not stays or told or not len(ends) or ends.min() < mine[fails]:
+    older = mine[(instance == instance[fails]) & (kind == Kind.task_starting)]
+    if not stays or told or not len(ends) or not np.any(older < mine[began[-1]]):
         return False
     return not np.any((kind == Kind.task_starting) & (mine > ends.min()))
 

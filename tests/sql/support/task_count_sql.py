@@ -106,14 +106,16 @@ PARTS = {
       SELECT e.history, e.connector, e.task FROM ends e
         JOIN events f ON f.history = e.history AND f.step = e.failed_at
         JOIN events r ON r.history = e.history AND r.step = e.ran_at AND r.node <> f.node
+        JOIN events b ON b.history = e.history AND b.kind = 50 AND b.instance = f.instance AND b.connector = e.connector
+          AND b.task = e.task AND b.step < e.ran_at
         JOIN events g ON g.history = e.history AND (g.kind = 2 AND g.node = r.node AND g.step > e.ran_at
           OR g.kind = 57 AND g.instance = r.instance AND g.connector = e.connector AND g.task = e.task)
         LEFT JOIN events o ON o.history = e.history AND (o.kind = 56 AND o.instance = r.instance
             AND o.connector = e.connector AND o.task = e.task
           OR o.kind = 2 AND o.node = f.node AND o.step > f.step)
       WHERE o.step IS NULL
-      GROUP BY e.history, e.connector, e.task, e.started_at, e.failed_at
-      HAVING min(g.step) > greatest(coalesce(e.started_at, -1), e.failed_at)""",
+      GROUP BY e.history, e.connector, e.task, e.started_at
+      HAVING min(g.step) > e.started_at""",
     "newest": """
       SELECT s.history, s.connector, s.step, s.spot, s.n FROM events s
         JOIN (SELECT history, connector, max(CASE WHEN kind = 26 THEN step END) AS set_at,
