@@ -124,7 +124,13 @@ def main() -> int:
     whole.add_argument("--only", choices=["defects", "quiet", "live"])
     whole.add_argument("--protocol", action="append", choices=PROTOCOLS)
     whole.add_argument("--cores", type=int)
-    whole.add_argument("--since", default="", help="a commit of which runs count that found nothing in what is right")
+    whole.add_argument(
+        "--since",
+        action="append",
+        default=[],
+        metavar="COMMIT",
+        help="its runs count that found nothing where all is right",
+    )
     whole.add_argument("--table", type=Path, help="is written as .md and .json")
     two = commands.add_parser("compare")
     two.add_argument("before", type=Path)

@@ -9,7 +9,7 @@ import statistics
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,25 +34,25 @@ def key(line: Line) -> tuple[Any, ...]:
     return tuple(line[name] for name in Run._fields)
 
 
-def lines(path: Path, since: str = "") -> dict[tuple[Any, ...], Line]:
-    """The runs that were done by the present code; ``since``: and at this commit, if nothing was found in what is
-    right."""
+def lines(path: Path, since: Collection[str] = ()) -> dict[tuple[Any, ...], Line]:
+    """The runs that were done by the present code; ``since``: and at these commits, if nothing was found in what
+    is right."""
     read = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
 
     def counts(line: Line) -> bool:
-        earlier = bool(since) and line["commit"] == since and not line.get("alarms")
+        earlier = line["commit"] in since and not line.get("alarms")
         return earlier or line["code"] == stamp(Run(*key(line)))["code"]
 
     return {key(line): line for line in read if counts(line)}
 
 
 def work_off(
-    path: Path, runs: Sequence[Run], bootstrap: str = "", cores: int | None = None, since: str = ""
+    path: Path, runs: Sequence[Run], bootstrap: str = "", cores: int | None = None, since: Collection[str] = ()
 ) -> list[Line]:
     """Do what of the runs is not in the file; all of them, as they come, with an estimate of what is left."""
     there = lines(path, since)
     left = [run for run in runs if run not in there]
-    by = f"by this code or at {since}" if since else "by this code"
+    by = f"by this code or at {' or '.join(since)}" if since else "by this code"
     print(f"{len(runs) - len(left)} of {len(runs)} runs are done {by}; {path} has them", flush=True)
     # Brokers are one cluster: runs on them do not go side by side.
     cores = 1 if bootstrap else min(cores or cores_here(), max(1, len(left)))

@@ -34,7 +34,7 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert (both[0]["found"], both[1]["driven"], both[1]["alarms"]) == (17, 5, [])
     assert len(work.read_text().splitlines()) == 2
     work.write_text(work.read_text().replace(first["code"], "0" * len(first["code"])))
-    (kept,) = detection_campaign.work_off(work, [FOUND], since=first["commit"])
+    (kept,) = detection_campaign.work_off(work, [FOUND], since=[first["commit"]])
     assert kept["found"] == 17
     (again,) = detection_campaign.work_off(work, [FOUND])
     assert again["found"] == found
@@ -45,7 +45,7 @@ def test_an_alarm_of_an_earlier_commit_is_looked_into_again(tmp_path: Path) -> N
     work = tmp_path / "work.jsonl"
     line = {**QUIET._asdict(), "driven": 5, "alarms": ["a program"], "seconds": 1.0, "commit": "a", "code": "b"}
     work.write_text(json.dumps(line) + "\n")
-    (again,) = detection_campaign.work_off(work, [QUIET], since="a")
+    (again,) = detection_campaign.work_off(work, [QUIET], since=["a"])
     assert (again["driven"], again["alarms"]) == (5, [])
 
 
