@@ -9,11 +9,11 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from fencepost.properties.task_counts.history.events import SUPPORT, Kind
-from fencepost.properties.task_counts.observations.events import DELETED, NO_SET, OK
+from fencepost.properties.task_counts.observations.events import COMPACTED, DELETED, NO_SET, OK
 
 FOUND_COUNTED = max(Kind) + 1
 """The code of what stands between events."""
-OF_ALL = frozenset({Kind.assigned, Kind.topic_claimed, Kind.leadership_lost, Kind.worker_stopped})
+OF_ALL = frozenset({Kind.assigned, Kind.topic_claimed, Kind.leadership_lost, Kind.worker_stopped, Kind.compacted})
 """What happens in the lane of every connector."""
 ENDS = frozenset({Kind.task_stopped, Kind.task_failed, Kind.task_abandoned})
 WRITES = frozenset(kind for kind in Kind if Kind.connector_written <= kind <= Kind.count_tombstoned)
@@ -54,6 +54,8 @@ class Lane:
         self.places = 0  # so many have been in use at one time
         self.sets: dict[int, int] = {}  # numbers by place in the topic
         self.newest = 0
+        self._counted: set[int] = set()  # numbers of sets
+        self._compacted = 0  # the newest number when the topic was
         self._deleted = False
         self._empty = False  # the newest is one of no tasks, of a connector that was deleted
         self._owner = -1  # of the topic
@@ -100,6 +102,14 @@ class Lane:
             self._put(row, Kind.set_written, self._owner, 0, self.newest, -1)
         elif kind == Kind.task_checked_again and self._empty and e["status"][row] == OK:
             self.reason = DELETED
+        elif kind == Kind.compacted:
+            self._compacted = self.newest
+        elif kind == Kind.count_written:
+            self._counted.add(self._number(kind, e["set"][row]))
+        elif kind == Kind.task_checked and e["status"][row] == OK:
+            number = self._number(kind, e["set"][row])
+            if number < self._compacted and number not in self._counted:
+                self.reason = COMPACTED
 
     def _number(self, kind: int, place: int) -> int:
         if self._empty and kind in (Kind.round_started, Kind.count_written):
