@@ -106,7 +106,7 @@ class Lane:
             self._compacted = self.newest
         elif kind == Kind.count_written:
             self._counted.add(self._number(kind, e["set"][row]))
-        elif kind == Kind.task_checked and e["status"][row] == OK:
+        elif kind == Kind.task_checked and e["status"][row] == OK and not self._asks:  # who asks reads to the end
             number = self._number(kind, e["set"][row])
             if number < self._compacted and number not in self._counted:
                 self.reason = COMPACTED

@@ -98,13 +98,16 @@ class TaskCountsInterpreter(PlainInterpreter):
                 yield from ((event, found) for found in self._found())
 
     def _counts(self, kind: str, event: Event) -> None:
-        """Which sets have been counted; of a set that has not, no start gets on but by what compaction has left."""
+        """Which sets have been counted; of a set that has not, no start gets on but by what compaction has left, where
+        the worker does not read to the end before."""
         number = self._number(kind, read(event, "set", -1))
         if number is UNKNOWN:
             return
         if kind == "count_written":
             self.counted.add(number)
-        elif read(event, "status", -1) == OK and number < self.compacted and number not in self.counted:
+        elif (
+            not self.asks and read(event, "status", -1) == OK and number < self.compacted and number not in self.counted
+        ):
             raise Beyond(COMPACTED)
 
     def _gone(self, node: int) -> Iterator[Event]:
