@@ -59,7 +59,6 @@ RESTARTS_V1 = (("mode", "v1"), ("leader_change", "restart"))
 GROUPS = (("mode", "v1"), ("groups", 2))
 EXPIRING = (("expiration_ms", 20_000), ("expiration_check_ms", 5_000))
 ADDS_LATE = "the fence holds at the coordinator: nothing can be added before the transaction is complete"
-NO_SUCH_EPOCH = "nobody holds an epoch above the coordinator's: what was handed out is durable, and never goes down"
 SKIPS = "an epoch is skipped at every failed attempt; the last one is never handed out all the same"
 REORDERS = "the record that was overtaken fails, and its transaction can only be aborted"
 ASKS_TWICE = "the coordinator says CONCURRENT_TRANSACTIONS as long as the marker is missing: two guards, one is enough"
@@ -86,9 +85,7 @@ _BROKEN = (
     Broken("add_takes_older_epoch", "txn.6", PROMISE, Parts(coordinator=coordinator.AddTakesOlderEpoch), V1, HOLE),
     Broken("verifies_any_partition", "txn.15", PROMISE, Parts(coordinator=coordinator.VerifiesAnyPartition), VERIFIED),
     # the end of a transaction
-    Broken(
-        "end_takes_larger_epoch", "txn.7", NOTHING, Parts(coordinator=ending.EndTakesLargerEpoch), why=NO_SUCH_EPOCH
-    ),
+    Broken("end_takes_larger_epoch", "txn.7", PROMISE, Parts(coordinator=ending.EndTakesLargerEpoch), V2),
     Broken("end_takes_older_epoch", "txn.7", PROMISE, Parts(coordinator=ending.EndTakesOlderEpoch)),
     Broken("end_keeps_epoch", "txn.9", PROMISE, Parts(coordinator=ending.EndKeepsEpoch), V2),
     Broken("epoch_before_pending", "txn.5", PROMISE, Parts(coordinator=ending.EpochBeforePending), V2),
@@ -281,7 +278,7 @@ _BROKEN = (
     Broken("leaderless_taken_for_deleted", "txn.26", PROMISE, Parts(coordinator=outages.TakesLeaderlessForDeleted)),
 )  # fmt: skip
 
-HARMLESS = {"end_takes_larger_epoch": ("core-v2", "txn.7", "end: guard 1 at least")}
+HARMLESS: dict[str, tuple[str, str, str]] = {}
 """Of what breaks nothing: the variant of the model that keeps every promise with the same mistake, and its mutation."""
 
 REGISTRY = Registry(_BROKEN)

@@ -20,7 +20,8 @@ ABORTED = (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT)
 
 
 class EndTakesLargerEpoch(Coordinator):
-    """EndTxn takes an epoch above the current one for the current one (F07)."""
+    """EndTxn takes an epoch above the current one for the current one (F07): who repeats the last end of a producer id
+    whose epochs are used up is refused, since the next one begins below."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         epoch = min(request.producer_epoch, metadata.now.producer_epoch)

@@ -155,8 +155,8 @@ def test_broken_implementations_do_not_conform(name: str, rule: str | None) -> N
 
 @pytest.mark.parametrize("name", ["end_takes_larger_epoch", "sequence_unchecked", "reader_skips_for_ever"])
 def test_what_the_model_does_not_see(name: str) -> None:
-    """A control fits, and so does what is about sequence numbers, which the model leaves to `idempotence`, or about
-    what never happens."""
+    """What needs the last epoch fits where nobody comes to it, and so does what is about sequence numbers, which the
+    model leaves to `idempotence`, or about what never happens."""
     config = {"mode": "v2", **dict(REGISTRY[name].needs), "broken": name}
     assert kernel_of("v2").misfits(histories(range(30), config)) == []
 

@@ -229,7 +229,7 @@ SHOWN_BY_DRIVING = frozenset({
     "fence_gives_up", "six_in_flight",  # no event says what the admin, or the producer, should have done
     "open_ids_expire",  # in these histories no id expires
     "markers_not_repeated",  # nothing happens any more: that needs a quiet end
-    "init_retry_is_fenced", "invalid_mapping_recoverable", "end_takes_larger_epoch", "failed_fence_bumps_again",
+    "init_retry_is_fenced", "invalid_mapping_recoverable", "failed_fence_bumps_again",
     "window_of_four",  # these are met seldom, and by a model that says no more than that the request may be tried again
 })  # fmt: skip
 """Defects that histories do not show in v1: the driver has to make what shows them."""
