@@ -60,7 +60,9 @@ PROFILE = click.option(
 BOUND = click.option(
     "--bound", "changes", multiple=True, metavar="NAME=N", help="Change one of the profile's bounds; may be repeated."
 )
-SEED = click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same result.")
+SEED = click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed gives the same result."
+)
 
 
 def public_name(name: str) -> str:

@@ -29,7 +29,7 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
 )
 @click.option(
     "--seed",
-    type=int,
+    type=click.IntRange(min=0),
     default=1,
     show_default=True,
     help="Of simulations and agreement; the same seed, the same report.",

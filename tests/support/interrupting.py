@@ -80,7 +80,7 @@ def inputs_for(name: str, place: Path) -> dict[str, list[str]]:
         found["log_dirs"] = list(map(str, real_logs(place / "logs")))
     if "directory" in taken and "histories" not in taken:
         found["directory"] = [str(place / "histories")]
-        if run(["generate", "transactions/v2", *found["directory"], "--histories", "500"]):
+        if run(["generate", "transactions/v2", *found["directory"], "--histories", "2000"]):
             raise AssertionError("no histories to replay")
     return found
 

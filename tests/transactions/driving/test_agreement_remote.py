@@ -74,7 +74,8 @@ BY_THE_MODEL = {
 
 OUT_OF_REACH = {
     "the end of the epochs is 32,767 transactions away": {
-        "double_bump", "end_takes_larger_epoch", "exhausted_one_late", "no_rotation_after_time_out", "reload_forgets_rotation",
+        "double_bump", "end_takes_larger_epoch", "exhausted_one_late", "no_rotation_after_time_out",
+        "reload_forgets_rotation",
     },
     "a reader meets a second producer id only at the end of the epochs": {"reader_pops_wrong_entry"},
     "ids are forgotten after a week": {"invalid_mapping_recoverable", "open_ids_expire"},

@@ -133,6 +133,7 @@ def commit_after_the_commit_of_the_successor(script):
 
 
 @exposes(symptom.lone_client_fails, "end_retry_forgets_rotation")
+@exposes(symptom.lone_client_fails, "end_takes_larger_epoch")
 def answer_to_the_end_of_the_last_epoch_lost(script):
     script.at_the_last_epoch()
     script.system.commit(0)
