@@ -11,7 +11,7 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.roles import Named
 from fencepost.properties.task_counts.driving.programs import Call
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
-from fencepost.properties.task_counts.observations.events import COMPACTED
+from fencepost.properties.task_counts.observations.compacted import COMPACTED
 from fencepost.reference_impl.task_counts.system import reference
 
 CONFIG = {"workers": 2, "connectors": 1, "max_tasks": 2, "protocol": "cooperative", "mode": "M"}

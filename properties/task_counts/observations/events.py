@@ -17,7 +17,6 @@ COLUMNS = {
 
 OK = 200
 NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
-COMPACTED = "a start that is behind reads what compaction left, the count of a later set, which the model does not know"
 DELETED = "a start from a set that was deleted meets another round, and the model does not know deletions (618.38)"
 
 _leader = {"w": "worker"}

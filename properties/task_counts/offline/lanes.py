@@ -9,7 +9,8 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from fencepost.properties.task_counts.history.events import SUPPORT, Kind
-from fencepost.properties.task_counts.observations.events import COMPACTED, DELETED, NO_SET, OK
+from fencepost.properties.task_counts.observations.compacted import COMPACTED, Compacted
+from fencepost.properties.task_counts.observations.events import DELETED, NO_SET, OK
 
 FOUND_COUNTED = max(Kind) + 1
 """The code of what stands between events."""
@@ -54,8 +55,7 @@ class Lane:
         self.places = 0  # so many have been in use at one time
         self.sets: dict[int, int] = {}  # numbers by place in the topic
         self.newest = 0
-        self._counted: set[int] = set()  # numbers of sets
-        self._compacted = 0  # the newest number when the topic was
+        self._compacted = Compacted()
         self._deleted = False
         self._empty = False  # the newest is one of no tasks, of a connector that was deleted
         self._owner = -1  # of the topic
@@ -103,13 +103,11 @@ class Lane:
         elif kind == Kind.task_checked_again and self._empty and e["status"][row] == OK:
             self.reason = DELETED
         elif kind == Kind.compacted:
-            self._compacted = self.newest
+            self._compacted.at(self.newest)
         elif kind == Kind.count_written:
-            self._counted.add(self._number(kind, e["set"][row]))
+            self._compacted.count(self._number(kind, e["set"][row]))
         elif kind == Kind.task_checked and e["status"][row] == OK and not self._asks:  # who asks reads to the end
-            number = self._number(kind, e["set"][row])
-            if number < self._compacted and number not in self._counted:
-                self.reason = COMPACTED
+            self.reason = COMPACTED if self._compacted.hides(self._number(kind, e["set"][row])) else ""
 
     def _number(self, kind: int, place: int) -> int:
         if self._empty and kind in (Kind.round_started, Kind.count_written):

@@ -9,7 +9,8 @@ from typing import Any
 
 from fencepost.properties.agreement import UNKNOWN, Beyond, PlainInterpreter, State, Take
 from fencepost.properties.driving import Event, Made, Message, read
-from fencepost.properties.task_counts.observations.events import COLUMNS, COMPACTED, DELETED, NO_SET, OK
+from fencepost.properties.task_counts.observations.compacted import Compacted
+from fencepost.properties.task_counts.observations.events import COLUMNS, DELETED, NO_SET, OK
 
 CONNECTOR = 0
 PLACES = 48
@@ -42,8 +43,7 @@ class TaskCountsInterpreter(PlainInterpreter):
         self.tasks: dict[int, int] = {}
         self.sets: dict[int, int] = {}  # by place in the topic
         self.owner, self.empty = -1, False  # of the topic; is the newest set one of a connector that was deleted?
-        self.counted: set[int] = set()  # numbers of sets
-        self.compacted = 0  # the newest number when the topic was
+        self.compacted = Compacted()
         self.waiting: set[int] = set()  # instances that have asked and were not answered
         self.ended: list[int] = []
         self.doubtful: set[int] = set()  # tasks whose ids may have been fenced
@@ -68,7 +68,7 @@ class TaskCountsInterpreter(PlainInterpreter):
         for event in made.events:
             kind = read(event, "kind")
             if kind == "compacted":
-                self.compacted = len(self.sets)
+                self.compacted.at(len(self.sets))
             if read(event, "connector", -1) != CONNECTOR and kind not in OF_ALL:
                 continue
             if kind == "worker_stopped":
@@ -86,8 +86,10 @@ class TaskCountsInterpreter(PlainInterpreter):
                 yield event, {"kind": "set_written", "node": self.owner, "set": place, "count": 0}
             elif kind == "task_checked_again" and self.empty and read(event, "status", -1) == OK:
                 raise Beyond(DELETED)
-            elif kind in ("count_written", "task_checked"):
-                self._counts(kind, event)
+            elif kind == "count_written":
+                self.compacted.count(self.sets.get(read(event, "set", -1), 0))
+            elif kind == "task_checked" and read(event, "status", -1) == OK and not self.asks:
+                self.compacted.require(self.sets.get(read(event, "set", -1), 0))
             if kind == "round_asked":
                 self._asks(event)
             elif kind == "round_answered" and self._instance(event) < 0:
@@ -96,19 +98,6 @@ class TaskCountsInterpreter(PlainInterpreter):
                 yield event, event
             if kind in ("round_asked", "count_written"):
                 yield from ((event, found) for found in self._found())
-
-    def _counts(self, kind: str, event: Event) -> None:
-        """Which sets have been counted; of a set that has not, no start gets on but by what compaction has left, where
-        the worker does not read to the end before."""
-        number = self._number(kind, read(event, "set", -1))
-        if number is UNKNOWN:
-            return
-        if kind == "count_written":
-            self.counted.add(number)
-        elif (
-            not self.asks and read(event, "status", -1) == OK and number < self.compacted and number not in self.counted
-        ):
-            raise Beyond(COMPACTED)
 
     def _gone(self, node: int) -> Iterator[Event]:
         """A process, with the threads of its tasks, and its round."""

@@ -16,10 +16,9 @@ Round = tuple[int, int, bool, int]
 
 
 class Memory(NamedTuple):
-    """``awaited``: partitions of which the coordinator has not heard that the marker is there; ``asked_ms``: when a
-    partition was asked to be added, -1 if none is to be; ``open_ms``: when the open transaction began, which is when
-    its first partition was asked for and not when that was logged, -1 if there is none; ``free_ms``: since when nothing
-    is pending."""
+    """``awaited``: partitions of which the coordinator has not heard that the marker is there; ``asked_ms``: when the
+    partition that is pending was asked for; ``open_ms``: when the open transaction began, which is when its first one
+    was asked for and not when that was logged; ``free_ms``: since when nothing is pending.  -1 if there is none."""
 
     answers: tuple[Answer, ...] = ()
     rounds: tuple[Round, ...] = ()
