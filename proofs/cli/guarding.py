@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import FrameType
 
 from fencepost.proofs.cli.exits import INTERRUPTED, REFUSED, say
-from fencepost.proofs.cli.interrupts import SIGNALS
+from fencepost.proofs.cli.interrupts import SIGNALS, interrupt
 
 PATIENCE_S = 4.0
 """After an interrupt a command ends by itself in two; what keeps it from that is beyond Python, and is killed."""
@@ -30,6 +30,8 @@ def guarded(work: Callable[[], int]) -> int:
     if not child:
         os.close(reading)
         _end_with(parent)
+        for each in SIGNALS:  # a terminal sends them to both, and the parent passes them on: the second comes late
+            signal.signal(each, interrupt)
         code = work()
         os.write(writing, bytes([code]))
         return code

@@ -50,7 +50,7 @@ def interruptible() -> Iterator[None]:
         return
     _ending.clear()
     _begun.clear()
-    handlers, hook = {each: signal.signal(each, _interrupt) for each in SIGNALS}, sys.unraisablehook
+    handlers, hook = {each: signal.signal(each, interrupt) for each in SIGNALS}, sys.unraisablehook
     sys.unraisablehook = lambda lost: _again() if lost.exc_type is KeyboardInterrupt else hook(lost)
     try:
         with _watched():
@@ -161,7 +161,8 @@ def _watch(reading: int, over: threading.Event) -> None:
         os.close(reading)
 
 
-def _interrupt(_: int, frame: FrameType | None) -> None:
+def interrupt(_: int, frame: FrameType | None) -> None:
+    """The handler of both signals."""
     if _ending.is_set():
         return
     while frame is not None:

@@ -141,3 +141,29 @@ def test_a_second_interrupt_breaks_nothing_off(tmp_path: Path) -> None:
         _, err = running.communicate(timeout=30)
     assert (running.returncode, err) == (130, "\nfencepost: interrupted\n")
     assert read_json(tmp_path / "s.json")["interrupted"] is True
+
+
+LATE = """
+import signal
+from fencepost.proofs.cli.guarding import guarded
+from fencepost.proofs.cli.interrupts import SIGNALS, interruptible
+
+def work():
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        for each in SIGNALS:
+            signal.raise_signal(each)
+    return 130
+
+raise SystemExit(guarded(work))
+"""
+
+
+def test_a_signal_that_comes_late_is_passed_over(tmp_path: Path) -> None:
+    """A terminal's reaches a command twice: the second time through the process that waits for it."""
+    script = tmp_path / "late.py"
+    script.write_text(LATE)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, env=clean_environment(), check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
