@@ -22,8 +22,8 @@ REFERENCE = "fencepost.reference_impl.transactions.system:reference"
 BROKEN = "fencepost.reference_impl.transactions.defects.broken"
 CONTROLS = {name for name, broken in REGISTRY.items() if broken.breaks is Breaks.NOTHING}
 EXAMPLES = 150
-LONGEST = 60
-"""Calls in a shortest program, where none took more when they were counted."""
+LONGEST = 70
+"""Calls in a shortest program.  Most take under 30; where the epochs of an id are used up, one took 64."""
 TABLE = json.loads(files("fencepost.proofs").joinpath("verdicts", "detection.json").read_text(encoding="utf-8"))
 """Of the campaign of `tests/support/detection.py`: for which seeds each defect is found from outside, and when."""
 DEFAULT_EXAMPLES = 100
@@ -181,7 +181,7 @@ def test_broken_implementation_is_found(name):
         assert rate(name) < 1
         return
     assert report.failure.calls <= LONGEST
-    assert report.failure.rules
+    assert report.failure.rules or report.failure.promise
     with pytest.raises(AssertionError):
         exec(report.program, {})
     assert " not in seen" not in report.program or not asserts_on_reference(report.program, name)
