@@ -201,6 +201,7 @@ def test_the_table_is_of_these_models() -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1200)
 def test_the_table_says_what_the_engines_met(tmp_path: Path) -> None:
     """From the cache where the same sources were asked before; else every engine is run (minutes)."""
     ran = fencepost("dangers", "--table", tmp_path / "open.md")
