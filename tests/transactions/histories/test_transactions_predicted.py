@@ -228,7 +228,7 @@ def test_replay_tells_what_is_predicted(mode: str, tmp_path: Path) -> None:
 SHOWN_BY_DRIVING = frozenset({
     "fence_gives_up", "six_in_flight",  # no event says what the admin, or the producer, should have done
     "open_ids_expire",  # in these histories no id expires
-    "markers_not_repeated",  # nothing happens any more: that needs a quiet end
+    "markers_not_repeated", "failed_append_stays_pending",  # nothing happens any more: that needs a quiet end
     "init_retry_is_fenced", "invalid_mapping_recoverable", "failed_fence_bumps_again",
     "window_of_four",  # these are met seldom, and by a model that says no more than that the request may be tried again
 })  # fmt: skip
