@@ -93,12 +93,22 @@ def run(arguments: Sequence[str]) -> int:
     # Libraries report an interrupt, or a worker's end, through logging: that would be a page on top of our one line.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
+        _require_text(arguments)
         with interruptible():
             code = fencepost(list(arguments), prog_name="fencepost", standalone_mode=False)
             sys.stdout.flush()  # on a full disk this is where it is found out
         return int(code or 0)
     except BaseException as error:
         return ended_by(error)
+
+
+def _require_text(words: Sequence[str]) -> None:
+    """UsageError for bytes that are no UTF-8, as a file's name may hold them: Arrow opens no such file."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(f"{word!r} is not UTF-8: rename the file, or correct the word") from None
 
 
 def main() -> NoReturn:

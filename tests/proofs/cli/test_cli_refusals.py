@@ -285,3 +285,9 @@ def test_without_a_command_the_help_is_shown() -> None:
     ran = process()
     assert (ran.code, ran.out) == (2, "")
     assert "Commands:\n  verify " in ran.err
+
+
+def test_a_word_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes that are no UTF-8, as Python hands them over."""
+    assert cli.run(["replay", "made\udcff"]) == 2
+    assert "'made\\udcff' is not UTF-8: rename the file, or correct the word" in capsys.readouterr().err
