@@ -6,9 +6,11 @@ waits for another protocol's last variant, and a process imports and traces ever
 
 import functools
 import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -41,7 +43,7 @@ class Jobs(AbstractContextManager["Jobs"]):
         self._others = set(multiprocessing.active_children())
         if workers > 1:
             # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
-            self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+            self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _end_with_parent)
 
     def __exit__(self, *_: object) -> None:
         """Ends the processes; jobs that are under way are given up."""
@@ -97,6 +99,18 @@ def _is_picklable(arguments: Any) -> bool:
     except (pickle.PicklingError, AttributeError, TypeError):
         return False
     return True
+
+
+def _end_with_parent() -> None:
+    """A process that waits for more work is over when who would send it is, killed perhaps."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import signal
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 from fencepost.proofs.scale.jobs import Jobs
@@ -64,3 +66,32 @@ def test_work_that_nothing_waits_for_is_given_up() -> None:
     while multiprocessing.active_children():
         assert time.monotonic() < before + 60
         time.sleep(0.05)
+
+
+def killed_with(told: Any) -> None:
+    """Tells which processes it has begun, which wait for more work then, and is killed."""
+    with Jobs(2, 2) as jobs:
+        told.send(sorted({jobs.hand_in(process_id, n)() for n in range(2)}))
+        die(0)
+
+
+def test_processes_end_with_a_parent_that_is_killed() -> None:
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    parent = context.Process(target=killed_with, args=(there,))
+    parent.start()
+    begun = here.recv()
+    parent.join()
+    assert begun and parent.exitcode == -signal.SIGKILL
+    until = time.monotonic() + 30
+    while any(map(is_running, begun)):
+        assert time.monotonic() < until, "it waits for work that nobody will send"
+        time.sleep(0.05)
+
+
+def is_running(number: int) -> bool:
+    """Is there such a process, which is not over?"""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
