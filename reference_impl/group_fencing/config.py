@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from fencepost.reference_impl.simulation.config import Configuration, Natural, OneOf, Positive
+from fencepost.reference_impl.simulation.config import AtLeast, AtMost, Configuration, Natural, OneOf, Positive
 from fencepost.reference_impl.transactions.config import MODES as TRANSACTION_MODES
 from fencepost.reference_impl.transactions.config import Config as TransactionsConfig
 
@@ -41,6 +41,7 @@ class Config(Configuration):
     old: Natural = 0  # so many instances, the first ones, are from before: a producer per input partition, no metadata
     old_brokers: bool = False  # brokers from before: they know none of this
     group_aware: bool = True  # consumer.group.aware.transaction: False: a producer per input partition (447.11)
+    commit_version: Annotated[int, AtLeast(3), AtMost(6, "TxnOffsetCommit has versions to 6")] = 6  # of those not old
     # Below
     transaction_timeout_ms: Positive = 60_000
     request_timeout_ms: Positive = 30_000

@@ -117,3 +117,23 @@ class OffsetFetchResponse(NamedTuple):
 
     error_code: int
     offsets: tuple[tuple[int, int], ...] = ()
+
+
+class GroupHeartbeatRequest(NamedTuple):
+    """Api key 68 (ConsumerGroupHeartbeat). Epoch 0 joins, -1 leaves, -2 leaves for a while (static members). `owned` is
+    None where nothing has changed; `full` asks for the assignment whether or not it has."""
+
+    member: int
+    epoch: int
+    instance: int
+    owned: tuple[int, ...] | None = None
+    full: bool = False
+
+
+class GroupHeartbeatResponse(NamedTuple):
+    """`assignment` is None where it has not changed."""
+
+    error_code: int
+    member: int = NO_MEMBER
+    epoch: int = NO_GENERATION
+    assignment: tuple[int, ...] | None = None

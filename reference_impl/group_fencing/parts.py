@@ -5,10 +5,12 @@ from typing import Any
 
 from fencepost.reference_impl.group_fencing.brokers.classic_group import ClassicGroup
 from fencepost.reference_impl.group_fencing.brokers.group_coordinator import GroupCoordinator, GroupState
+from fencepost.reference_impl.group_fencing.brokers.modern_group import ModernGroup
 from fencepost.reference_impl.group_fencing.brokers.offsets import GroupOffsetsLog
 from fencepost.reference_impl.group_fencing.clients.application import Application
 from fencepost.reference_impl.group_fencing.clients.classic_consumer import ClassicConsumer
 from fencepost.reference_impl.group_fencing.clients.consumer import Consumer
+from fencepost.reference_impl.group_fencing.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.group_fencing.clients.producer import GroupProducer
 from fencepost.reference_impl.group_fencing.environment import Environment
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
@@ -20,20 +22,24 @@ class Parts:
     """One of each."""
 
     application: type[Application] = Application
-    classic_consumer: type[Consumer] = ClassicConsumer
+    classic_consumer: type[ClassicConsumer] = ClassicConsumer
+    modern_consumer: type[ModernConsumer] = ModernConsumer
     producer: type[GroupProducer] = GroupProducer
     coordinator: type[GroupCoordinator] = GroupCoordinator
     classic_group: type[ClassicGroup] = ClassicGroup
+    modern_group: type[ModernGroup] = ModernGroup
     offsets: type[GroupOffsetsLog] = GroupOffsetsLog
     transactions: type[Coordinator] = Coordinator
 
     def new_group(self, coordinator: GroupCoordinator) -> GroupState:
         """The group, under the protocol of its members."""
-        return self.classic_group(coordinator)
+        is_new = coordinator.env.options.is_new_protocol
+        return self.modern_group(coordinator) if is_new else self.classic_group(coordinator)
 
     def new_consumer(self, env: Environment, *arguments: Any) -> Consumer:
         """A consumer of the group's protocol."""
-        return self.classic_consumer(env, *arguments)
+        is_new = env.options.is_new_protocol
+        return self.modern_consumer(env, *arguments) if is_new else self.classic_consumer(env, *arguments)
 
     @property
     def below(self) -> TransactionParts:

@@ -78,6 +78,10 @@ class System(DrivenSystem[Environment]):
         """It goes on; False if it does not stand still."""
         return self.instances[slot].resume()
 
+    def close(self, slot: int) -> None:
+        """The instance ends in order: its consumer leaves the group."""
+        self.instances[slot].close()
+
     def restart(self, slot: int) -> None:
         """The instance is killed if it still runs, and another one takes its slot."""
         self.instances[slot].stop(Kind.INSTANCE_STOPPED)

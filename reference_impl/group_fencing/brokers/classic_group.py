@@ -79,6 +79,11 @@ class ClassicGroup:
             self.members[member] = Member(member, instance, assignment)
             self.keep(self.members[member])
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is, or was, such a group."""
+        return self.generation > 0 or self.state is not State.EMPTY
+
     def receive(self, message: Message) -> None:
         handlers = {
             "join": self.receive_join, "sync": self.receive_sync, "heartbeat": self.receive_heartbeat,

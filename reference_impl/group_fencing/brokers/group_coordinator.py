@@ -31,11 +31,18 @@ from fencepost.reference_impl.transactions.messages import (
     WriteTxnMarkersResponse,
 )
 
-WITH_METADATA = 3  # the version of TxnOffsetCommit that brought member and generation, and a step in KIP-447's release
+SINCE_TOPIC_IDS = (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND)
+"""Errors that older versions of TxnOffsetCommit do not know: they say 22 instead (KIP-1319)."""
+WITH_TOPIC_IDS = 6
+WITH_METADATA = 3  # the version of TxnOffsetCommit that brought member and generation, in KIP-447's release
 
 
 class GroupState(Protocol):
     """A group under one protocol, as the coordinator has it."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is, or was, such a group."""
 
     def receive(self, message: Message, /) -> None:
         """A request of a member."""
@@ -145,10 +152,11 @@ class GroupCoordinator(OffsetsLeader):
 
     def commit_refused(self, commit: TxnOffsetCommitRequest) -> int:
         """The error for a commit in a transaction, in the words of its version (KIP-1319); 0 for none."""
-        error = self.group.commit_refused(commit.metadata, self.partitions_of(commit), True)
-        if error == ErrorCode.STALE_MEMBER_EPOCH and commit.version < 6:
-            return ErrorCode.ILLEGAL_GENERATION
-        return error
+        if self.group.is_known:
+            error = self.group.commit_refused(commit.metadata, self.partitions_of(commit), True)
+        else:
+            error = ErrorCode.NONE if commit.metadata.generation < 0 else ErrorCode.GROUP_ID_NOT_FOUND
+        return ErrorCode.ILLEGAL_GENERATION if error in SINCE_TOPIC_IDS and commit.version < WITH_TOPIC_IDS else error
 
     def partitions_of(self, commit: TxnOffsetCommitRequest) -> tuple[int, ...]:
         """The partitions of the input that a commit is of."""

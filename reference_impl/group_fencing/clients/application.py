@@ -15,7 +15,7 @@
 from enum import Enum
 
 from fencepost.reference_impl.group_fencing.clients.consumer import Consumer, Listener
-from fencepost.reference_impl.group_fencing.clients.producer import BEFORE_METADATA, SINCE_TOPIC_IDS, GroupProducer
+from fencepost.reference_impl.group_fencing.clients.producer import BEFORE_METADATA, GroupProducer
 from fencepost.reference_impl.group_fencing.environment import Environment, Place
 from fencepost.reference_impl.group_fencing.events import Kind
 from fencepost.reference_impl.group_fencing.messages import GroupMetadata
@@ -80,7 +80,7 @@ class Application(Listener):
         return self if self.env.options.listener or self.is_per_partition or self.env.options.is_draft else None
 
     def new_producer(self, txn_id: int) -> GroupProducer:
-        version = BEFORE_METADATA if self.is_per_partition else SINCE_TOPIC_IDS
+        version = BEFORE_METADATA if self.is_per_partition else self.env.options.commit_version
         producer: GroupProducer = self.env.parts.producer(self.env, self.slot, txn_id, self.client, version)
         return producer
 
@@ -217,6 +217,12 @@ class Application(Listener):
             self.env.tell(kind, slot=self.slot, client=self.client, error=self.failed)
             for node in self.nodes:
                 node.crash()
+
+    def close(self) -> None:
+        """producer.close(), consumer.close(): it leaves its group and ends."""
+        if self.running and not self.consumer.paused:
+            self.consumer.leave()
+        self.stop(Kind.INSTANCE_STOPPED)
 
     def pause(self) -> bool:
         """The whole process stands still; False if it does already."""

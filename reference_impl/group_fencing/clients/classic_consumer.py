@@ -154,7 +154,7 @@ class ClassicConsumer(Consumer):
             self.reset(forget_member=error == ErrorCode.UNKNOWN_MEMBER_ID)
 
     def leave(self) -> None:
-        """max.poll.interval.ms is over: a static member only falls silent."""
+        """Out of the group: a static member only falls silent."""
         if self.instance == NO_INSTANCE and self.member != NO_MEMBER and not self.leaving.outstanding:
             gone = LeaveGroupRequest(self.member, self.instance)
             self.leaving.start(Question("leave", lambda _: gone, lambda *_: self.leaving.finish()))

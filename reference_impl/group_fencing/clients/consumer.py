@@ -74,6 +74,10 @@ class Consumer(Node):
         """The part of a membership that needs the application's thread."""
         raise NotImplementedError(f"{type(self).__name__} must say what poll() does for the membership")
 
+    def leave(self) -> None:
+        """Say that it is out of the group: its application does not poll, or closes it."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it leaves")
+
     def group_metadata(self) -> GroupMetadata:
         """groupMetadata()."""
         raise NotImplementedError(f"{type(self).__name__} must say when its metadata changes")

@@ -14,8 +14,8 @@ from fencepost.reference_impl.transactions.clients.producer import Producer, Sta
 from fencepost.reference_impl.transactions.clients.sends import Sends, SentBatch
 from fencepost.reference_impl.transactions.messages import NO_SEQUENCE, InitProducerIdResponse
 
-BEFORE_METADATA, SINCE_TOPIC_IDS = 2, 6
-"""Versions of TxnOffsetCommit: the last one without a generation, and the first with topic ids."""
+BEFORE_METADATA = 2
+"""The last version of TxnOffsetCommit without a generation."""
 
 
 class GroupSends(Sends):

@@ -31,6 +31,12 @@ CORRECT = [
     {"mode": "shipped", "stable_ids": False},
     {"mode": "shipped", "metadata_at": "poll"},
     {"mode": "shipped", "outputs": 2, "inputs": 4},
+    {"mode": "new-protocol"},
+    {"mode": "new-protocol", "commit_version": 5},
+    {"mode": "new-protocol", "listener": False, "metadata_at": "poll"},
+    {"mode": "new-protocol-relaxed"},
+    {"mode": "new-protocol-relaxed", "static": True},
+    {"mode": "new-protocol-relaxed", "listener": False, "metadata_at": "poll"},
 ]
 
 
@@ -66,6 +72,22 @@ def test_every_input_is_once_in_the_output(config):
         found.update((seed, what) for what in wrong(history))
     assert not found
     assert min(faults[fault] for fault in ("drop", "restart", "pause", "fail_over", "move_group")) > 0
+
+
+# What breaks the promise although every part does as Kafka does.
+HOLES = [
+    {"mode": "shipped", "metadata": False},
+    {"mode": "shipped", "offsets_inside": False},
+    {"mode": "new-protocol", "listener": False},
+    {"mode": "new-protocol-relaxed", "listener": False},
+]
+
+
+@pytest.mark.parametrize("config", HOLES, ids=str)
+def test_what_an_application_leaves_out_is_noticed(config):
+    """Offsets without metadata, or beside the transaction; or, in the new protocol, no listener and metadata asked
+    when the offsets are sent: some record is copied twice."""
+    assert any("twice" in wrong(played(seed, **config)) for seed in range(200))
 
 
 @pytest.mark.parametrize("name", REGISTRY)
