@@ -90,9 +90,11 @@ class Application(Listener):
         return producer
 
     def whole_id(self) -> int:
-        """The transactional id of the one producer: the slot's own, or one that nobody else has ever had."""
+        """The transactional id of the one producer: its identity's, or one that nobody else has ever had."""
         options = self.env.options
-        return options.inputs + (self.slot if options.stable_ids else options.members + self.client)
+        return options.inputs + (
+            options.identity_of(self.slot) if options.stable_ids else options.members + self.client
+        )
 
     @property
     def nodes(self) -> list[Node]:

@@ -100,10 +100,13 @@ class ClassicConsumer(Consumer):
 
     def assignments(self) -> dict[int, tuple[int, ...]]:
         """The leader's decision: ranges, by member id. (RangeAssignor.java)"""
-        inputs, found = self.env.options.inputs, {}
+        found: dict[int, tuple[int, ...]] = {}
+        first = 0
         for number, member in enumerate(self.members):
-            first, end = (inputs * place // len(self.members) for place in (number, number + 1))
+            each, more = divmod(self.env.options.inputs, len(self.members))
+            end = first + each + (number < more)
             found[member] = tuple(range(first, end))
+            first = end
         return found
 
     def told_sync(self, request: int, answer: SyncGroupResponse) -> None:

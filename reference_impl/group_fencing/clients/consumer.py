@@ -10,6 +10,7 @@ from fencepost.reference_impl.group_fencing.environment import Environment, Plac
 from fencepost.reference_impl.group_fencing.errors import RETRIED
 from fencepost.reference_impl.group_fencing.events import Kind
 from fencepost.reference_impl.group_fencing.messages import (
+    NO_INSTANCE,
     GroupMetadata,
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -44,7 +45,7 @@ class Consumer(Node):
         self.env = env
         self.slot = slot
         self.client = client
-        self.instance = slot if env.options.static else -1
+        self.instance = env.options.identity_of(slot) if env.options.static else NO_INSTANCE
         self.old = old
         self.listener = listener
         self.error = 0
