@@ -61,7 +61,7 @@ class Application(Listener):
         self.env = env
         self.slot = slot
         self.client = env.next_instance()
-        self.old = slot < env.options.old
+        self.old = slot in env.old
         self.running = True
         env.tell(Kind.INSTANCE_STARTED, slot=slot, client=self.client)
         self.consumer: Consumer = env.parts.new_consumer(env, slot, self.client, self.old, self.wanted_listener())

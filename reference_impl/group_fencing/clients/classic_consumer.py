@@ -43,7 +43,6 @@ class ClassicConsumer(Consumer):
     def __init__(self, env: Environment, slot: int, client: int, old: bool, listener: Listener | None) -> None:
         super().__init__(env, slot, client, old, listener)
         self.state = MemberState.UNJOINED
-        self.member = NO_MEMBER
         self.generation = NO_GENERATION
         self.rejoin_needed = True
         self.members: tuple[int, ...] = ()  # of the generation, if this is its leader

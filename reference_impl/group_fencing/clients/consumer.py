@@ -11,6 +11,7 @@ from fencepost.reference_impl.group_fencing.errors import RETRIED
 from fencepost.reference_impl.group_fencing.events import Kind
 from fencepost.reference_impl.group_fencing.messages import (
     NO_INSTANCE,
+    NO_MEMBER,
     GroupMetadata,
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -48,6 +49,7 @@ class Consumer(Node):
         self.instance = env.options.identity_of(slot) if env.options.static else NO_INSTANCE
         self.old = old
         self.listener = listener
+        self.member = NO_MEMBER
         self.error = 0
         self.blocked = False  # the listener has not returned yet
         self.assignment: tuple[int, ...] = ()
