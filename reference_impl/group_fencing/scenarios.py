@@ -28,6 +28,7 @@ PER_PARTITION: dict[str, Any] = {"group_aware": False}
 @KNOWN.shown("B38-new-protocol", {**STRICT, "metadata": False}, {**STRICT, "metadata_at": "poll"})
 @KNOWN.defect("G01", "any_generation_commits")
 @KNOWN.defect("G10", "idle_keep_epoch")
+@KNOWN.defect("447.3", "found_by_id")
 @KNOWN.shown("447.12-old", {**SHIPPED, "old": 1}, {**SHIPPED, "old": 2})
 @KNOWN.shown("447.12-old-draft", {**DRAFT, "old": 1}, {**DRAFT, "old": 2})
 def zombie_commits_first(script: Script) -> None:
@@ -44,6 +45,17 @@ def zombie_commits_first(script: Script) -> None:
     script.audit()
 
 
+@KNOWN.defect("fail-over", "group_stored_once")
+def next_coordinator_knows_the_zombie(script: Script) -> None:
+    """The group's coordinator fails over after a rebalance that was not stored: the generation before is current."""
+    script.taken_over()
+    script.until(1, "end_told")
+    script.system.move_group()
+    script.system.resume(0)
+    script.go_on(0)
+    script.audit()
+
+
 @KNOWN.defect("447.8", "undefined_generation_passes", old=1, records=2, max_poll_records=1)
 def old_zombie_commits_last(script: Script) -> None:
     """An old client in the draft's upgrade commits after its successor has: the reverse map knows the later one."""
@@ -53,6 +65,16 @@ def old_zombie_commits_last(script: Script) -> None:
     script.system.resume(0)
     script.go_on(0)
     script.go_on(1)
+    script.audit()
+
+
+@KNOWN.shown("447.12-stuck", {**DRAFT, **TWO, "old": 1}, {**SHIPPED, **TWO, "old": 1})
+def partition_returns_to_an_old_client(script: Script) -> None:
+    """In the draft's upgrade a partition comes back from a new client to an old one, whose commits have no generation:
+    they are refused for ever, although nobody else has the partition."""
+    script.until(1, "end_told")
+    script.system.close(1)
+    script.go_on(0, ms=AFTER_SESSION_MS)
     script.audit()
 
 
@@ -85,6 +107,20 @@ def reads_below_a_pending_commit(script: Script) -> None:
     script.system.pause(0)
     script.system.advance(AFTER_SESSION_MS)
     script.go_on(1, ms=60_000)
+    script.release(held)
+    script.go_on(1)
+    script.audit()
+
+
+@KNOWN.defect("G18", "expiry_ignores_pending")
+def expires_what_is_pending(script: Script) -> None:
+    """A group without members is old enough for its offsets to be deleted, while a transaction with the only one of
+    them is still to be committed."""
+    script.until(0, "end_sent")
+    held = script.hold("end")
+    script.system.pause(0)
+    script.system.advance(AFTER_SESSION_MS)
+    script.system.expire_offsets()
     script.release(held)
     script.go_on(1)
     script.audit()

@@ -102,6 +102,11 @@ class System(DrivenSystem[Environment]):
         such member."""
         return self.group_coordinator.group.expire(self.instances[slot].consumer.member)
 
+    def expire_offsets(self) -> bool:
+        """offsets.retention.minutes is over: the offsets of a group without members are deleted; False if there are
+        none to delete. Whoever reads on begins at the beginning."""
+        return self.group_coordinator.expire_offsets()
+
     def is_over(self, slot: int) -> bool:
         """Whether the instance in the slot has ended, by an error or killed."""
         return not self.instances[slot].running
