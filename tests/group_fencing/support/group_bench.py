@@ -45,6 +45,10 @@ class Bench:
         self.settle()
         return number
 
+    def body(self, number: int, data: Any) -> RequestBody:
+        """A request on the wire."""
+        return RequestBody(number, data)
+
     def settle(self) -> None:
         """Everything in flight arrives."""
         self.system.settle(steps=False)
