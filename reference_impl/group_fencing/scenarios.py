@@ -19,6 +19,7 @@ STRICT: dict[str, Any] = {"mode": "new-protocol", "listener": False}
 RELAXED: dict[str, Any] = {"mode": "new-protocol-relaxed", "listener": False}
 OPEN_FOR_LONG: dict[str, Any] = {"transaction_timeout_ms": 120_000}
 TWO: dict[str, Any] = {"records": 2, "max_poll_records": 1}
+OWNERSHIP = KNOWN.registry["ownership_checked"].parts
 PER_PARTITION: dict[str, Any] = {"group_aware": False}
 
 
@@ -82,7 +83,7 @@ def partition_returns_to_an_old_client(script: Script) -> None:
 @KNOWN.shown("447.21-relaxed", RELAXED, {**RELAXED, "metadata_at": "poll"})
 @KNOWN.shown("447.21-listener", RELAXED, {**RELAXED, "listener": True})
 @KNOWN.shown("447.21-classic", RELAXED, SHIPPED)
-@KNOWN.shown("447.21-ownership", RELAXED, {**RELAXED, "parts": KNOWN.registry["ownership_checked"].parts})
+@KNOWN.shown("447.21-ownership", RELAXED, {**RELAXED, "parts": OWNERSHIP})
 def comes_back_with_a_new_epoch(script: Script) -> None:
     """A member is fenced while its application works, and joins again under the same id in the background.
 
@@ -176,10 +177,13 @@ def late_commit_joins_the_next_transaction(script: Script) -> None:
     script.audit()
 
 
+@KNOWN.shown("447.21-regained", {**RELAXED, "parts": OWNERSHIP}, {**RELAXED, "metadata_at": "poll"})
 @KNOWN.defect("KIP-1251-epochs", "assignment_epoch_ignored")
 @KNOWN.defect("KIP-1251-stored", "assignment_epochs_not_stored")
 def regains_what_it_had(script: Script) -> None:
-    """A member has a partition again that another one had meanwhile: what it polled before is older than that."""
+    """A member has a partition again that another one had meanwhile: what it polled before is older than that.
+
+    Whoever looks at the current epoch, and at who has the partition now, takes it (447.21-regained)."""
     script.until(0, "consumed")
     script.cut_off(0)
     script.until(1, "end_told")

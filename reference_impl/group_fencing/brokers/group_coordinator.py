@@ -1,8 +1,8 @@
 """The group coordinator: it leads the offsets partition, keeps the group, and judges commits by it.
 
 A commit in a transaction is first verified with (or added by) the transaction coordinator, and only then judged by the
-group as it is at that moment (3.10 of what was read in Kafka: CoordinatorRuntime.scheduleTransactionalWriteOperation).
-What the group coordinator stores survives its fail-over: `stored`; what it has in memory only does not.
+group as it is at that moment (CoordinatorRuntime.scheduleTransactionalWriteOperation). What the group coordinator
+stores survives its fail-over: `stored`; what it has in memory only does not.
 (GroupCoordinatorService.java, OffsetMetadataManager.java)
 """
 

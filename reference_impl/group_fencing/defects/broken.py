@@ -38,6 +38,7 @@ SAME_INSTANCE = (("static", True), ("identities", 2), ("stable_ids", False))
 MIXED = (*DRAFT, ("old", 1))
 ONE_IS_ENOUGH = "a member id is never given twice, so that either of member and generation is enough"
 FENCED_ANYWAY = "the newer one is fenced, and begins anew; no two of them make progress"
+REGAINED = "what a member has lost and has again is its own, whenever it polled what it commits"
 
 _BROKEN = (
     # 447.16: commits are held against the group
@@ -106,7 +107,7 @@ _BROKEN = (
     Broken("no_listener", "447.21", PROMISE, Parts(), NO_LISTENER),
     Broken("revokes_in_background", "447.21", PROMISE, Parts(modern_consumer=clients.RevokesInBackground), NO_LISTENER),
     Broken("acknowledges_too_early", "447.21", PROMISE, Parts(modern_consumer=clients.AcknowledgesTooEarly), STRICT),
-    Broken("ownership_checked", "447.21", NOTHING, Parts(modern_group=members.OwnershipChecked), NO_LISTENER),
+    Broken("ownership_checked", "447.21", PROMISE, Parts(modern_group=members.OwnershipChecked), NO_LISTENER, REGAINED),
 )
 
 REGISTRY = Registry(_BROKEN)

@@ -22,13 +22,13 @@ def ticks(script, ms):
 
 @BOTH
 def test_before_it_has_joined_metadata_name_the_instance_only(mode):
-    """Epoch or generation -1, no member id, the configured instance id (3.1)."""
+    """Epoch or generation -1, no member id, the configured instance id."""
     assert metadata(Script(mode=mode, static=True), 1) == (-1, -1, 1)
     assert metadata(Script(mode=mode), 1) == (-1, -1, -1)
 
 
 def test_metadata_of_the_classic_protocol_change_in_poll_only():
-    """The heartbeat thread knows long before that the generation is over (3.2)."""
+    """The heartbeat thread knows long before that the generation is over."""
     script = Script(records=9)
     script.until(0, "end_told")
     before = metadata(script)
@@ -43,7 +43,7 @@ def test_metadata_of_the_classic_protocol_change_in_poll_only():
 
 
 def test_metadata_of_the_new_protocol_change_in_the_background():
-    """As soon as a heartbeat is answered, whatever the application is doing (3.2)."""
+    """As soon as a heartbeat is answered, whatever the application is doing."""
     script = Script(**NEW)
     script.until(0, "consumed")
     before = metadata(script)
@@ -55,7 +55,7 @@ def test_metadata_of_the_new_protocol_change_in_the_background():
 
 @pytest.mark.parametrize("listener", [True, False])
 def test_a_fenced_member_of_the_new_protocol_rejoins_under_its_id(listener):
-    """At once where there is no listener; where there is one only in poll (3.3, 3.5)."""
+    """At once where there is no listener; where there is one only in poll."""
     script = Script(**NEW, listener=listener)
     script.until(0, "consumed")
     before = metadata(script)
@@ -70,7 +70,7 @@ def test_a_fenced_member_of_the_new_protocol_rejoins_under_its_id(listener):
 
 
 def test_partitions_are_revoked_in_poll_only():
-    """However long the application takes for it (3.6)."""
+    """However long the application takes for it (KAFKA-20332)."""
     script = Script(**NEW, inputs=2, listener=False)
     script.until(0, "consumed")
     script.until(1, "joined")
@@ -84,7 +84,7 @@ def test_partitions_are_revoked_in_poll_only():
 @BOTH
 @pytest.mark.parametrize("static", [True, False])
 def test_who_does_not_poll_leaves(mode, static):
-    """After max.poll.interval.ms, and joins again with the next poll (3.7); its commits are refused in between. A
+    """After max.poll.interval.ms, and joins again with the next poll; its commits are refused in between. A
     classic static member falls silent only, and is out when its session is over."""
     script = Script(mode=mode, static=static, listener=False)
     script.until(0, "consumed")

@@ -100,6 +100,7 @@ BY_SCRIPT = {
     "assignment_epoch_ignored",
     "group_stored_once",
     "judged_too_early",
+    "ownership_checked",
     "fetches_before_init",
     "assignment_epochs_not_stored",
     "expiry_ignores_pending",
