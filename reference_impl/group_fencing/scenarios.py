@@ -20,6 +20,7 @@ RELAXED: dict[str, Any] = {"mode": "new-protocol-relaxed", "listener": False}
 OPEN_FOR_LONG: dict[str, Any] = {"transaction_timeout_ms": 120_000}
 TWO: dict[str, Any] = {"records": 2, "max_poll_records": 1}
 OWNERSHIP = KNOWN.registry["ownership_checked"].parts
+SAME_INSTANCE: dict[str, Any] = {"static": True, "identities": 1, "stable_ids": False}
 PER_PARTITION: dict[str, Any] = {"group_aware": False}
 
 
@@ -76,6 +77,21 @@ def partition_returns_to_an_old_client(script: Script) -> None:
     script.until(1, "end_told")
     script.system.close(1)
     script.go_on(0, ms=AFTER_SESSION_MS)
+    script.audit()
+
+
+@KNOWN.shown("H2", {**DRAFT, **SAME_INSTANCE}, {**REPAIRED, **SAME_INSTANCE})
+@KNOWN.shown("H2-shipped", {**DRAFT, **SAME_INSTANCE}, {**SHIPPED, **SAME_INSTANCE})
+def same_generation_by_another_producer(script: Script) -> None:
+    """A static member is replaced while it stands still: no generation begins, and its producer has an id of its own.
+
+    The draft's reverse map refuses smaller generations only: the zombie commits after its successor has. As shipped
+    it is refused by its instance id."""
+    script.until(0, "consumed")
+    script.system.pause(0)
+    script.until(1, "end_told")
+    script.system.resume(0)
+    script.go_on(0)
     script.audit()
 
 

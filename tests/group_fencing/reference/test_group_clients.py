@@ -157,6 +157,34 @@ def test_a_refused_commit_is_aborted_and_read_again():
     assert script.system.audit() == ([(0, 0), (0, 1)], [2])
 
 
+@BOTH
+def test_a_fetch_waits_for_a_dead_owner_s_transaction(mode):
+    """447.10: as long as the transaction may last, and then until somebody looks for it: more than the one minute of
+    the text, and no more than one interval more, if markers arrive."""
+    script = Script(mode=mode, transaction_timeout_ms=60_000, session_timeout_ms=10_000)
+    script.until(0, "offset_sent")
+    script.step()
+    script.settle(1_000)
+    begun = next(e.time_us for e in script.told() if e.kind == "offset_taken") // 1_000
+    script.system.pause(0)
+    script.until(1, "offset_fetched", times=2)
+    script.until(1, "consumed")
+    waited = script.system.env.now_ms - begun
+    assert 60_000 < waited < 60_000 + 10_000 + 1_000
+    assert {e.error for e in script.kinds("fetch_held")} == {88}
+
+
+def test_in_the_draft_nothing_is_waited_for_where_all_clients_are_new():
+    """Initialising aborts the dead owner's transaction first (447.5), long before its time-out."""
+    script = Script(mode="draft", session_timeout_ms=10_000)
+    script.until(0, "offset_sent")
+    script.settle(1_000)
+    script.system.pause(0)
+    script.until(1, "consumed")
+    assert script.system.env.now_ms < 20_000
+    assert not script.kinds("fetch_held")
+
+
 def test_an_application_may_abort_of_its_own_accord():
     """Its records are read again."""
     script = Script(records=2)
