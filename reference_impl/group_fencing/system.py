@@ -101,6 +101,10 @@ class System(DrivenSystem[Environment]):
         such member."""
         return self.group_coordinator.group.expire(self.instances[slot].consumer.member)
 
+    def hide_topic(self, hidden: bool) -> None:
+        """The brokers' metadata do not have the input topic, or have it again: commits of its offsets are refused."""
+        self.env.hidden = hidden
+
     def expire_offsets(self) -> bool:
         """offsets.retention.minutes is over: the offsets of a group without members are deleted; False if there are
         none to delete. Whoever reads on begins at the beginning."""

@@ -47,6 +47,7 @@ class ModernConsumer(Consumer):
         self.epoch = JOINING
         self.target: tuple[int, ...] = ()
         self.told_owned: tuple[int, ...] | None = None  # what the coordinator was last told, and may have heard
+        self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
         self.metadata = GroupMetadata(instance=self.instance)
         self.beating = self.new_call()
         self.every(env.options.heartbeat_ms, self.beat)

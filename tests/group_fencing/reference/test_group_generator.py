@@ -66,6 +66,13 @@ def test_rows_have_the_documented_shape(events):
     assert all(row[2] in KIND_NAMES for row in rows)
 
 
+def test_every_kind_of_event_is_generated():
+    """Together the modes produce every kind."""
+    configs = [{}, {"mode": "draft-repaired"}, {"mode": "new-protocol-relaxed"}, {"offsets_inside": False}]
+    kinds = {KIND_NAMES[row[2]] for seed in range(10) for config in configs for row in simulate(seed, config)}
+    assert kinds == set(KIND_NAMES.values())
+
+
 @pytest.mark.parametrize("config", CORRECT, ids=str)
 def test_every_input_is_once_in_the_output(config):
     """With all faults, and after them everything gets done: nothing twice, nothing lost, offsets agree."""
