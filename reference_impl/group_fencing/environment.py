@@ -27,6 +27,12 @@ def consumer_name(slot: int) -> str:
     return f"consumer-{slot}"
 
 
+def producer_name(number: int) -> str:
+    """The address of a producer: that of a slot's instance has the slot's number; those that an instance has for each
+    partition of the input are numbered behind."""
+    return f"producer-{number}"
+
+
 def unheard(*_: object, **__: object) -> None:
     """Takes the events of the transactions below, which are another history's, and drops them."""
 

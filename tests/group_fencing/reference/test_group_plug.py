@@ -61,6 +61,30 @@ def test_nothing_happens_to_who_is_gone_or_stands_still():
         system.deliver(99)
 
 
+def test_the_loop_line_by_line():
+    """What an instance does next can be seen, and a step does it."""
+    system = reference({**SMALL, "members": 1, "records": 1, "max_poll_records": 1})
+    lines = []
+    for _ in range(40):
+        line = system.doing(0)
+        moved = system.step(0)
+        assert line != "wait" or not moved
+        if moved and (not lines or lines[-1] != line):
+            lines.append(line)
+        if lines and lines[-1] == "ended":
+            break
+        if line in ("wait", "poll"):
+            system.settle(100, steps=False)
+    assert lines == ["init", "poll", "begin", "copy", "offsets", "commit", "ended"]
+    assert system.doing(0) == "poll"
+    system.pause(0)
+    assert system.doing(0) == "paused"
+    system.restart(0)
+    assert system.doing(0) == "init"
+    system.close(0)
+    assert system.doing(0) == "over"
+
+
 def walk(seed, **config):
     """A cluster in which everything is chosen at random: what arrives, or arrives twice, who goes on, stands still, or
     is taken for dead, and when time passes. At the end everything arrives, and an auditor looks."""
