@@ -70,6 +70,34 @@ def old_zombie_commits_last(script: Script) -> None:
     script.audit()
 
 
+@KNOWN.defect("447.8-fail-over", "reverse_map_forgotten", old=1, records=2, max_poll_records=1)
+def next_coordinator_does_not_know_who_committed(script: Script) -> None:
+    """As before, but the group's coordinator fails over in between."""
+    script.until(0, "offset_sent")
+    script.system.pause(0)
+    script.until(1, "end_told")
+    script.system.move_group()
+    script.system.resume(0)
+    script.go_on(0)
+    script.go_on(1)
+    script.audit()
+
+
+@KNOWN.defect("447.9-old", "old_clients_not_held", **OPEN_FOR_LONG)
+@KNOWN.shown("447.9-shipped", {**SHIPPED, "old": 1}, SHIPPED)
+def old_client_reads_below_a_pending_commit(script: Script) -> None:
+    """An old client follows a new one whose commit is on its way: the draft tells it to wait by an error that it knows,
+    and what was shipped lets it read on."""
+    script.until(1, "end_sent")
+    held = script.hold("end")
+    script.system.pause(1)
+    script.system.advance(AFTER_SESSION_MS)
+    script.go_on(0, ms=60_000)
+    script.release(held)
+    script.go_on(0)
+    script.audit()
+
+
 @KNOWN.shown("447.12-stuck", {**DRAFT, **TWO, "old": 1}, {**SHIPPED, **TWO, "old": 1})
 def partition_returns_to_an_old_client(script: Script) -> None:
     """In the draft's upgrade a partition comes back from a new client to an old one, whose commits have no generation:

@@ -107,12 +107,16 @@ BY_SCRIPT = {
     "assignment_epoch_ignored",
     "group_stored_once",
     "judged_too_early",
+    "old_clients_not_held",
+    "reverse_map_forgotten",
+    "undefined_generation_passes",
     "ownership_checked",
     "fetches_before_init",
     "assignment_epochs_not_stored",
     "expiry_ignores_pending",
 }
-"""So rare in random histories, or never in them, that only their scenarios show them (test_group_scenarios.py)."""
+"""Rare in random histories, or not to be told there from the holes of an upgrade: their scenarios show them
+(test_group_scenarios.py)."""
 HARMLESS = [name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING]
 
 
