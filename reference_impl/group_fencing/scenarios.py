@@ -28,8 +28,8 @@ PER_PARTITION: dict[str, Any] = {"group_aware": False}
 @KNOWN.shown("H1-generation", DRAFT, {**REPAIRED, "repair": "generation"})
 @KNOWN.shown("B38", {**SHIPPED, "metadata": False}, SHIPPED)
 @KNOWN.shown("B38-new-protocol", {**STRICT, "metadata": False}, {**STRICT, "metadata_at": "poll"})
-@KNOWN.defect("G01", "any_generation_commits")
-@KNOWN.defect("G10", "idle_keep_epoch")
+@KNOWN.defect("any-generation", "any_generation_commits")
+@KNOWN.defect("idle-zombie", "idle_keep_epoch")
 @KNOWN.defect("447.3", "found_by_id")
 @KNOWN.shown("447.12-old", {**SHIPPED, "old": 1}, {**SHIPPED, "old": 2})
 @KNOWN.shown("447.12-old-draft", {**DRAFT, "old": 1}, {**DRAFT, "old": 2})
@@ -157,7 +157,7 @@ def reads_below_a_pending_commit(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("G18", "expiry_ignores_pending")
+@KNOWN.defect("expiry", "expiry_ignores_pending")
 def expires_what_is_pending(script: Script) -> None:
     """A group without members is old enough for its offsets to be deleted, while a transaction with the only one of
     them is still to be committed."""
