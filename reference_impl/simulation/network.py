@@ -108,5 +108,9 @@ class LossyNetwork(Network):
                 delay_us += kernel.spread(self._long_us)
         kernel.after(delay_us, self._arrive, message)
 
+    def calm(self) -> None:
+        """From now on every message arrives once, and soon."""
+        self._odds = (0.0, 0.0, 0.0)
+
     def _arrive(self, message: Message) -> None:
         self.nodes[message.target].arrive(message)

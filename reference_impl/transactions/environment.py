@@ -2,8 +2,9 @@
 given out once."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
-from fencepost.reference_impl.simulation import FaultMix, Kernel, Network, Node
+from fencepost.reference_impl.simulation import EventLog, FaultMix, Kernel, Network, Node
 from fencepost.reference_impl.simulation import environment as shared
 from fencepost.reference_impl.simulation.environment import numbered
 from fencepost.reference_impl.simulation.kernel import Handler
@@ -71,7 +72,7 @@ class Environment(shared.Environment[Config]):
 
     __slots__ = ("leaderless", "network", "pace", "without_write")
 
-    log_type = TransactionEventLog
+    log_type: ClassVar[type[EventLog]] = TransactionEventLog
     next_client = numbered("client")  # client instances: a producer's, also after a restart, or an admin's
     next_request = numbered("request")  # correlation numbers: an old answer never fits a new request
     next_txn = numbered("txn")  # transactions of clients

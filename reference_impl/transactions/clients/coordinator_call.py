@@ -1,4 +1,4 @@
-"""The one request to the transaction coordinator that a producer has outstanding, and how it is repeated.
+"""The one request that a client has outstanding with a coordinator, and how it is repeated.
 
 A producer asks its coordinator one thing at a time. A time-out or a retriable error asks the same thing again under a
 new request number; from then on the answer to the older request no longer counts.
@@ -32,11 +32,12 @@ class CoordinatorCall:
     `number` is that of the request whose answer counts, -1 during a back-off.
     """
 
-    __slots__ = ("_attempt", "_env", "_node", "number", "question")
+    __slots__ = ("_attempt", "_env", "_node", "_target", "number", "question")
 
-    def __init__(self, env: Environment, node: Node) -> None:
+    def __init__(self, env: Environment, node: Node, target: str = COORDINATOR) -> None:
         self._env = env
         self._node = node
+        self._target = target
         self.question: Question | None = None
         self._attempt = 0
         self.number = NONE
@@ -78,7 +79,7 @@ class CoordinatorCall:
         self._attempt += 1
         self.number = number = self._env.next_request()
         data = question.ask(number)
-        self._env.network.send(question.kind, self._node.name, COORDINATOR, RequestBody(number, data))
+        self._env.network.send(question.kind, self._node.name, self._target, RequestBody(number, data))
         self._node.after(self._env.config.request_timeout_ms * 1000, self._send_if, self._attempt)
 
     def _send_if(self, attempt: int) -> None:

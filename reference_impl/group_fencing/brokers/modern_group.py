@@ -1,0 +1,275 @@
+"""A group under the new protocol (KIP-848): members heartbeat with their epoch, the coordinator assigns.
+
+Every change of the membership raises the group's epoch and makes a new target; each member is led to it by itself.
+Everything is stored as it happens, so that a coordinator which fails over goes on where the one before was, but for
+the sessions, which begin anew. (GroupMetadataManager.consumerGroupHeartbeat, ConsumerGroup.java)
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fencepost.reference_impl.group_fencing.brokers.assignment import (
+    JOINING,
+    LEFT,
+    STATIC_LEFT,
+    Member,
+    Reconciliation,
+    balanced,
+    reconciled,
+)
+from fencepost.reference_impl.group_fencing.config import RELAXED
+from fencepost.reference_impl.group_fencing.errors import ErrorCode
+from fencepost.reference_impl.group_fencing.events import Kind
+from fencepost.reference_impl.group_fencing.messages import (
+    NO_GENERATION,
+    NO_INSTANCE,
+    NO_MEMBER,
+    GroupHeartbeatRequest,
+    GroupHeartbeatResponse,
+    GroupMetadata,
+)
+from fencepost.reference_impl.simulation import Message
+
+if TYPE_CHECKING:
+    from fencepost.reference_impl.group_fencing.brokers.group_coordinator import GroupCoordinator
+
+
+class Stored(NamedTuple):
+    """The group's records in the log."""
+
+    epoch: int
+    members: tuple[Member, ...]
+    target: tuple[tuple[int, frozenset[int]], ...]
+
+
+class ModernGroup:
+    """The group in one coordinator's memory."""
+
+    __slots__ = ("coordinator", "deadlines", "env", "epoch", "members", "target")
+
+    def __init__(self, coordinator: "GroupCoordinator") -> None:
+        self.coordinator = coordinator
+        self.env = coordinator.env
+        stored: Stored = coordinator.stored or Stored(0, (), ())
+        self.epoch = stored.epoch
+        self.members: dict[int, Member] = {member.member: self.loaded(member) for member in stored.members}
+        self.target: dict[int, frozenset[int]] = dict(stored.target)
+        self.deadlines: dict[int, int] = {}  # when each session is over
+        for member in self.members.values():
+            self.keep(member.member)
+            self.watch_revocation(member)
+
+    def loaded(self, member: Member) -> Member:
+        """A member as its record has it."""
+        return member
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is, or was, such a group."""
+        return self.epoch > 0
+
+    @property
+    def generation(self) -> int:
+        """The group's epoch."""
+        return self.epoch
+
+    # Heartbeats
+
+    def receive(self, message: Message) -> None:
+        """ConsumerGroupHeartbeat. What is assigned is told once: where a late copy of a request is what brings a member
+        to its target, nobody takes the answer, and the member hears of its partitions with the next change only."""
+        request: GroupHeartbeatRequest = message.body.data
+        if request.epoch in (LEFT, STATIC_LEFT):
+            error = self.identity_error(request.member, request.instance)
+            if not error:
+                self.leave(self.members[request.member], request.epoch)
+            self.answer(message, GroupHeartbeatResponse(error, request.member, request.epoch))
+            return
+        error = self.join_error(request) if request.epoch == JOINING else self.epoch_error(request)
+        if error:
+            self.answer(message, GroupHeartbeatResponse(error))
+            return
+        if request.epoch == JOINING:
+            self.join(request)
+        before = self.members[request.member]
+        self.keep(request.member)
+        member = self.reconcile(before, request.owned)
+        tells = request.epoch == JOINING or request.full or member.assigned.keys() != before.assigned.keys()
+        partitions = tuple(sorted(member.assigned)) if tells else None
+        self.answer(message, GroupHeartbeatResponse(0, member.member, member.epoch, partitions))
+
+    def join_error(self, request: GroupHeartbeatRequest) -> int:
+        """A static member that has not left keeps its instance id, even from itself; anyone else may join."""
+        holder = self.of_instance(request.instance)
+        released = holder is None or holder.epoch == STATIC_LEFT
+        return ErrorCode.NONE if released else ErrorCode.UNRELEASED_INSTANCE_ID
+
+    def epoch_error(self, request: GroupHeartbeatRequest) -> int:
+        """25, 82 or 110; the epoch before the current one is taken from who has missed the answer to its last
+        heartbeat, and has nothing that is not its own."""
+        if error := self.identity_error(request.member, request.instance):
+            return error
+        member = self.members[request.member]
+        if request.epoch == member.epoch:
+            return ErrorCode.NONE
+        is_subset = request.owned is not None and member.assigned.keys() >= set(request.owned)
+        missed = request.epoch < member.epoch and request.epoch == member.previous_epoch and is_subset
+        return ErrorCode.NONE if missed else ErrorCode.FENCED_MEMBER_EPOCH
+
+    def identity_error(self, member: int, instance: int) -> int:
+        """25 for who is not a member, 82 for one whose instance id is another member's; 0 for none."""
+        if instance != NO_INSTANCE:
+            holder = self.of_instance(instance)
+            if holder is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if holder.member != member:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def of_instance(self, instance: int) -> Member | None:
+        """The static member with this instance id."""
+        found = (member for member in self.members.values() if member.instance == instance != NO_INSTANCE)
+        return next(found, None)
+
+    # Membership
+
+    def join(self, request: GroupHeartbeatRequest) -> None:
+        """A new member, a known one that begins again, or a static one in the place of the one before it."""
+        holder = self.of_instance(request.instance)
+        if holder is not None:
+            del self.members[holder.member]
+            self.deadlines.pop(holder.member, None)
+            self.members[request.member] = holder._replace(member=request.member, epoch=0, previous_epoch=0)
+            self.target[request.member] = self.target.pop(holder.member, frozenset())
+            self.store()
+        elif request.member not in self.members:
+            self.members[request.member] = Member(request.member, request.instance)
+            self.bump()
+
+    def leave(self, member: Member, epoch: int) -> None:
+        """A static member keeps its partitions for who comes in its place; any other is gone."""
+        if epoch == STATIC_LEFT:
+            away = member._replace(epoch=STATIC_LEFT, assigned=dict.fromkeys(member.assigned, 0), revoking={})
+            self.members[member.member] = away
+            self.store()
+        else:
+            self.remove(member)
+
+    def remove(self, member: Member) -> None:
+        """It is not in the group any more, and what it had is free."""
+        del self.members[member.member]
+        self.deadlines.pop(member.member, None)
+        self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
+        self.bump()
+
+    def bump(self) -> None:
+        """The group has changed: a new epoch, and a new target."""
+        self.epoch += 1
+        self.target = balanced(self.members, self.env.options.inputs, self.target)
+        self.env.tell(Kind.GENERATION_BEGUN, generation=self.epoch)
+        self.store()
+
+    # Reconciliation
+
+    def reconcile(self, member: Member, owned: tuple[int, ...] | None) -> Member:
+        """One step of the member towards its target."""
+
+        def is_free(partition: int) -> bool:
+            return self.is_free(partition, member)
+
+        target = self.target.get(member.member, frozenset())
+        after = reconciled(member, target, self.epoch, owned, is_free)
+        if after != member:
+            self.members[member.member] = after
+            self.store()
+            if after.state is not member.state:
+                self.watch_revocation(after)
+        return after
+
+    def is_free(self, partition: int, asking: Member) -> bool:
+        """Whether no other member has the partition, or has still to give it up."""
+        return not any(partition in m.held for m in self.members.values() if m.member != asking.member)
+
+    def watch_revocation(self, member: Member) -> None:
+        """Who does not give up its partitions within the rebalance time-out is removed."""
+        if member.state is not Reconciliation.UNREVOKED_PARTITIONS:
+            return
+
+        def check(_: object) -> None:
+            now = self.members.get(member.member)
+            if now is not None and (now.epoch, now.state) == (member.epoch, member.state):
+                self.remove(now)
+
+        self.later(self.env.options.max_poll_ms, check)
+
+    def keep(self, member: int) -> None:
+        """The member lives: its session begins anew."""
+        timeout_ms = self.env.options.session_timeout_ms
+        self.deadlines[member] = self.env.now_ms + timeout_ms
+        self.later(timeout_ms, lambda _: self.session_expires(member))
+
+    def session_expires(self, member: int) -> None:
+        """Nothing was heard of it."""
+        if member in self.members and self.deadlines[member] <= self.env.now_ms:
+            self.remove(self.members[member])
+
+    def expire(self, member: int) -> bool:
+        if member not in self.members:
+            return False
+        self.remove(self.members[member])
+        return True
+
+    # Who may commit, and fetch
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        """The error for a commit; 0 for none. (ConsumerGroup.validateOffsetCommit; instance ids are not looked at)"""
+        if metadata.generation < 0 and not self.members:
+            return ErrorCode.NONE
+        if transactional and metadata == (NO_GENERATION, NO_MEMBER, NO_INSTANCE):
+            return ErrorCode.NONE
+        member = self.members.get(metadata.member)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if metadata.generation == member.epoch:
+            return self.equal_epoch_refused(member, partitions)
+        if metadata.generation > member.epoch or self.env.options.mode != RELAXED:
+            return ErrorCode.STALE_MEMBER_EPOCH
+        covered = all(self.covers(member, partition, metadata.generation) for partition in partitions)
+        return ErrorCode.NONE if covered else ErrorCode.STALE_MEMBER_EPOCH
+
+    def equal_epoch_refused(self, member: Member, partitions: tuple[int, ...]) -> int:
+        """The current epoch may commit any partition, whoever has it."""
+        return ErrorCode.NONE
+
+    def covers(self, member: Member, partition: int, epoch: int) -> bool:
+        """Whether an older epoch of a member still had the partition, which it has (or is giving up) to this day:
+        KIP-1251."""
+        since = member.assigned.get(partition, member.revoking.get(partition))
+        return since is not None and since <= epoch
+
+    def fetch_refused(self, metadata: GroupMetadata) -> int:
+        """A member's epoch must be the current one."""
+        if metadata.member == NO_MEMBER and metadata.generation < 0:
+            return ErrorCode.NONE
+        member = self.members.get(metadata.member)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member.epoch == metadata.generation else ErrorCode.STALE_MEMBER_EPOCH
+
+    # What is stored, and sent
+
+    def store(self) -> None:
+        """Write what has changed."""
+        self.coordinator.stored = Stored(self.epoch, tuple(self.members.values()), tuple(self.target.items()))
+
+    def answer(self, message: Message, data: Any) -> None:
+        """Answer a member."""
+        self.coordinator.reply(message, data)
+
+    def later(self, ms: int, handler: Any) -> None:
+        """A timer of this group, which means nothing to the next coordinator."""
+
+        def fire(_: object) -> None:
+            if self.coordinator.group is self:
+                handler(_)
+
+        self.coordinator.after(ms * 1000, fire)

@@ -1,0 +1,203 @@
+"""What the consumers of both protocols share: positions, the offsets they begin with, and the records they hand out.
+
+The application's thread is in `poll` or elsewhere; answers arrive at any time, and heartbeats leave by themselves.
+(ConsumerCoordinator.java, AsyncKafkaConsumer.java, SubscriptionState.java)
+"""
+
+from collections.abc import Callable, Iterable
+
+from fencepost.reference_impl.group_fencing.environment import Environment, Place, consumer_name
+from fencepost.reference_impl.group_fencing.errors import RETRIED
+from fencepost.reference_impl.group_fencing.events import Kind
+from fencepost.reference_impl.group_fencing.messages import (
+    NO_INSTANCE,
+    NO_MEMBER,
+    GroupMetadata,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from fencepost.reference_impl.simulation import Message, Node
+from fencepost.reference_impl.transactions.clients.coordinator_call import (
+    RETRY_BACKOFF_US,
+    CoordinatorCall,
+    Question,
+)
+
+
+class Listener:
+    """ConsumerRebalanceListener; its methods are called in `poll` only."""
+
+    def on_assigned(self, partitions: tuple[int, ...]) -> None:
+        """These are added to what the consumer has."""
+
+    def on_revoked(self, partitions: tuple[int, ...]) -> None:
+        """These are about to be given away."""
+
+    def on_lost(self, partitions: tuple[int, ...]) -> None:
+        """These may be somebody else's already."""
+
+
+class Consumer(Node):
+    """One consumer; `error` is what its next `poll` throws, 0 for nothing."""
+
+    def __init__(self, env: Environment, slot: int, client: int, old: bool, listener: Listener | None) -> None:
+        super().__init__(consumer_name(slot), env.kernel)
+        self.env = env
+        self.slot = slot
+        self.client = client
+        self.instance = env.options.identity_of(slot) if env.options.static else NO_INSTANCE
+        self.old = old
+        self.listener = listener
+        self.member = NO_MEMBER
+        self.error = 0
+        self.blocked = False  # the listener has not returned yet
+        self.assignment: tuple[int, ...] = ()
+        self.positions: dict[int, int] = {}
+        self.polled_ms = env.now_ms
+        self.calls: list[CoordinatorCall] = []
+        self.fetching = self.new_call()
+        self.committing = self.new_call()
+        env.network.nodes[self.name] = self
+
+    # What the application calls
+
+    def poll(self) -> list[Place]:
+        """Records, of those partitions whose position is known; everything else goes on meanwhile."""
+        if self.error or self.blocked:
+            return []
+        self.polled_ms = self.env.now_ms
+        self.take_part()
+        if self.blocked:
+            return []
+        self.find_positions()
+        return self.hand_out()
+
+    def take_part(self) -> None:
+        """The part of a membership that needs the application's thread."""
+        raise NotImplementedError(f"{type(self).__name__} must say what poll() does for the membership")
+
+    def leave(self) -> None:
+        """Say that it is out of the group: its application does not poll, or closes it."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it leaves")
+
+    def group_metadata(self) -> GroupMetadata:
+        """groupMetadata()."""
+        raise NotImplementedError(f"{type(self).__name__} must say when its metadata changes")
+
+    def seek_to_committed(self, partitions: Iterable[int]) -> None:
+        """The positions of these go back to what is committed, as far as they are still assigned."""
+        for partition in partitions:
+            self.positions.pop(partition, None)
+        self.fetching.finish()
+
+    def commit(self, offsets: dict[int, int]) -> None:
+        """commitAsync(), which is not part of any transaction."""
+        metadata = self.group_metadata()
+
+        def ask(request: int) -> OffsetCommitRequest:
+            for partition, offset in offsets.items():
+                self.tell(Kind.OFFSET_PUT, partition=partition, offset=offset, generation=metadata.generation)
+            return OffsetCommitRequest(metadata, offsets)
+
+        if not self.committing.outstanding:
+            self.committing.start(Question("offset_commit", ask, lambda *_: self.committing.finish()))
+
+    # Positions
+
+    def find_positions(self) -> None:
+        """Ask for the committed offsets of partitions without a position."""
+        if not self.fetching.outstanding and self.without_position():
+            self.fetching.start(Question("offset_fetch", self.ask_offsets, self.told_offsets))
+
+    def without_position(self) -> tuple[int, ...]:
+        """Assigned, and not known where to begin."""
+        return tuple(partition for partition in self.assignment if partition not in self.positions)
+
+    def ask_offsets(self, request: int) -> OffsetFetchRequest:
+        return OffsetFetchRequest(self.fetch_metadata(), self.without_position(), self.waits_for_stable())
+
+    def fetch_metadata(self) -> GroupMetadata:
+        """Classic members say nothing of themselves in OffsetFetch."""
+        return GroupMetadata()
+
+    def waits_for_stable(self) -> bool:
+        """require_stable: since KIP-447, with isolation level read_committed."""
+        return not self.old
+
+    def told_offsets(self, request: int, answer: OffsetFetchResponse) -> None:
+        if answer.error_code in RETRIED or any(error for error, _ in answer.offsets):
+            for partition, (error, _) in zip(self.without_position(), answer.offsets, strict=False):
+                if error:
+                    self.tell(Kind.OFFSET_FETCHED, partition=partition, error=error)
+            self.fetching.retry(RETRY_BACKOFF_US)
+            return
+        asked = self.without_position()
+        self.fetching.finish()
+        if answer.error_code:  # the membership is over, or about to change: ask again when it has
+            return
+        for partition, (_, offset) in zip(asked, answer.offsets, strict=True):
+            self.positions[partition] = max(offset, 0)  # auto.offset.reset=earliest
+            self.tell(Kind.OFFSET_FETCHED, partition=partition, offset=offset)
+
+    def hand_out(self) -> list[Place]:
+        """Up to max.poll.records of what lies behind the positions."""
+        options = self.env.options
+        found: list[Place] = []
+        for partition in self.assignment:
+            while (offset := self.positions.get(partition, options.records)) < options.records:
+                if len(found) == options.max_poll_records:
+                    return found
+                found.append(Place(partition, offset))
+                self.positions[partition] = offset + 1
+                self.tell(
+                    Kind.CONSUMED, partition=partition, offset=offset, generation=self.group_metadata().generation
+                )
+        return found
+
+    # The assignment
+
+    def assign(self, partitions: tuple[int, ...], generation: int) -> None:
+        """These, of which some may be new; positions of the others are kept."""
+        added = tuple(partition for partition in partitions if partition not in self.assignment)
+        self.assignment = partitions
+        self.fetching.finish()
+        for partition in added:
+            self.tell(Kind.ASSIGNED, partition=partition, generation=generation)
+        if self.listener is not None:
+            self.listener.on_assigned(added)
+
+    def give_up(self, partitions: tuple[int, ...], lost: bool) -> None:
+        """Revoked by the group, or lost without being asked."""
+        if self.listener is not None and partitions:
+            (self.listener.on_lost if lost else self.listener.on_revoked)(partitions)
+        self.assignment = tuple(partition for partition in self.assignment if partition not in partitions)
+        self.fetching.finish()
+        for partition in partitions:
+            self.positions.pop(partition, None)
+            self.tell(Kind.LOST if lost else Kind.REVOKED, partition=partition)
+
+    # Plumbing
+
+    def new_call(self) -> CoordinatorCall:
+        """One more kind of request that the consumer may have outstanding."""
+        call = CoordinatorCall(self.env, self, self.env.group_address)
+        self.calls.append(call)
+        return call
+
+    def receive(self, message: Message) -> None:
+        for call in self.calls:
+            call.answer(message.body)
+
+    def every(self, ms: int, act: Callable[[], object]) -> None:
+        """Act again and again, as long as this life lasts."""
+
+        def again(_: object) -> None:
+            act()
+            self.after(ms * 1000, again)
+
+        self.after(ms * 1000, again)
+
+    def tell(self, kind: int, **columns: int) -> None:
+        """An event of this consumer's."""
+        self.env.tell(kind, slot=self.slot, client=self.client, **columns)

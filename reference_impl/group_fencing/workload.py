@@ -1,0 +1,55 @@
+"""How fast the instances of the application go on in a free-running history. No faults here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fencepost.reference_impl.group_fencing.system import System
+from fencepost.reference_impl.simulation import Kernel
+from fencepost.reference_impl.simulation.config import Natural, Rate
+from fencepost.reference_impl.simulation.free_run import LossyRun
+
+
+@dataclass(frozen=True, slots=True)
+class Habits(LossyRun):
+    """Durations are means, in virtual microseconds."""
+
+    abort_share: Rate = 0.02  # per step: the instance aborts its transaction of its own accord
+    linger: Rate = 0.01  # per step: it takes `linger_us` for the next one, perhaps longer than max.poll.interval.ms
+    think_us: Natural = 10_000
+    wait_us: Natural = 20_000  # until it looks again whether what it waits for has come
+    linger_us: Natural = 1_000_000
+    down_us: Natural = 100_000  # until another instance is there after one has ended
+    audit_us: Natural = 500_000
+    calm_us: Natural = 0  # from this time on there are no faults, and nobody lingers; 0: never
+
+
+class Workload:
+    """The instances of one history, by slot."""
+
+    __slots__ = ("habits", "kernel", "random", "system")
+
+    def __init__(self, system: System, habits: Habits) -> None:
+        self.system = system
+        self.habits = habits
+        self.kernel: Kernel = system.env.kernel
+        self.random: Callable[[], float] = self.kernel.random.random
+
+    @property
+    def calm(self) -> bool:
+        """Whether the time of faults is over."""
+        return 0 < self.habits.calm_us <= self.kernel.now
+
+    def act(self, slot: int) -> int:
+        """The instance in a slot does the next thing; how long until it looks again, in microseconds."""
+        system, habits = self.system, self.habits
+        if system.is_over(slot):
+            system.restart(slot)
+            return self.kernel.spread(habits.think_us)
+        if not self.calm and self.random() < habits.abort_share:
+            system.abort(slot)
+        moved = system.step(slot)
+        if system.is_over(slot):
+            return self.kernel.spread(habits.down_us)
+        if not self.calm and self.random() < habits.linger:
+            return self.kernel.spread(habits.linger_us)
+        return self.kernel.spread(habits.think_us if moved else habits.wait_us)

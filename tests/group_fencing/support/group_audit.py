@@ -1,0 +1,50 @@
+"""An auditor of histories of a consumer group: is every input record once in the committed output, and do the group's
+offsets agree?  It goes by what an auditor reads, and by nothing that the cluster says of itself."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from fencepost.reference_impl.group_fencing.generator import FreeRun
+from fencepost.reference_impl.group_fencing.node_faults import Run
+from fencepost.reference_impl.simulation.config import split
+
+CALM_US = 4_000_000
+FRESH = 1
+"""An auditor that has read nothing yet."""
+QUIET_US = 12_000_000
+"""How long after the last fault a correct cluster has copied everything, with time to spare."""
+
+
+def played(seed: int, **config: Any) -> FreeRun:
+    """A history whose faults end, and in which everything left is copied then, if it can be."""
+    of_run, of_cluster = split({"calm_us": CALM_US, **config}, FreeRun.run_type, FreeRun.config_type)
+    run = Run(**of_run)
+    needs, parts = FreeRun.implementation(run.broken)
+    cluster = FreeRun.config_type.parse({**FreeRun.cluster_defaults, **needs, **of_cluster, "seed": seed})
+    history = FreeRun(run, cluster, parts)
+    history.kernel.advance(run.calm_us)
+    while history.kernel.now < QUIET_US and min(history.system.audit()[1]) < cluster.records:
+        history.kernel.advance(200_000)
+    history.kernel.advance(cluster.transaction_timeout_ms * 1_000 + 500_000)  # no open transaction hides anything
+    return history
+
+
+def duplicates(copies: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Input places that were copied more than once."""
+    return sorted(place for place, times in Counter(copies).items() if times > 1)
+
+
+def wrong(history: FreeRun) -> set[str]:
+    """What is wrong at the end: `twice`, `lost` (behind the group's offset, and not copied), `ahead` (copied, and not
+    behind it), `stuck` (not all was copied)."""
+    copies, offsets = history.system.audit(FRESH)
+    found = {"twice"} if duplicates(copies) else set()
+    behind = {(partition, offset) for partition, upto in enumerate(offsets) for offset in range(upto)}
+    if behind - set(copies):
+        found.add("lost")
+    if set(copies) - behind:
+        found.add("ahead")
+    if min(offsets) < history.config.records:
+        found.add("stuck")
+    return found
