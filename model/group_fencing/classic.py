@@ -195,37 +195,58 @@ class ByAssignment(Draft):
     remembered_epoch: Map[Member, Epoch]
 
     @action(fair="weak")
-    def abort_for(s, m: Member, n: Member):
-        """InitProducerId of a member finds another producer that was initialised for an assigned partition: it is
-        fenced, and its transaction aborted."""
-        is_open = s.fate[n] == Fate.OPEN
-        require(s.asks(m) & (m != n))
-        require(s.overlaps(m, n))
-        require(s.remembered_epoch[n] <= s.knows[m], rule="447.19")
-        s.fate[n] = when(is_open, Fate.ABORTED, s.fate[n])
-        s.fenced[n] = either("447.5", True, only_aborted=s.fenced[n])
-        s.remembers = each(lambda k, p: s.remembers[k, p] & (k != n))
+    def abort_for(s, m: Member):
+        """InitProducerId of a member finds others that were initialised for its partitions: they are fenced, and their
+        transactions aborted, and from now on it is the member that is remembered.  If one was in a later generation,
+        the request is refused."""
+        require(s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)))
+        require(
+            forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n))),
+            rule="447.19",
+        )
+        s.fate = each(lambda n: when(s.is_in_the_way(m, n) & (s.fate[n] == Fate.OPEN), Fate.ABORTED, s.fate[n]))
+        s.fenced = each(lambda n: either("447.5", s.fenced[n] | s.is_in_the_way(m, n), only_aborted=s.fenced[n]))
+        s.remember(m)
 
-    def overlaps(s, m, n):
-        return exists(Partition, lambda p: s.assigned[m, p] & s.remembers[n, p])
+    def is_in_the_way(s, m, n):
+        """The other member is remembered for a partition that this one is assigned."""
+        return (m != n) & exists(Partition, lambda p: s.assigned[m, p] & s.remembers[n, p])
+
+    def may_be_fenced_by(s, m, n):
+        return s.remembered_epoch[n] <= s.knows[m]
+
+    def remember(s, m):
+        """The log has a key for each member of the group; whoever is fenced is remembered no more."""
+        s.remembers = each(
+            lambda n, p: when(
+                n == m,
+                s.assigned[m, p],
+                either("447.6", s.remembers[n, p] & ~s.is_in_the_way(m, n), keyed_by_group_alone=False),
+            )
+        )
+        s.remembered_epoch[m] = s.knows[m]
 
     @action(fair="weak")
     def answer(s, m: Member):
-        """InitProducerId answers, when no other producer is left for the assigned partitions."""
-        alone = ~exists(Member, lambda n: (n != m) & s.overlaps(m, n))
+        """InitProducerId answers, when nobody else is remembered for the assigned partitions."""
+        alone = ~exists(Member, lambda n: s.is_in_the_way(m, n))
         require(s.asks(m))
         require(either("447.3", alone, sees_its_own_id_only=True), rule="447.5")
         require(s.nothing_pending_for(m), rule="447.2")
         s.ready[m] = True
-        s.remembers = each(
-            lambda n, p: when(n == m, s.assigned[m, p], either("447.6", s.remembers[n, p], keyed_by_group_alone=False))
-        )
-        s.remembered_epoch[m] = s.knows[m]
+        s.remember(m)
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def move_transactions(s):
         """The transaction coordinator changes: what it remembers is in its log."""
         s.remembers = each(lambda m, p: either("447.6", s.remembers[m, p], in_memory_alone=False))
+
+
+class EqualRefused(ByAssignment):
+    """There an initialisation of an equal generation is refused like that of an older one."""
+
+    def may_be_fenced_by(s, m, n):
+        return s.remembered_epoch[n] < s.knows[m]
 
 
 class Probing(ByGeneration):

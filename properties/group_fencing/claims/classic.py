@@ -9,6 +9,7 @@ from fencepost.model.group_fencing.classic import (
     ByGeneration,
     ByGenerationStatic,
     Draft,
+    EqualRefused,
     GroupIdOnly,
     LateMarkers,
     Probing,
@@ -176,3 +177,7 @@ class ByAssignmentLemmas(Generations, OfTheDraft, of=ByAssignment):
             Member, Member, Partition,
             lambda m, n, p: (m != n) & s.remembers[m, p] & ~s.fenced[m] & (s.owner[p] == n),
         )  # fmt: skip
+
+
+class EqualRefusedPromises(OfTheDraft, of=EqualRefused):
+    """Asked where an initialisation of an equal generation is refused."""

@@ -12,7 +12,9 @@ from fencepost.properties.group_fencing.claims.classic import (
     ByGenerationLemmas,
     ByGenerationStaticPromises,
     DraftPromises,
+    EqualRefusedPromises,
     GroupIdOnlyPromises,
+    LateMarkersPromises,
     ProbingPromises,
     ShippedLemmas,
 )
@@ -23,12 +25,20 @@ from fencepost.properties.group_fencing.claims.modern import (
     RelaxedAtSendPromises,
     RelaxedLemmas,
 )
+from fencepost.properties.group_fencing.claims.upgrade import (
+    AsShippedPromises,
+    InTwoStepsLemmas,
+    NoMapPromises,
+    NoWaitingPromises,
+    UpgradePromises,
+)
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
 GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0)
 EPOCHS = dict(members=2, partitions=1, epochs=5, inputs=1, rebalances=1, crashes=0)
 COORDINATED = dict(GENERATIONS, fail_overs=1)
+UPGRADED = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, upgrades=1, fail_overs=0)
 CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two inputs, and a member that crashes": dict(inputs=2, crashes=1),
     "two partitions": dict(partitions=2, inputs=1),
@@ -52,6 +62,7 @@ REASONS = {
     "rebalances": "one that changes the owner; a second one changes it back",
     "crashes": "a member that loses its memory once, with a transaction open",
     "restarts": "a static member that is replaced once",
+    "upgrades": "one client is old and one is new",
     "fail_overs": "a coordinator that forgets once",
 }
 
@@ -118,6 +129,20 @@ VARIANTS = (
     _wrong("new-protocol-relaxed-metadata-at-send", RelaxedAtSendPromises, "the same, with KIP-1251", "447.21", EPOCHS, *TWICE),
     _wrong("new-protocol-owner-metadata-at-send", OwnedAtSendPromises,
            "the same, if the coordinator asked who owns the partition", "447.21", EPOCHS, "nothing_twice"),
+    _wrong("draft-equal-generation-refused", EqualRefusedPromises,
+           "there a static member that restarts waits for the next generation", "447.19", dict(COORDINATED, restarts=1),
+           "fetch_is_answered", progress_bounds=(dict(COORDINATED, restarts=1, fail_overs=0),)),
+    _wrong("markers-may-wait", LateMarkersPromises,
+           "nothing bounds how long a marker takes, whatever the time-out of transactions", "447.10", GENERATIONS,
+           "fetch_is_answered", progress_bounds=(GENERATIONS,)),
+    _wrong("upgrade", UpgradePromises, "clients of both kinds, with the draft's map and its waiting", "447.12", UPGRADED, *TWICE),
+    _wrong("upgrade-without-map", NoMapPromises, "the same without 447.8", "447.12", UPGRADED, *TWICE),
+    _wrong("upgrade-without-waiting", NoWaitingPromises, "the same without 447.9", "447.12", UPGRADED, *TWICE),
+    _wrong("upgrade-as-shipped", AsShippedPromises,
+           "clients of both kinds as shipped: what names the group alone is taken unasked", "447.12", UPGRADED, *TWICE),
+    _main("upgrade-in-two-steps", InTwoStepsLemmas,
+          "first every client sends its generation, then ids change", UPGRADED, features={"two upgrades": dict(upgrades=2, inputs=2)},
+          leaves_out=("owner_is_taken", "sends_in_time", "fetch_is_answered", "has_to_wait"), progress_bounds=()),
 )  # fmt: skip
 
 GROUP_FENCING = ProtocolEntry(
