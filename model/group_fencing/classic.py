@@ -74,7 +74,16 @@ class Shipped(Classic):
     def check(s, m):
         known, e = 0 < s.epoch[m], s.stamp[m]
         current = s.newest == e
-        require(either("447.16", s.takes(m, e), generation_alone=current, member_alone=known), rule="447.7")
+        require(
+            either(
+                "447.16",
+                s.takes(m, e),
+                generation_alone=current,
+                member_alone=known,
+                the_one_before=known & (s.newest == e + 1),
+            ),
+            rule="447.7",
+        )
 
 
 class GroupIdOnly(Shipped):
@@ -178,7 +187,7 @@ class ByGeneration(Draft):
     def check(s, m):
         e = s.stamp[m]
         last = s.for_all_in(m, lambda p: Draft.takes_of(s, m, p, e))
-        require(either("447.7", s.takes(m, e), with_the_last=last), rule="447.7")
+        require(either("447.7", s.takes(m, e), with_the_last=last, the_one_before=s.newest == e + 1), rule="447.7")
 
 
 class ByGenerationStatic(ByGeneration):

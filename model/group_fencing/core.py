@@ -3,8 +3,8 @@
 The group's coordinator knows an epoch for each member (the generation, in the classic protocol), the owner of each
 input partition, the committed offset, and the offsets that are pending in transactions.  A member takes the committed
 offset of a partition that it was assigned, processes inputs in a transaction, sends their offsets in that transaction
-(447.18), and commits.  One step of a member takes as long as it takes: whoever pauses takes the next one late, and a
-request that waits in the network is a member that has sent and was not yet taken.  What a member believes of its
+(447.18), and commits.  One step of a member takes as long as it takes: whoever pauses takes the next one late, or never,
+and a request that waits in the network is a member that has sent and was not yet taken.  What a member believes of its
 partitions and its epoch is its own, and may be long out of date.
 
 Of transactions this stands on what is proved of them elsewhere: outputs and offsets share one fate (txn.P2), a
@@ -146,11 +146,14 @@ class Group(Protocol):
         """The group's metadata, as they were when the records were polled."""
         return s.stamp[m]
 
-    @action(fair="weak")
+    @action
     def accept(s, m: Member):
         """TxnOffsetCommit arrives while its transaction is open: the offsets are pending from now on."""
         require((s.stage[m] == Stage.SENT) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m])
         s.check(m)
+        s.committed = each(
+            lambda p: either("447.18", s.committed[p], at_once=when(s.is_in(m, p), s.next[m, p], s.committed[p]))
+        )
         s.pending = each(lambda n, p: when((n == m) & s.is_in(m, p), s.next[m, p], s.pending[n, p]))
         s.stage[m] = Stage.ACCEPTED
 
@@ -166,7 +169,7 @@ class Group(Protocol):
         """It looks, and remembers what it has to."""
         require(s.takes(m, s.stamp[m]), rule="447.7")
 
-    @action(fair="weak")
+    @action
     def commit(s, m: Member):
         """EndTxn: the outputs are committed, and the marker for the offsets is on its way."""
         sent = s.stage[m] == Stage.ACCEPTED
@@ -179,7 +182,7 @@ class Group(Protocol):
         s.stage[m] = Stage.POLLING
         s.first = each(lambda n, p: when(n == m, s.next[n, p], s.first[n, p]))
 
-    @action(fair="weak")
+    @action
     def abort(s, m: Member):
         """The application gives its transaction up, perhaps since its offsets were refused; it goes on from what is
         committed."""

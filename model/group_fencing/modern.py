@@ -121,7 +121,12 @@ class Relaxed(Modern):
         one = (s.epoch[m] == e) | exists(Partition, lambda p: s.is_in(m, p) & (s.owner[p] == m) & (s.since[m, p] <= e))
         require(
             either(
-                "447.21", s.takes(m, e), owned_now=older & owned, assigned_then=older & was, some_of_them=older & one
+                "447.21",
+                s.takes(m, e),
+                owned_now=older & owned,
+                assigned_then=older & was,
+                some_of_them=older & one,
+                exact_epoch=known & (e == s.epoch[m]),
             ),
             rule="447.7",
         )
@@ -149,3 +154,13 @@ class OwnedAtSend(AtSend):
 
     def check(s, m):
         Group.check(s, m)
+
+
+class AtSendListening(AtSend):
+    """The same with a rebalance listener, which the background thread waits for: it is called in poll() alone."""
+
+    @action(fair="weak")
+    def fall_out(s, m: Member):
+        """A member learns that it was put out, when it polls, and drops its partitions."""
+        require(s.stage[m] == Stage.POLLING, rule="447.21")
+        Modern.fall_out(s, m)

@@ -19,8 +19,8 @@ class Promises(Properties):
 
     @promise(rule="447.P1")
     def nothing_skipped(s):
-        """No input is left out of what is committed."""
-        return ~s.skipped
+        """No input is left out of what is committed, and no committed offset is past what is."""
+        return ~s.skipped & forall(Partition, lambda p: s.committed[p] <= s.done[p])
 
     @promise(rule="447.P1")
     def offsets_agree(s):

@@ -19,6 +19,7 @@ from fencepost.properties.group_fencing.claims.classic import (
     ShippedLemmas,
 )
 from fencepost.properties.group_fencing.claims.modern import (
+    AtSendListeningLemmas,
     AtSendPromises,
     ModernLemmas,
     OwnedAtSendPromises,
@@ -37,6 +38,7 @@ Bounds = Mapping[Profile, Mapping[str, int]]
 
 GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0)
 EPOCHS = dict(members=2, partitions=1, epochs=5, inputs=1, rebalances=1, crashes=0)
+EPOCHS_CRASHING = dict(EPOCHS, epochs=4, crashes=1)
 COORDINATED = dict(GENERATIONS, fail_overs=1)
 UPGRADED = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, upgrades=1, fail_overs=0)
 CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
@@ -48,6 +50,7 @@ CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
 DYNAMIC_FEATURES = {name: more for name, more in CLASSIC_FEATURES.items() if "restarts" not in more}
 EPOCH_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two inputs": dict(inputs=2, epochs=4),
+    "a member that crashes": EPOCHS_CRASHING,
     "two partitions": dict(partitions=2, epochs=3),
 }
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 9, "nightly": 12}
@@ -88,20 +91,19 @@ def _profiles(bounds: Mapping[str, int]) -> Bounds:
 
 
 OUTPUT = ("nothing_twice", "nothing_skipped", "offsets_agree")
-ALL = (*OUTPUT, "one_producer", "only_owners")
 TWICE = ("nothing_twice", "one_producer", "only_owners", "starts_from_what_counts")
 
 VARIANTS = (
     _main(
         "shipped", ShippedLemmas, "Kafka 2.5 and later: a commit needs a member of the group's generation", GENERATIONS,
-        features=CLASSIC_FEATURES, depth=DEPTH,
+        features=CLASSIC_FEATURES, depth=DEPTH, progress_bounds=(dict(GENERATIONS, crashes=1),),
     ),
     _wrong("draft", DraftPromises, "the draft: another producer is refused after a later commit only (H1)", "447.8",
            COORDINATED, *TWICE),
     _main(
         "draft-repaired-by-generation", ByGenerationLemmas,
         "the draft, comparing with the generation that the group has; members are dynamic",
-        COORDINATED, features=DYNAMIC_FEATURES,
+        COORDINATED, features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
     ),
     _wrong("draft-static-members", ByGenerationStaticPromises,
            "that repair, where a static member restarts in its generation under another producer id (H2)", "447.19",
@@ -109,7 +111,8 @@ VARIANTS = (
     _main(
         "draft-repaired-by-assignment", ByAssignmentLemmas,
         "the draft, where an initialisation fences whoever was initialised for a partition of it",
-        COORDINATED, features=CLASSIC_FEATURES, leaves_out=("only_owners", "owner_is_not_fenced", "stale_one_asks", "sent_by_another"),
+        dict(COORDINATED, restarts=1), features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
+        leaves_out=("only_owners", "owner_is_not_fenced", "stale_one_asks", "sent_by_another"),
     ),
     _wrong("draft-equal-generation", ByAssignmentLemmas,
            "there a former instance of a static member, in the same generation, fences the one that is in its place",
@@ -119,11 +122,14 @@ VARIANTS = (
     _wrong("probed-version", ProbingPromises, "clients ask one broker for its version, and an older one coordinates the group",
            "447.20", COORDINATED, *TWICE),
     _main("new-protocol", ModernLemmas, "KIP-848 until 4.2: a commit needs the member's epoch, read at the poll", EPOCHS,
-          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES),
+          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
     _wrong("new-protocol-owner-refused", ModernLemmas, "an owner is refused whose epoch went on since its poll", "447.21",
            EPOCHS, "owner_is_taken"),
     _main("new-protocol-relaxed", RelaxedLemmas, "KIP-1251: an older epoch is taken for what was assigned by then", EPOCHS,
-          features=EPOCH_FEATURES),
+          features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
+    _main("new-protocol-listener-metadata-at-send", AtSendListeningLemmas,
+          "metadata read at the send, by an application that has a rebalance listener", EPOCHS,
+          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
     _wrong("new-protocol-metadata-at-send", AtSendPromises, "the application reads the group's metadata as it sends", "447.21",
            EPOCHS, *TWICE),
     _wrong("new-protocol-relaxed-metadata-at-send", RelaxedAtSendPromises, "the same, with KIP-1251", "447.21", EPOCHS, *TWICE),
