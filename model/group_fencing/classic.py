@@ -71,18 +71,14 @@ class Shipped(Classic):
         ILLEGAL_GENERATION (22)."""
         return (s.epoch[m] == e) & (0 < e)
 
-    def check(s, m):
+    def is_taken(s, m):
         known, e = 0 < s.epoch[m], s.stamp[m]
-        current = s.newest == e
-        require(
-            either(
-                "447.16",
-                s.takes(m, e),
-                generation_alone=current,
-                member_alone=known,
-                the_one_before=known & (s.newest == e + 1),
-            ),
-            rule="447.7",
+        return either(
+            "447.16",
+            s.takes(m, e),
+            generation_alone=s.newest == e,
+            member_alone=known,
+            the_one_before=known & (s.newest == e + 1),
         )
 
 
@@ -94,9 +90,6 @@ class GroupIdOnly(Shipped):
 
     def takes_of(s, m, p, e):
         return Shipped.takes_of(s, m, p, e) | (e == 0)
-
-    def check(s, m):
-        Classic.check(s, m)
 
 
 class LateMarkers(Shipped):
@@ -160,12 +153,14 @@ class Draft(Classic):
     def is_same_producer(s, m, p):
         return (s.last[p] == None) | (s.last[p] == m)  # noqa: E711
 
-    def check(s, m):
+    def is_taken(s, m):
         e = s.stamp[m]
         later = s.for_all_in(m, lambda p: s.is_same_producer(m, p) | (s.last_epoch[p] < e))
-        require(either("447.19", s.takes(m, e), equal_is_refused=later), rule="447.8")
+        return either("447.19", either("447.8", s.takes(m, e), nobody_looks=True), equal_is_refused=later)
+
+    def remember_commit(s, m):
+        s.last_epoch = each(lambda p: when(s.is_in(m, p), s.stamp[m], s.last_epoch[p]))
         s.last = each(lambda p: when(s.is_in(m, p), m, s.last[p]))
-        s.last_epoch = each(lambda p: when(s.is_in(m, p), e, s.last_epoch[p]))
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
@@ -184,10 +179,10 @@ class ByGeneration(Draft):
     def takes_of(s, m, p, e):
         return s.newest == e
 
-    def check(s, m):
+    def is_taken(s, m):
         e = s.stamp[m]
         last = s.for_all_in(m, lambda p: Draft.takes_of(s, m, p, e))
-        require(either("447.7", s.takes(m, e), with_the_last=last, the_one_before=s.newest == e + 1), rule="447.7")
+        return either("447.7", s.takes(m, e), with_the_last=last, the_one_before=s.newest == e + 1)
 
 
 class ByGenerationStatic(ByGeneration):
@@ -279,6 +274,3 @@ class Probing(ByGeneration):
 
     def takes_of(s, m, p, e):
         return s.older | (s.newest == e)
-
-    def check(s, m):
-        require(s.takes(m, s.stamp[m]), rule="447.20")

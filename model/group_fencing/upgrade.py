@@ -71,15 +71,12 @@ class Upgrade(Draft):
         """An old client's producer is not fenced (txn.P1)."""
         return ~s.old[m] | (s.holder[p] == m)
 
-    def check(s, m):
-        require(s.for_all_in(m, lambda p: s.holds(m, p)))
-        s.check_others(m)
-        s.last = each(lambda p: when(s.is_in(m, p), m, s.last[p]))
-        s.last_epoch = each(lambda p: when(s.is_in(m, p), s.stamp[m], s.last_epoch[p]))
-        s.last_old = each(lambda p: when(s.is_in(m, p), s.old[m], s.last_old[p]))
+    def is_taken(s, m):
+        return s.takes(m, s.stamp[m])
 
-    def check_others(s, m):
-        require(s.takes(m, s.stamp[m]), rule="447.8")
+    def remember_commit(s, m):
+        Draft.remember_commit(s, m)
+        s.last_old = each(lambda p: when(s.is_in(m, p), s.old[m], s.last_old[p]))
 
 
 class NoMap(Upgrade):
@@ -117,6 +114,3 @@ class InTwoSteps(Upgrade):
 
     def takes_of(s, m, p, e):
         return s.holds(m, p) & (s.newest == e)
-
-    def check_others(s, m):
-        require(s.takes(m, s.stamp[m]), rule="447.7")
