@@ -3,6 +3,7 @@
 from fencepost.model.group_fencing.core import Epoch, Fate, Group, Member, Partition, Stage
 from fencepost.model.language import (
     Bool,
+    Ghost,
     Map,
     Option,
     Set,
@@ -198,6 +199,8 @@ class ByAssignment(Draft):
     remembers: Set[Member, Partition]
     remembered_epoch: Map[Member, Epoch]
 
+    owner_fenced: Ghost[Bool]  # an initialisation has fenced a member that owned what it worked on
+
     @action(fair="weak")
     def abort_for(s, m: Member):
         """InitProducerId of a member finds others that were initialised for its partitions: they are fenced, and their
@@ -207,6 +210,11 @@ class ByAssignment(Draft):
         require(
             forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n))),
             rule="447.19",
+        )
+        s.owner_fenced = s.owner_fenced | exists(
+            Member,
+            Partition,
+            lambda n, p: s.is_in_the_way(m, n) & ~s.fenced[n] & s.has[n, p] & (s.owner[p] == n),
         )
         s.fate = each(lambda n: when(s.is_in_the_way(m, n) & (s.fate[n] == Fate.OPEN), Fate.ABORTED, s.fate[n]))
         s.fenced = each(lambda n: either("447.5", s.fenced[n] | s.is_in_the_way(m, n), only_aborted=s.fenced[n]))

@@ -163,7 +163,9 @@ class Group(Protocol):
     def refuse(s, m: Member):
         """It is not taken, and the application gives its transaction up."""
         require(s.has_arrived(m) & ~s.is_taken(m))
-        s.owner_refused = s.owner_refused | s.for_all_in(m, lambda p: (s.owner[p] == m) & s.has[m, p])
+        some = exists(Partition, lambda p: s.is_in(m, p))
+        owns_all = s.for_all_in(m, lambda p: (s.owner[p] == m) & s.has[m, p])
+        s.owner_refused = s.owner_refused | (some & owns_all)
         s.fate[m] = Fate.ABORTED
         s.forget(m)
 

@@ -73,6 +73,17 @@ class ReadAtThePoll(EpochLemmas):
         )  # fmt: skip
 
     @lemma
+    def lost_together(s):
+        """What a transaction has inputs of is lost together."""
+        return forall(
+            Member, Partition, Partition,
+            lambda m, p, q: implies(
+                s.is_in(m, p) & ~s.has[m, p],
+                ~s.has[m, q] & implies(s.is_in(m, q) & (s.owner[q] == m), s.stamp[m] < s.since[m, q]),
+            ),
+        )  # fmt: skip
+
+    @lemma
     def fetched_under_its_epoch(s):
         """A member knows an epoch in which it had what it has fetched; so it did when it polled."""
         return forall(

@@ -3,7 +3,7 @@
 from fencepost.model.group_fencing.core import Member, Partition
 from fencepost.model.group_fencing.upgrade import AsShipped, InTwoSteps, NoMap, NoWaiting, Upgrade
 from fencepost.model.language import exists, forall, implies, lemma, witness
-from fencepost.properties.group_fencing.claims.classic import ClassicLemmas
+from fencepost.properties.group_fencing.claims.classic import ClassicLemmas, Eager
 from fencepost.properties.group_fencing.claims.promises import Promises
 
 
@@ -23,7 +23,7 @@ class AsShippedPromises(Promises, of=AsShipped):
     """Asked of what shipped."""
 
 
-class InTwoStepsLemmas(ClassicLemmas, of=InTwoSteps):
+class InTwoStepsLemmas(Eager, ClassicLemmas, of=InTwoSteps):
     """Of the upgrade in which every client sends its generation first."""
 
     @lemma

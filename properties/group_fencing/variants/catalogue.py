@@ -11,9 +11,11 @@ from fencepost.properties.group_fencing.claims.classic import (
     ByAssignmentLemmas,
     ByGenerationLemmas,
     ByGenerationStaticPromises,
+    CooperativeLemmas,
     DraftPromises,
     EqualRefusedPromises,
     GroupIdOnlyPromises,
+    LateCopiesPromises,
     LateMarkersPromises,
     ProbingPromises,
     ShippedLemmas,
@@ -65,6 +67,7 @@ REASONS = {
     "rebalances": "one that changes the owner; a second one changes it back",
     "crashes": "a member that loses its memory once, with a transaction open",
     "restarts": "a static member that is replaced once",
+    "copies": "one request that is there twice",
     "upgrades": "one client is old and one is new",
     "fail_overs": "a coordinator that forgets once",
 }
@@ -81,8 +84,8 @@ def _wrong(
     """What is asked for no more than what it breaks."""
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
-        name, properties, says, rule, None, dict.fromkeys(breaks, "violated"), _profiles(bounds), others,
-        depth=NOT_BOUNDED, **more,
+        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=_profiles(bounds),
+        leaves_out=others, depth=NOT_BOUNDED, **more,
     )  # fmt: skip
 
 
@@ -98,12 +101,21 @@ VARIANTS = (
         "shipped", ShippedLemmas, "Kafka 2.5 and later: a commit needs a member of the group's generation", GENERATIONS,
         features=CLASSIC_FEATURES, depth=DEPTH, progress_bounds=(dict(GENERATIONS, crashes=1),),
     ),
+    _main(
+        "shipped-cooperative", CooperativeLemmas, "the same, where members keep their partitions over a rebalance", GENERATIONS,
+        features=CLASSIC_FEATURES, progress_bounds=(dict(GENERATIONS, crashes=1),), judged=(),
+        leaves_out=("owner_is_taken", "sends_in_time"),
+    ),
+    _wrong("late-copies", LateCopiesPromises,
+           "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",
+           dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree"),
     _wrong("draft", DraftPromises, "the draft: another producer is refused after a later commit only (H1)", "447.8",
            COORDINATED, *TWICE),
     _main(
         "draft-repaired-by-generation", ByGenerationLemmas,
         "the draft, comparing with the generation that the group has; members are dynamic",
         COORDINATED, features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
+        judged=("447.2", "447.5", "447.7", "447.9", "447.17", "447.18"),
     ),
     _wrong("draft-static-members", ByGenerationStaticPromises,
            "that repair, where a static member restarts in its generation under another producer id (H2)", "447.19",
@@ -113,6 +125,7 @@ VARIANTS = (
         "the draft, where an initialisation fences whoever was initialised for a partition of it",
         dict(COORDINATED, restarts=1), features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
         leaves_out=("only_owners", "owner_is_not_fenced", "stale_one_asks", "sent_by_another"),
+        judged=("447.2", "447.3", "447.5", "447.6", "447.8", "447.9", "447.17", "447.18", "447.19"),
     ),
     _wrong("draft-equal-generation", ByAssignmentLemmas,
            "there a former instance of a static member, in the same generation, fences the one that is in its place",
@@ -130,6 +143,10 @@ VARIANTS = (
     _main("new-protocol-listener-metadata-at-send", AtSendListeningLemmas,
           "metadata read at the send, by an application that has a rebalance listener", EPOCHS,
           leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
+    _wrong("new-protocol-revoked-in-the-background", AtSendListeningLemmas,
+           "the same before KAFKA-20332: the background thread gives a partition up in the middle of a transaction", "447.21", EPOCHS,
+           "one_producer", "only_owners", "starts_from_what_counts", "nothing_twice",
+           reading=("447.21", "revoke: guard 1 dropped")),
     _wrong("new-protocol-metadata-at-send", AtSendPromises, "the application reads the group's metadata as it sends", "447.21",
            EPOCHS, *TWICE),
     _wrong("new-protocol-relaxed-metadata-at-send", RelaxedAtSendPromises, "the same, with KIP-1251", "447.21", EPOCHS, *TWICE),
@@ -148,7 +165,8 @@ VARIANTS = (
            "clients of both kinds as shipped: what names the group alone is taken unasked", "447.12", UPGRADED, *TWICE),
     _main("upgrade-in-two-steps", InTwoStepsLemmas,
           "first every client sends its generation, then ids change", UPGRADED, features={"two upgrades": dict(upgrades=2, inputs=2)},
-          leaves_out=("owner_is_taken", "sends_in_time", "fetch_is_answered", "has_to_wait"), progress_bounds=()),
+          leaves_out=("owner_is_taken", "sends_in_time", "fetch_is_answered", "has_to_wait"), progress_bounds=(),
+          judged=("447.9",)),
 )  # fmt: skip
 
 GROUP_FENCING = ProtocolEntry(
@@ -156,6 +174,12 @@ GROUP_FENCING = ProtocolEntry(
     "Group-aware fencing (KIP-447): a group that reads, processes and writes, each input once.",
     VARIANTS,
     REASONS,
+    survivors={
+        ("447.5", "only_aborted"): "where the generation is looked at, whoever is not fenced is refused all the same; where it "
+        "is not, this is necessary",
+        ("447.21", "revoke: guard 1 dropped"): "a partition is released with a new epoch of its member, so that offsets sent "
+        "with the epoch of the poll are refused; with metadata read at the send, this is necessary",
+    },
     claims=(
         Claim("447.15", "draft-repaired-by-assignment", OUTPUT, ("copies_part",),
               "a second copy of the assignment, which parts from the group's, does no harm where it fences only"),
