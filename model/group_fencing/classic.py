@@ -183,7 +183,7 @@ class ByGeneration(Draft):
     def is_taken(s, m):
         e = s.stamp[m]
         last = s.for_all_in(m, lambda p: Draft.takes_of(s, m, p, e))
-        return either("447.7", s.takes(m, e), with_the_last=last, the_one_before=s.newest == e + 1)
+        return either("447.8", s.takes(m, e), with_the_last=last, the_one_before=s.newest == e + 1)
 
 
 class ByGenerationStatic(ByGeneration):

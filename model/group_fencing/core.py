@@ -151,7 +151,7 @@ class Group(Protocol):
     def accept(s, m: Member):
         """TxnOffsetCommit arrives while its transaction is open: the offsets are pending from now on."""
         require(s.has_arrived(m))
-        require(s.is_taken(m), rule="447.7")
+        require(s.is_taken(m), rule="447.16")
         s.remember_commit(m)
         s.committed = each(
             lambda p: either("447.18", s.committed[p], at_once=when(s.is_in(m, p), s.next[m, p], s.committed[p]))

@@ -16,7 +16,7 @@ from fencepost.model.group_fencing.classic import (
     Shipped,
 )
 from fencepost.model.group_fencing.cooperative import Cooperative, LateCopies
-from fencepost.model.group_fencing.core import Member, Partition
+from fencepost.model.group_fencing.core import Fate, Member, Partition
 from fencepost.model.language import exists, forall, implies, lemma, promise, witness
 from fencepost.properties.group_fencing.claims.core import Lemmas
 from fencepost.properties.group_fencing.claims.promises import Promises
@@ -134,6 +134,11 @@ class ByGenerationLemmas(Eager, ClassicLemmas, of=ByGeneration):
             lambda m, n, p: implies(
                 s.ready[m] & s.assigned[m, p] & (s.owner[p] == m) & (m != n), s.pending[n, p] == 0
             ),
+        ) & forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.ready[m] & s.assigned[m, p] & ~s.has[m, p] & (0 < s.pending[m, p]), s.fate[m] != Fate.COMMITTED
+            ),
         )  # fmt: skip
 
 
@@ -166,6 +171,11 @@ class ByAssignmentLemmas(Eager, OfTheDraft, of=ByAssignment):
             Member, Member, Partition,
             lambda m, n, p: implies(
                 s.ready[m] & s.assigned[m, p] & ~s.fenced[m] & (m != n), s.pending[n, p] == 0
+            ),
+        ) & forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.ready[m] & s.assigned[m, p] & ~s.has[m, p] & (0 < s.pending[m, p]), s.fate[m] != Fate.COMMITTED
             ),
         )  # fmt: skip
 
