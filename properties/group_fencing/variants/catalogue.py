@@ -109,6 +109,8 @@ VARIANTS = (
     _wrong("late-copies", LateCopiesPromises,
            "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",
            dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree"),
+    _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
+           "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped")),
     _wrong("draft", DraftPromises, "the draft: another producer is refused after a later commit only (H1)", "447.8",
            COORDINATED, *TWICE),
     _main(
@@ -186,10 +188,21 @@ GROUP_FENCING = ProtocolEntry(
     claims=(
         Claim("447.15", "draft-repaired-by-assignment", OUTPUT, ("copies_part",),
               "a second copy of the assignment, which parts from the group's, does no harm where it fences only"),
+        Claim("447.12", "upgrade-in-two-steps", OUTPUT, ("both_kinds",),
+              "clients of both kinds are safe in one group once all of them send their generation"),
     ),
     scenarios=(
-        Scenario("KAFKA-9365", "a client that names the group alone commits what another one has processed", "group-id-only",
+        Scenario("H1", "a zombie's commit comes before its successor's first one, and is taken", "draft",
+                 "draft-repaired-by-generation"),
+        Scenario("H2", "two producers of one member commit in one generation", "draft-static-members", "shipped"),
+        Scenario("KAFKA-9346", "the next owner fetches an offset that a pending commit is about to change", "unstable-fetch",
                  "shipped"),
+        Scenario("KAFKA-9365", "a client that names the group alone commits what another one has processed",
+                 "group-id-only", "shipped"),
+        Scenario("KAFKA-20332", "a partition is given up in the background while its inputs are processed",
+                 "new-protocol-revoked-in-the-background", "new-protocol-listener-metadata-at-send"),
+        Scenario("rejoined-in-the-background", "a member is put out and joins again while it processes, and sends what it "
+                 "lost under its new epoch", "new-protocol-metadata-at-send", "new-protocol"),
     ),
 )  # fmt: skip
 ENTRIES = (GROUP_FENCING,)
