@@ -54,11 +54,11 @@ class Modern(Group):
 
     @action
     def release(s, m: Member, p: Partition, g: Epoch):
-        """The coordinator hears that a member has given a partition up, which is free then; the member's epoch
-        follows."""
-        require((s.owner[p] == m) & ~s.assigned[m, p] & (s.epoch[m] < g) & (s.newest <= g))
+        """The coordinator hears that a member has given a partition up, which is free then.  The member's epoch
+        follows, unless it has that of the newest assignment (CurrentAssignmentBuilder.java)."""
+        require((s.owner[p] == m) & ~s.assigned[m, p] & (s.epoch[m] <= g))
         limit(g <= s.newest + 1)
-        s.newest = g
+        s.newest = when(s.newest < g, g, s.newest)
         s.owner[p] = None
         s.epoch[m] = g
 

@@ -182,8 +182,6 @@ GROUP_FENCING = ProtocolEntry(
     survivors={
         ("447.5", "only_aborted"): "where the generation is looked at, whoever is not fenced is refused all the same; where it "
         "is not, this is necessary",
-        ("447.21", "revoke: guard 1 dropped"): "a partition is released with a new epoch of its member, so that offsets sent "
-        "with the epoch of the poll are refused; with metadata read at the send, this is necessary",
     },
     claims=(
         Claim("447.15", "draft-repaired-by-assignment", OUTPUT, ("copies_part",),
