@@ -63,7 +63,7 @@ TWICE_IN = [
     ("new-protocol-metadata-at-send", 17),
     ("new-protocol-relaxed-metadata-at-send", 17),
     ("new-protocol-owner-metadata-at-send", 20),
-    ("new-protocol-revoked-in-the-background", 17),
+    ("new-protocol-revoked-in-the-background", 16),
     ("upgrade", 16),
     ("upgrade-without-map", 16),
     ("upgrade-without-waiting", 16),
