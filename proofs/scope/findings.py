@@ -193,6 +193,21 @@ FINDINGS = (
         "partition leader", "4.3.1, transaction.version 2", ("txn.14", "txn.P6"), "confirmed by KAFKA-14034",
         _corner("restart-one-batch"), "the leader's half is seen live; that a client renumbers is in the model alone",
     ),
+    Finding(
+        "the newest epoch commits for others", "A commit with the member's own epoch is taken for any partition. A member that "
+        "was removed and has joined again under its id commits, under its new epoch, the output and the offset of what it "
+        "had read before, although another member owns the partition and has processed the same: the input is in the "
+        "committed output twice, and the committed offset goes back.",
+        "group coordinator, new protocol", "4.0.0 and 4.3.1", ("447.21", "447.P1", "447.P2"), "new", _corner("group-rejoined"),
+        "by raw requests; under the epoch at which it was given the records it is refused",
+    ),
+    Finding(
+        "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whoever owns the "
+        "partition: with a transactional id for each process a zombie commits after the new owner has processed the same "
+        "input, which is in the committed output twice.",
+        "group coordinator", "4.3.1", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365", _corner("group-left-out"),
+        "left so for clients of before KIP-447; by raw requests",
+    ),
 )  # fmt: skip
 
 

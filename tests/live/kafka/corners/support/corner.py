@@ -50,6 +50,16 @@ SETTINGS = {
             "transaction.remove.expired.transaction.cleanup.interval.ms": 100,
         },
     ),
+    "v2, short sessions": Setting(
+        2,
+        "v2",
+        {
+            "group.consumer.session.timeout.ms": 1000,
+            "group.consumer.min.session.timeout.ms": 1000,
+            "group.consumer.heartbeat.interval.ms": 200,
+            "group.consumer.min.heartbeat.interval.ms": 200,
+        },
+    ),
     "v1, verified": Setting(1, "v1", {}),
     "v1": Setting(0, "v1", {"transaction.partition.verification.enable": False}),
     "4.0, v2": Setting(2, "v2", {}, release="4.0"),
