@@ -45,6 +45,7 @@ def _corner(name: str) -> str:
 
 _OFFSETS = "tests/live/kafka/test_live_offsets.py::test_pending_offsets_lose_their_marker"
 _DEPOSED = "tests/live/kafka/test_live_deposed.py"
+_ZOMBIES = "tests/live/kafka/copying/test_live_zombies_of_groups.py::test_zombie"
 _LEADERLESS = "tests/live/kafka/test_live_coordinator.py::test_a_partition_without_leader_loses_its_marker"
 
 FINDINGS = (
@@ -202,11 +203,30 @@ FINDINGS = (
         "by raw requests; under the epoch at which it was given the records it is refused",
     ),
     Finding(
+        "a consumer joins again behind its application", "A process stands still until its session is over, and goes on. The "
+        "consumer of the new protocol, without a rebalance listener, joins again in the background, and groupMetadata(), "
+        "called as documented when the offsets are sent, has the new epoch: the transaction that was open all the time is "
+        "committed, and all of its batch is in the committed output twice.",
+        "Java consumer, new protocol", "4.3.1, clients and broker", ("447.16", "447.21", "447.P1", "447.P2"), "new",
+        f"{_ZOMBIES}[java-consumer-stopped-send]",
+        "refused with a listener, with metadata read at the poll, and with the classic protocol; librdkafka 2.16 is "
+        "refused in both protocols",
+    ),
+    Finding(
+        "who was removed passes for a client without a group", "A consumer that has left its group since the application did not "
+        "poll in time, or whose session is over, forgets generation and member id. group_metadata(), called as documented "
+        "when the offsets are sent, names neither, the coordinator takes that for a client of before KIP-447, and all of "
+        "the batch is in the committed output twice.",
+        "kafka-python", "3.0.12, broker 4.3.1", ("447.7", "447.16", "447.P1", "447.P2"), "new",
+        f"{_ZOMBIES}[kafka-python-classic-held-send]",
+        "refused with metadata read at the poll",
+    ),
+    Finding(
         "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whoever owns the "
         "partition: with a transactional id for each process a zombie commits after the new owner has processed the same "
         "input, which is in the committed output twice.",
-        "group coordinator", "4.3.1", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365", _corner("group-left-out"),
-        "left so for clients of before KIP-447; by raw requests",
+        "group coordinator", "4.3.1, both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",
+        f"{_ZOMBIES}[librdkafka-classic-held-none]", "left so for clients of before KIP-447",
     ),
 )  # fmt: skip
 
