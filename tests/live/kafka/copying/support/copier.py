@@ -17,7 +17,7 @@ from typing import Any
 from copy_client import AbortableError, FatalError, make_client
 from copy_settings import AT_POLL, AT_SEND, LEFT_OUT, POINTS, Settings
 
-LATEST_RESTART_S = 0.2
+RESTART_S = 0.2
 
 
 class Member:
@@ -28,7 +28,7 @@ class Member:
         self.client = make_client(settings)
         self.attempt = 0
         self.held: set[str] = set()
-        self.released = threading.Event()
+        self.changed = threading.Condition()
         self.finishing = threading.Event()
 
     def run(self) -> None:
@@ -89,29 +89,34 @@ class Member:
                 return
             except (AbortableError, FatalError) as error:
                 tell(failed=error.call, code=error.code, fatal=True, text=str(error))
-                time.sleep(LATEST_RESTART_S)
+                time.sleep(RESTART_S)
                 self.client.renew()
 
     def _point(self, name: str, batch: list[tuple[int, int]]) -> None:
-        if name in self.held:
-            self.held.discard(name)
-            self.released.clear()
-            tell(at=name, batch=batch)
-            self.released.wait()
+        with self.changed:
+            if name in self.held:
+                tell(at=name, batch=batch)
+                self.changed.wait_for(lambda: name not in self.held)
 
     def command(self, line: str) -> None:
         """One line of standard input."""
         verb, _, argument = line.strip().partition(" ")
         if verb == "hold":
             assert argument in POINTS, argument
-            self.held.add(argument)
+            with self.changed:
+                self.held.add(argument)
         elif verb == "go":
-            self.released.set()
+            self._release()
         elif verb == "look":
             tell(look=self.client.look())
         elif verb == "finish":
             self.finishing.set()
-            self.released.set()
+            self._release()
+
+    def _release(self) -> None:
+        with self.changed:
+            self.held.clear()
+            self.changed.notify_all()
 
 
 TELLING = threading.Lock()

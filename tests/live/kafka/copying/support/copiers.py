@@ -63,11 +63,11 @@ class Copier:
         self.kill()
 
     def hold(self, point: str) -> None:
-        """Be held when it next comes to that point."""
+        """Be held when it comes to that point."""
         self._command(f"hold {point}")
 
     def go(self) -> None:
-        """Go on from there."""
+        """Go on from there; or, if it has not come there yet, do so without being held."""
         self._command("go")
 
     def look(self) -> dict[str, Any]:
@@ -148,15 +148,20 @@ class Job:
     @classmethod
     def create(cls, bootstrap: str, name: str, partitions: int, records: int, replicas: int = 1) -> Job:
         """So many records in each partition of the source."""
-        job = cls(bootstrap, name, dict.fromkeys(range(partitions), records))
+        job = cls(bootstrap, name, dict.fromkeys(range(partitions), 0))
         for topic in (job.source, job.target):
             create_topic(bootstrap, topic, partitions, replicas)
-        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True})
-        for partition in job.inputs:
-            for number in range(records):
-                producer.produce(job.source, str(number).encode(), partition=partition)
-        assert producer.flush(PATIENCE_S) == 0
+        job.add(records)
         return job
+
+    def add(self, records: int) -> None:
+        """So many records more in each partition of the source."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5, "enable.idempotence": True})
+        for partition, there in self.inputs.items():
+            for number in range(there, there + records):
+                producer.produce(self.source, str(number).encode(), partition=partition)
+            self.inputs[partition] += records
+        assert producer.flush(PATIENCE_S) == 0
 
     @property
     def source(self) -> str:

@@ -108,7 +108,7 @@ class Librdkafka:
             except KafkaException as error:  # the assignment has changed meanwhile, or an offset is still pending
                 if error.args[0].fatal():
                     raise
-                self._consumer.consume(0, POLL_S)
+                self._consumer.consume(1, POLL_S)  # what this may bring is sought back to
 
     def renew(self) -> None:
         self._producer.purge()
