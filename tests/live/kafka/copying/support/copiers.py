@@ -201,7 +201,16 @@ class Job:
 
     def until_done(self, patience_s: float = PATIENCE_S) -> None:
         """Wait until the committed offsets are those of the ends. Raises TimeoutError."""
-        self.until(lambda: self.offsets() == self.inputs, patience_s)
+
+        def done() -> bool:
+            try:
+                return self.offsets() == self.inputs
+            except KafkaException as error:  # the coordinator has just begun, or moves
+                if not error.args[0].retriable():
+                    raise
+                return False
+
+        self.until(done, patience_s)
 
     def until(self, met: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
         """Wait until it is so. Raises TimeoutError."""

@@ -40,7 +40,6 @@ class Librdkafka:
         self._make()
 
     def _make(self) -> None:
-        self._refused: list[Any] = []
         self._producer = Producer(
             {
                 **SILENT,

@@ -3,6 +3,7 @@ rebalances all the while, and members go on in the middle of a transaction that 
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections import Counter
@@ -19,19 +20,21 @@ HELD, STOPPED, FROZEN, KILLED, LEFT = "held", "stopped", "frozen", "killed", "le
 longer than its session; it is killed, and started again. Anywhere: it stands still for a time that may be longer than
 its session, or not; it leaves, and comes back."""
 FAULTS = (HELD, STOPPED, KILLED, LEFT, STOPPED, FROZEN, HELD, KILLED)
-PATIENCE_S = 6.0
 FED = 40  # records for each partition before each fault
 
 
 @dataclass
 class Fire:
-    """`faults` members are struck, one after the other; `settings` are theirs; `also` is called after each fault."""
+    """`faults` members are struck, one after the other; `settings` are theirs; `also` is called after each fault, and
+    says whether it has struck a broker; `patience_s`: for a member to come to the point where it is struck, without
+    which it is struck anywhere."""
 
     job: Job
     chance: random.Random
     settings: dict[str, Any]
     faults: int = len(FAULTS)
-    also: Callable[[int], None] = lambda number: None
+    also: Callable[[int], bool] = lambda number: False
+    patience_s: float = 6.0
     everybody: list[Copier] = field(default_factory=list)
     struck: Counter[str] = field(default_factory=Counter)
 
@@ -43,7 +46,8 @@ class Fire:
                 self.job.add(FED)
                 name = self.chance.choice(NAMES)
                 members[name] = self._strike(FAULTS[number % len(FAULTS)], members[name])
-                self.also(number)
+                if self.also(number):
+                    members = {name: self._revived(member) for name, member in members.items()}
             self.job.until_done(90)
             for member in members.values():
                 member.finish()
@@ -91,11 +95,23 @@ class Fire:
         member.go()
         return member
 
+    def _revived(self, member: Copier) -> Copier:
+        """The member; or one in its place, as an operator starts it, if nothing more is heard of it. In librdkafka 2.16
+        send_offsets_to_transaction() does not return, whatever its time-out, when the group coordinator's broker was
+        not in the metadata for a while."""
+        heard = len(member.events)
+        with contextlib.suppress(TimeoutError):
+            self.job.until(lambda: len(member.events) > heard, self.patience_s)
+            return member
+        self.struck["silent"] += 1
+        member.kill()
+        return self._start(member.settings.name)
+
     def _hold(self, member: Copier, point: str) -> bool:
         """Whether it has come to that point of its transaction: without a partition it does not."""
         member.hold(point)
         try:
-            member.until("at", patience_s=PATIENCE_S)
+            member.until("at", patience_s=self.patience_s)
         except TimeoutError:
             return False
         return True
