@@ -199,7 +199,7 @@ FINDINGS = (
         "was removed and has joined again under its id commits, under its new epoch, the output and the offset of what it "
         "had read before, although another member owns the partition and has processed the same: the input is in the "
         "committed output twice, and the committed offset goes back.",
-        "group coordinator, new protocol", "4.0.0 and 4.3.1", ("447.21", "447.P1", "447.P2"), "new", _corner("group-rejoined"),
+        "group coordinator, new protocol", "4.0.0, 4.3.1 and 4.4.0", ("447.21", "447.P1", "447.P2"), "new", _corner("group-rejoined"),
         "by raw requests; under the epoch at which it was given the records it is refused",
     ),
     Finding(
@@ -207,7 +207,7 @@ FINDINGS = (
         "consumer of the new protocol, without a rebalance listener, joins again in the background, and groupMetadata(), "
         "called as documented when the offsets are sent, has the new epoch: the transaction that was open all the time is "
         "committed, and all of its batch is in the committed output twice.",
-        "Java consumer, new protocol", "4.0.0 and 4.3.1, clients and broker", ("447.16", "447.21", "447.P1", "447.P2"), "new",
+        "Java consumer, new protocol", "4.0.0, 4.3.1 and 4.4.0, clients and broker", ("447.16", "447.21", "447.P1", "447.P2"), "new",
         f"{_ZOMBIES}[java-consumer-stopped-send]",
         "refused with a listener, with metadata read at the poll, and with the classic protocol; librdkafka 2.16 is "
         "refused in both protocols",

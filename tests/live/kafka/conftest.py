@@ -29,7 +29,7 @@ def jars(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def jars_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Such a folder for each release, fetched when it is first asked for; "" is the newest."""
+    """Such a folder for each release, fetched when it is first asked for; "" is the pom's."""
     return functools.cache(lambda release: _jars(release, tmp_path_factory))
 
 

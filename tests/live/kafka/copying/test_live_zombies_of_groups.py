@@ -151,11 +151,13 @@ def test_offsets_that_are_pending(kafka_groups: KafkaCluster, jars: Path, isolat
 
 
 @pytest.mark.nightly
-def test_rejoined_in_4_0(jars_of: Callable[[str], Path], tmp_path: Path) -> None:
-    """The Java consumer and the broker of 4.0, where a commit needs the member's own epoch: that is the new one."""
-    old = jars_of("4.0")
-    with KafkaCluster(old, tmp_path, size=1, settings=SHORT_SESSIONS) as kafka:
-        run(kafka, old, Case("java", CONSUMER, STOPPED, AT_SEND, TWICE))
+@pytest.mark.parametrize("release", ["4.0", "4.4"])
+def test_rejoined_in_other_releases(jars_of: Callable[[str], Path], tmp_path: Path, release: str) -> None:
+    """The Java consumer and the broker of 4.0, where a commit needs the member's own epoch: that is the new one; and of
+    4.4, where it goes by the ids of topics."""
+    jars = jars_of(release)
+    with KafkaCluster(jars, tmp_path, size=1, settings=SHORT_SESSIONS) as kafka:
+        run(kafka, jars, Case("java", CONSUMER, STOPPED, AT_SEND, TWICE))
 
 
 def _member(job: Job, name: str, jars: Path, case: Case, interval_ms: int = 60_000, **settings: str) -> Copier:

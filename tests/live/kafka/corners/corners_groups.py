@@ -7,7 +7,7 @@ from uuid import uuid4
 from asking import COMMIT, Asker
 from corner import Bench, Steps, corner
 from kio.schema.errors import ErrorCode as E
-from members import ALL, LEAVE_FOR_A_WHILE, Member, commit, fetch, leave_group
+from members import ALL, LEAVE_FOR_A_WHILE, Member, commit, fetch, leave_group, topic_id
 
 NONE = [E.none] * len(ALL)
 
@@ -301,3 +301,57 @@ def fetch_classic(ask: Asker, _: Bench) -> Steps:
     yield leave_group(ask, member), E.none
     yield ask.other().join_group()[1] > generation, True
     yield [fetch(ask, "nobody", generation), fetch(ask, member, generation), fetch(ask, "", -1)], [10, 10, 10]
+
+
+@corner(
+    "group-version-6", on="4.4, v2", rules="447.22",
+    says="""TxnOffsetCommit 6 has a topic by its id; an id that is none is 100. An epoch that is not taken is 113, and
+        of a group that is not known any epoch is 69. Before version 6 both are 22.""",
+    answered="All of it; 25 and, in a classic group, 22 are what they were.",
+)  # fmt: skip
+def version_6(ask: Asker, _: Bench) -> Steps:
+    topic = topic_id(ask)
+    yield ask.init(), ("A", 0)
+    yield commit(ask, "A", 0, 10, generation=1, member="nobody", topic=topic), E.group_id_not_found
+    yield commit(ask, "A", 0, 10, generation=1, member="nobody"), E.illegal_generation
+    owner, other = Member(ask, "owner"), Member(ask, "other")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    before = owner.epoch
+    yield owner.commit("A", 0, 10, topic=uuid4()), E.unknown_topic_id
+    yield owner.commit("A", 0, 10, topic=topic, member="nobody"), E.unknown_member_id
+    yield owner.commit("A", 0, 10, topic=topic, generation=before + 1), E.stale_member_epoch
+    yield owner.commit("A", 0, 10, generation=before + 1), E.illegal_generation
+    other.join()
+    (moved,) = other.settle(owner, owned=1)
+    yield owner.commit("A", 0, 10, [moved], topic=topic, generation=before), E.stale_member_epoch
+    yield owner.commit("A", 0, 10, owner.owned, topic=topic, generation=before), [E.none] * 2
+    yield owner.commit("A", 0, 10, ALL, topic=topic), NONE  # one of them is not its own: as in version 5
+    yield commit(ask, "A", 0, 11, topic=topic), E.none
+
+
+@corner(
+    "group-version-6-classic", on="4.4, v2", rules="447.22",
+    says="""In a classic group version 6 answers as version 5 does; a group that is not known is made by a commit
+        without a generation.""",
+    answered="All of it.",
+)  # fmt: skip
+def version_6_classic(ask: Asker, _: Bench) -> Steps:
+    topic = topic_id(ask)
+    yield ask.init(), ("A", 0)
+    yield commit(ask, "A", 0, 9, topic=topic), E.none
+    member, generation = ask.join_group()
+    names = {"generation": generation, "member": member, "topic": topic}
+    yield commit(ask, "A", 0, 10, **names), E.none
+    yield commit(ask, "A", 0, 10, **{**names, "generation": generation + 1}), E.illegal_generation
+    yield commit(ask, "A", 0, 10, **{**names, "member": "nobody"}), E.unknown_member_id
+    yield commit(ask, "A", 0, 10, topic=topic), E.none
+
+
+@corner(
+    "group-rejoined-in-4.4", on="4.4, v2", rules="447.16 447.21 447.P1",
+    says="A member that has joined again commits for others, as `group-rejoined` has it.",
+    answered="The same.",
+)  # fmt: skip
+def rejoined_after(ask: Asker, _: Bench) -> Steps:
+    yield from _rejoined(ask)

@@ -23,7 +23,7 @@ Steps = Iterator[tuple[Any, Any]]  # (what was answered, what is expected), in t
 
 class Setting(NamedTuple):
     """A one-node cluster to ask: its transaction.version, its settings, and the client that programs speak as;
-    `release`: of Kafka, where it is not the newest."""
+    `release`: of Kafka, where it is not the pom's."""
 
     level: int
     style: str
@@ -63,6 +63,7 @@ SETTINGS = {
     "v1, verified": Setting(1, "v1", {}),
     "v1": Setting(0, "v1", {"transaction.partition.verification.enable": False}),
     "4.0, v2": Setting(2, "v2", {}, release="4.0"),
+    "4.4, v2": Setting(2, "v2", {}, release="4.4"),
 }
 
 

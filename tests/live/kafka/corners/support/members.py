@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from asking import PARTITIONS, Asker
 from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from txn_offset_commit_6 import RequestTopic, TxnOffsetCommitRequest
 
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2  # member epochs that say what a heartbeat is for
 REBALANCE_MS = 10_000
@@ -100,8 +102,10 @@ def commit(
     generation: int = -1,
     member: str = "",
     instance: str | None = None,
+    topic: UUID | None = None,
 ) -> Any:
-    """TxnOffsetCommit 5 of the same offset for some partitions: the error, or a list of them if they are several."""
+    """TxnOffsetCommit of the same offset for some partitions: the error, or a list of them if they are several. It is
+    version 5, or 6 if the id of the topic is given."""
     parts = tuple(
         build(
             "txn_offset_commit", 5, "TxnOffsetCommitRequestPartition", partition_index=each, committed_offset=offset,
@@ -109,11 +113,21 @@ def commit(
         )
         for each in partitions
     )  # fmt: skip
-    topic = build("txn_offset_commit", 5, "TxnOffsetCommitRequestTopic", name=ask.name, partitions=parts)
-    answer = ask.send(
-        "txn_offset_commit", 5, transactional_id=ask.txn, group_id=ask.name, producer_id=ask.id(producer),
-        producer_epoch=epoch, generation_id=generation, member_id=member, group_instance_id=instance, topics=(topic,),
-    )  # fmt: skip
+    fields: dict[str, Any] = {
+        "transactional_id": ask.txn,
+        "group_id": ask.name,
+        "producer_id": ask.id(producer),
+        "producer_epoch": epoch,
+        "generation_id": generation,
+        "member_id": member,
+        "group_instance_id": instance,
+    }
+    if topic is None:
+        named = build("txn_offset_commit", 5, "TxnOffsetCommitRequestTopic", name=ask.name, partitions=parts)
+        answer = ask.send("txn_offset_commit", 5, **fields, topics=(named,))
+    else:
+        known = RequestTopic(topic_id=topic, partitions=parts)
+        answer = ask.connection.call(TxnOffsetCommitRequest(**fields, topics=(known,)))
     errors = {int(each.partition_index): each.error_code for each in answer.topics[0].partitions}
     return errors[next(iter(partitions))] if len(partitions) == 1 else [errors[each] for each in partitions]
 
