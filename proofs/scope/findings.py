@@ -213,6 +213,16 @@ FINDINGS = (
         "refused in both protocols",
     ),
     Finding(
+        "a rebalance behind the application", "Without a rebalance callback librdkafka takes part in rebalances in the background, "
+        "and consumer_group_metadata(), called when the offsets are sent, has the generation or epoch after one: another "
+        "member joins while a batch is processed, nothing is late, and the part of the batch whose partition has moved is in "
+        "the committed output twice.",
+        "librdkafka, C interface", "2.16.0, both group protocols, broker 4.3.1", ("447.16", "447.P1", "447.P2"), "new",
+        f"{_ZOMBIES}[librdkafka-c-classic-rebalanced-send]",
+        "refused with metadata read at the poll; with a callback, which the package for Python always sets, a rebalance waits "
+        "for the application's poll",
+    ),
+    Finding(
         "who was removed passes for a client without a group", "A consumer that has left its group since the application did not "
         "poll in time, or whose session is over, forgets generation and member id. group_metadata(), called as documented "
         "when the offsets are sent, names neither, the coordinator takes that for a client of before KIP-447, and all of "

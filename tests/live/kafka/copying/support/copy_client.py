@@ -11,6 +11,7 @@ POLL_S = 0.1
 CALL_S = 20.0
 LIBRARIES = {
     "librdkafka": ("copying_librdkafka", "Librdkafka"),
+    "librdkafka-c": ("copying_librdkafka_c", "LibrdkafkaC"),
     "kafka-python": ("copying_kafka_python", "KafkaPython"),
     "java": ("copying_java", "Java"),
 }

@@ -12,26 +12,11 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 
-class KafkaPython:
-    """A consumer and a producer of kafka-python's."""
+class Producing:
+    """The producer's half of a client."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._listener = _Nothing() if settings.listener else None
-        self._consumer = kafka.KafkaConsumer(
-            bootstrap_servers=settings.bootstrap.split(","),
-            client_id=settings.name,
-            group_id=settings.group,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level=settings.isolation,
-            session_timeout_ms=settings.session_ms,
-            heartbeat_interval_ms=settings.session_ms // 5,
-            max_poll_interval_ms=settings.poll_interval_ms,
-            fetch_max_wait_ms=50,
-            metrics_enabled=False,
-        )
-        self._consumer.subscribe([settings.source], listener=self._listener)
         self._make()
 
     def _make(self) -> None:
@@ -47,13 +32,6 @@ class KafkaPython:
 
     def init(self) -> None:
         self._call("init", self._producer.init_transactions)
-
-    def poll(self, most: int) -> list[tuple[int, int]]:
-        records = self._consumer.poll(timeout_ms=int(POLL_S * 1000), max_records=most)
-        return [(each.partition, each.offset) for partition in records.values() for each in partition]
-
-    def metadata(self) -> Any:
-        return self._consumer.group_metadata()
 
     def no_metadata(self) -> Any:
         return self._settings.group
@@ -80,13 +58,53 @@ class KafkaPython:
     def abort(self) -> None:
         self._call("abort", self._producer.abort_transaction)
 
-    def rewind(self) -> None:
-        for each in self._consumer.assignment():
-            self._consumer.seek(each, self._consumer.committed(each) or 0)
-
     def renew(self) -> None:
         self._producer.close(timeout=0)
         self._make()
+
+    def close(self) -> None:
+        self._producer.close(timeout=5)
+
+    def _call(self, call: str, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
+        try:
+            method(*arguments, **keywords)
+        except (KafkaError, AssertionError) as raised:
+            manager = self._producer._transaction_manager  # only it knows whether the instance can go on
+            kind = FatalError if manager.has_fatal_error() or not manager.has_error() else AbortableError
+            raise kind(call, int(getattr(raised, "errno", -1)), f"{type(raised).__name__}: {raised}") from raised
+
+
+class KafkaPython(Producing):
+    """A consumer and a producer of kafka-python's."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._listener = _Nothing() if settings.listener else None
+        self._consumer = kafka.KafkaConsumer(
+            bootstrap_servers=settings.bootstrap.split(","),
+            client_id=settings.name,
+            group_id=settings.group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level=settings.isolation,
+            session_timeout_ms=settings.session_ms,
+            heartbeat_interval_ms=settings.session_ms // 5,
+            max_poll_interval_ms=settings.poll_interval_ms,
+            fetch_max_wait_ms=50,
+            metrics_enabled=False,
+        )
+        self._consumer.subscribe([settings.source], listener=self._listener)
+
+    def poll(self, most: int) -> list[tuple[int, int]]:
+        records = self._consumer.poll(timeout_ms=int(POLL_S * 1000), max_records=most)
+        return [(each.partition, each.offset) for partition in records.values() for each in partition]
+
+    def metadata(self) -> Any:
+        return self._consumer.group_metadata()
+
+    def rewind(self) -> None:
+        for each in self._consumer.assignment():
+            self._consumer.seek(each, self._consumer.committed(each) or 0)
 
     def look(self) -> dict[str, Any]:
         metadata = self._consumer.group_metadata()
@@ -97,16 +115,8 @@ class KafkaPython:
         }
 
     def close(self) -> None:
-        self._producer.close(timeout=5)
+        super().close()
         self._consumer.close()
-
-    def _call(self, call: str, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
-        try:
-            method(*arguments, **keywords)
-        except (KafkaError, AssertionError) as raised:
-            manager = self._producer._transaction_manager  # only it knows whether the instance can go on
-            kind = FatalError if manager.has_fatal_error() or not manager.has_error() else AbortableError
-            raise kind(call, int(getattr(raised, "errno", -1)), f"{type(raised).__name__}: {raised}") from raised
 
 
 class _Nothing(kafka.ConsumerRebalanceListener):
