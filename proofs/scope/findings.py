@@ -232,6 +232,14 @@ FINDINGS = (
         "refused with metadata read at the poll",
     ),
     Finding(
+        "an aborted offset is committed by the next transaction", "Offsets that the coordinator refuses are not forgotten when "
+        "their transaction is aborted: they are sent again with those of the next one, which commits both. The group's offset "
+        "goes back, and records are copied twice, or forward, and they are lost.",
+        "kafka-python", "3.0.12", ("447.18", "447.P1", "txn.P2"), "new",
+        "tests/live/kafka/copying/test_live_aborted_offsets.py::test_kafka_python_commits_an_aborted_offset",
+        "found by the audit of a run under fire",
+    ),
+    Finding(
         "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whoever owns the "
         "partition: with a transactional id for each process a zombie commits after the new owner has processed the same "
         "input, which is in the committed output twice.",

@@ -127,7 +127,7 @@ def run(kafka: KafkaCluster, jars: Path, case: Case, name: str = "zombie") -> No
     else:
         assert told.get("committed") == held
         assert len(moved) == taken
-        # What it keeps through a classic rebalance it is given again from the offset before, and copies again by itself.
+        # What it keeps through a classic rebalance it is given again from the offset before, and copies again itself.
         by = {place: {copy.member for copy in copies} for place, copies in audited.twice.items()}
         assert {place for place, members in by.items() if members == {"zombie", "owner"}} == set(map(tuple, moved))
 
