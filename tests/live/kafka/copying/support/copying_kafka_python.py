@@ -57,7 +57,7 @@ class Producing:
 
     def abort(self) -> None:
         self._call("abort", self._producer.abort_transaction)
-        # 3.0.12 keeps offsets that were refused, and sends them with the next transaction: test_live_aborted_offsets.py.
+        # 3.0.12 keeps what was refused, and sends it with its next transaction: test_live_aborted_offsets.py.
         self.renew()
         self.init()
 
