@@ -45,6 +45,7 @@ def _corner(name: str) -> str:
 
 _OFFSETS = "tests/live/kafka/test_live_offsets.py::test_pending_offsets_lose_their_marker"
 _DEPOSED = "tests/live/kafka/test_live_deposed.py"
+_ZOMBIES = "tests/live/kafka/copying/test_live_zombies_of_groups.py::test_zombie"
 _LEADERLESS = "tests/live/kafka/test_live_coordinator.py::test_a_partition_without_leader_loses_its_marker"
 
 FINDINGS = (
@@ -192,6 +193,58 @@ FINDINGS = (
         "it has in flight writes it a second time.",
         "partition leader", "4.3.1, transaction.version 2", ("txn.14", "txn.P6"), "confirmed by KAFKA-14034",
         _corner("restart-one-batch"), "the leader's half is seen live; that a client renumbers is in the model alone",
+    ),
+    Finding(
+        "the newest epoch commits for others", "A commit with the member's own epoch is taken for any partition. A member that "
+        "was removed and has joined again under its id commits, under its new epoch, the output and the offset of what it "
+        "had read before, although another member owns the partition and has processed the same: the input is in the "
+        "committed output twice, and the committed offset goes back.",
+        "group coordinator, new protocol", "4.0.0, 4.3.1 and 4.4.0", ("447.21", "447.P1", "447.P2"), "new", _corner("group-rejoined"),
+        "by raw requests; under the epoch at which it was given the records it is refused",
+    ),
+    Finding(
+        "a consumer joins again behind its application", "A process stands still until its session is over, and goes on. The "
+        "consumer of the new protocol, without a rebalance listener, joins again in the background, and groupMetadata(), "
+        "called as documented when the offsets are sent, has the new epoch: the transaction that was open all the time is "
+        "committed, and all of its batch is in the committed output twice.",
+        "Java consumer, new protocol", "4.0.0, 4.3.1 and 4.4.0, clients and broker", ("447.16", "447.21", "447.P1", "447.P2"), "new",
+        f"{_ZOMBIES}[java-consumer-stopped-send]",
+        "refused with a listener, with metadata read at the poll, and with the classic protocol; librdkafka 2.16 is "
+        "refused in both protocols",
+    ),
+    Finding(
+        "a rebalance behind the application", "Without a rebalance callback librdkafka takes part in rebalances in the background, "
+        "and consumer_group_metadata(), called when the offsets are sent, has the generation or epoch after one: another "
+        "member joins while a batch is processed, nothing is late, and the part of the batch whose partition has moved is in "
+        "the committed output twice.",
+        "librdkafka, C interface", "2.16.0, both group protocols, broker 4.3.1", ("447.16", "447.P1", "447.P2"), "new",
+        f"{_ZOMBIES}[librdkafka-c-classic-rebalanced-send]",
+        "refused with metadata read at the poll; with a callback, which the package for Python always sets, a rebalance waits "
+        "for the application's poll",
+    ),
+    Finding(
+        "who was removed passes for a client without a group", "A consumer that has left its group since the application did not "
+        "poll in time, or whose session is over, forgets generation and member id. group_metadata(), called as documented "
+        "when the offsets are sent, names neither, the coordinator takes that for a client of before KIP-447, and all of "
+        "the batch is in the committed output twice.",
+        "kafka-python", "3.0.12, broker 4.3.1", ("447.7", "447.16", "447.P1", "447.P2"), "new",
+        f"{_ZOMBIES}[kafka-python-classic-held-send]",
+        "refused with metadata read at the poll",
+    ),
+    Finding(
+        "an aborted offset is committed by the next transaction", "Offsets that the coordinator refuses are not forgotten when "
+        "their transaction is aborted: they are sent again with those of the next one, which commits both. The group's offset "
+        "goes back, and records are copied twice, or forward, and they are lost.",
+        "kafka-python", "3.0.12", ("447.18", "447.P1", "txn.P2"), "new",
+        "tests/live/kafka/copying/test_live_aborted_offsets.py::test_kafka_python_commits_an_aborted_offset",
+        "found by the audit of a run under fire",
+    ),
+    Finding(
+        "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whoever owns the "
+        "partition: with a transactional id for each process a zombie commits after the new owner has processed the same "
+        "input, which is in the committed output twice.",
+        "group coordinator", "4.3.1, both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",
+        f"{_ZOMBIES}[librdkafka-classic-held-none]", "left so for clients of before KIP-447",
     ),
 )  # fmt: skip
 

@@ -165,8 +165,10 @@ class Connection:
 
 @cache
 def _response_to(kind: Any) -> Any:
+    if kind in MENDED:
+        return MENDED[kind]
     module = import_module(kind.__module__.rpartition(".")[0] + ".response")
-    return MENDED.get(kind) or getattr(module, kind.__name__.replace("Request", "Response"))
+    return getattr(module, kind.__name__.replace("Request", "Response"))
 
 
 def init_producer_id(connection: Connection) -> Given:

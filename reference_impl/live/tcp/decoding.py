@@ -123,6 +123,9 @@ def _part(part: Part, cursor: Cursor, is_flexible: bool) -> Any:
 
 def _value(part: Part, cursor: Cursor, is_flexible: bool) -> Any:
     if is_dataclass(part.kind):
+        # In front of a structure that may be null stands a byte that says whether it is (KIP-893).
+        if part.is_nullable and not part.is_array and cursor.number(PACKED["int8"]) < 0:
+            return None
         return _entity(part.kind, cursor)
     if part.kind in PACKED:
         return CONVERTED.get(part.kind, _as_it_is)(cursor.number(PACKED[part.kind]))

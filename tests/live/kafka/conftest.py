@@ -18,6 +18,7 @@ from cluster import ClusterError, KafkaCluster, archive_classes, fetch_kafka, ka
 from fencepost.proofs.scope import live
 from fencepost.proofs.testing import AgreementReport
 from kafka_jars import POM
+from server_properties import SHORT_SESSIONS
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +29,7 @@ def jars(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def jars_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Such a folder for each release, fetched when it is first asked for; "" is the newest."""
+    """Such a folder for each release, fetched when it is first asked for; "" is the pom's."""
     return functools.cache(lambda release: _jars(release, tmp_path_factory))
 
 
@@ -106,6 +107,14 @@ def kafka_verified(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Kafk
     features = {"transaction.version": 1}
     return RUNNING.get(
         "verified", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-verified"), size=1, features=features)
+    )
+
+
+@pytest.fixture(scope="module")
+def kafka_groups(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
+    """One node with transaction.version 2 that gives members up after a second and a half."""
+    return RUNNING.get(
+        "groups", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-groups"), size=1, settings=SHORT_SESSIONS)
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.tcp.decoding import decode
 from fencepost.reference_impl.live.tcp.versions import MODES, OURS
 from fencepost.reference_impl.live.transactions.names import Names, Place
 from fencepost.reference_impl.live.transactions.requests import Codec
@@ -22,6 +23,7 @@ from fencepost.reference_impl.transactions.messages import (
     WriteTxnMarkersRequest,
 )
 from kio.records.readers import read_batch
+from kio.schema.consumer_group_heartbeat.v1.response import ConsumerGroupHeartbeatResponse
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 from kio.serial.readers import read_uint32
@@ -161,3 +163,19 @@ def test_an_answer_without_an_answer_is_an_error() -> None:
     for empty in (Said(responses=()), Said(responses=(Said(name=PLACES[0].topic, partition_responses=()),))):
         with pytest.raises(WireError, match=r"an answer that cannot be read .*it speaks of 0 .*ProduceRequest"):
             codec().decode(REQUESTS["produce"], empty)
+
+
+HEARTBEAT_ANSWER = bytes.fromhex("00000000 0000 00 026f 00000002 00001388")  # no error, member "o", epoch 2, every 5 s
+
+
+@pytest.mark.parametrize(
+    ("bytes_of_it", "owned"),
+    [("ff 00", None), ("01 01 00 00", ()), (f"01 02 {'00' * 15}07 03 00000000 00000002 00 00 00", (0, 2))],
+)
+def test_a_structure_that_may_be_null_says_whether_it_is(bytes_of_it: str, owned: tuple[int, ...] | None) -> None:
+    """The answer to a heartbeat names an assignment, an empty one, or none, in the byte before it (KIP-893)."""
+    payload = HEARTBEAT_ANSWER + bytes.fromhex(bytes_of_it)
+    answer, end = decode(ConsumerGroupHeartbeatResponse, payload)
+    assert end == len(payload)
+    topics = None if answer.assignment is None else answer.assignment.topic_partitions
+    assert owned == (None if topics is None else tuple(each for topic in topics for each in topic.partitions))

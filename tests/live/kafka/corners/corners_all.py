@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import corners_ending
+import corners_groups
 import corners_init
 import corners_last_epochs
 import corners_offsets
@@ -17,5 +18,5 @@ __all__ = ["CORNERS", "FILES"]
 
 FILES = (
     corners_init, corners_last_epochs, corners_ending, corners_partition, corners_verification, corners_offsets,
-    corners_restarts, corners_versions, corners_releases,
+    corners_groups, corners_restarts, corners_versions, corners_releases,
 )  # fmt: skip

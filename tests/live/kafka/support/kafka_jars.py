@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 POM = Path(__file__).with_name("pom.xml")
-RELEASES = {"4.0": "4.0.0"}  # older ones that some findings are about; the newest is the pom's
+RELEASES = {"4.0": "4.0.0", "4.4": "4.4.0"}  # that some findings are about, besides the pom's
 ARCHIVE = "kafka.jsa"  # beside the jars: the classes that a node loads, in the form that a JVM maps into memory
 
 LOGGING = """\

@@ -30,6 +30,15 @@ ALWAYS = {
     "log.cleaner.enable": "false",
 }
 
+# Members of a group that are not heard of for a second and a half are removed, and clients may ask for that, too.
+SHORT_SESSIONS = {
+    "group.min.session.timeout.ms": 1000,
+    "group.consumer.session.timeout.ms": 1500,
+    "group.consumer.min.session.timeout.ms": 1000,
+    "group.consumer.heartbeat.interval.ms": 300,
+    "group.consumer.min.heartbeat.interval.ms": 200,
+}
+
 
 class Addresses(NamedTuple):
     """Where a node listens, each as `host:port` (no `controller`: it is a broker only); and what clients, brokers and,

@@ -267,20 +267,20 @@ class Asker:
 
     # Membership of the group
 
-    def join_group(self, member: str = "") -> tuple[str, int]:
+    def join_group(self, member: str = "", instance: str | None = None) -> tuple[str, int]:
         """JoinGroup and SyncGroup: (member id, generation). Returns when every member has joined."""
         protocol = build("join_group", 5, "JoinGroupRequestProtocol", name="any", metadata=b"")
         joined = self.send(
             "join_group", None, group_id=self.name, session_timeout=milliseconds(10_000), member_id=member,
-            rebalance_timeout=milliseconds(10_000), group_instance_id=None, protocol_type="consumer",
+            rebalance_timeout=milliseconds(10_000), group_instance_id=instance, protocol_type="consumer",
             protocols=(protocol,),
         )  # fmt: skip
         if joined.error_code == ErrorCode.member_id_required:
-            return self.join_group(joined.member_id)
+            return self.join_group(joined.member_id, instance)
         generation = int(joined.generation_id)
         self.send(
             "sync_group", None, group_id=self.name, generation_id=generation, member_id=joined.member_id,
-            group_instance_id=None, assignments=(),
+            group_instance_id=instance, assignments=(),
         )  # fmt: skip
         return joined.member_id, generation
 

@@ -23,7 +23,7 @@ Steps = Iterator[tuple[Any, Any]]  # (what was answered, what is expected), in t
 
 class Setting(NamedTuple):
     """A one-node cluster to ask: its transaction.version, its settings, and the client that programs speak as;
-    `release`: of Kafka, where it is not the newest."""
+    `release`: of Kafka, where it is not the pom's."""
 
     level: int
     style: str
@@ -50,9 +50,20 @@ SETTINGS = {
             "transaction.remove.expired.transaction.cleanup.interval.ms": 100,
         },
     ),
+    "v2, short sessions": Setting(
+        2,
+        "v2",
+        {
+            "group.consumer.session.timeout.ms": 1000,
+            "group.consumer.min.session.timeout.ms": 1000,
+            "group.consumer.heartbeat.interval.ms": 200,
+            "group.consumer.min.heartbeat.interval.ms": 200,
+        },
+    ),
     "v1, verified": Setting(1, "v1", {}),
     "v1": Setting(0, "v1", {"transaction.partition.verification.enable": False}),
     "4.0, v2": Setting(2, "v2", {}, release="4.0"),
+    "4.4, v2": Setting(2, "v2", {}, release="4.4"),
 }
 
 

@@ -1,0 +1,357 @@
+"""Corners of groups with members: whose offsets a coordinator takes into a transaction, and what it asks of them."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from asking import COMMIT, Asker
+from corner import Bench, Steps, corner
+from kio.schema.errors import ErrorCode as E
+from members import ALL, LEAVE_FOR_A_WHILE, Member, commit, fetch, leave_group, topic_id
+
+NONE = [E.none] * len(ALL)
+
+
+@corner(
+    "group-epochs", on="v2", rules="447.16 447.21 447.22",
+    says="""In a group of the new protocol a commit needs a member that is known (25) and an epoch that is not above
+        the broker's (113, which is 22 before TxnOffsetCommit 6); one that names nobody is taken. OffsetFetch wants the
+        epoch exactly.""",
+    answered="All of it; what is refused has begun the transaction.",
+)  # fmt: skip
+def epochs(ask: Asker, _: Bench) -> Steps:
+    owner = Member(ask, "owner")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    yield ask.init(), ("A", 0)
+    yield owner.commit("A", 0, 10, member="nobody"), E.unknown_member_id
+    yield ask.described()[0], "Ongoing"
+    yield owner.commit("A", 0, 10, generation=owner.epoch + 1), E.illegal_generation
+    yield owner.commit("A", 0, 10, generation=-1), E.illegal_generation
+    yield ask.offset(), -1
+    yield [owner.fetch(), owner.fetch(owner.epoch - 1), owner.fetch(owner.epoch + 1)], [
+        -1, E.stale_member_epoch, E.stale_member_epoch
+    ]  # fmt: skip
+    yield owner.commit("A", 0, 10), E.none
+    yield owner.fetch(), E.unstable_offset_commit
+    yield commit(ask, "A", 0, 11), E.none
+
+
+def _owner_not_asked(ask: Asker) -> Steps:
+    owner, guest = Member(ask, "owner"), Member(ask, "guest")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    yield ask.init(), ("A", 0)
+    yield guest.join()[1], ()  # the owner has not given anything up yet
+    yield guest.commit("A", 0, 10, ALL), NONE
+    yield ask.end("A", 0, COMMIT), ("A", 1)
+    yield ask.settled()[0], "CompleteCommit"
+    yield ask.offset(), 10
+
+
+@corner(
+    "group-owner-not-asked", on="v2", rules="447.21 447.P2",
+    says="A commit whose epoch is the member's own is taken for any partition, whoever owns it (KIP-1251, deduced).",
+    answered="So it is: a member that was never given a partition commits the offsets of all of them.",
+)  # fmt: skip
+def owner_not_asked(ask: Asker, _: Bench) -> Steps:
+    yield from _owner_not_asked(ask)
+
+
+@corner(
+    "group-owner-not-asked-in-4.0", on="4.0, v2", rules="447.21 447.P2",
+    says="The same before KIP-1251.",
+    answered="The same.",
+)  # fmt: skip
+def owner_not_asked_before(ask: Asker, _: Bench) -> Steps:
+    yield from _owner_not_asked(ask)
+
+
+def _lagging(ask: Asker, kept_under_old: E) -> Steps:
+    """Two members, and commits under the epoch before the present one and under that."""
+    owner, other = Member(ask, "owner"), Member(ask, "other")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    before = owner.epoch
+    yield ask.init(), ("A", 0)
+    other.join()
+    (moved,) = other.settle(owner, owned=1)
+    kept = list(owner.owned)
+    yield [len(kept), owner.epoch > before], [2, True]
+    yield owner.commit("A", 0, 10, kept, generation=before), [kept_under_old] * 2
+    yield owner.commit("A", 0, 10, [moved], generation=before), E.illegal_generation
+    yield owner.commit("A", 0, 10, [kept[0], moved], generation=before), [E.illegal_generation] * 2
+    yield owner.commit("A", 0, 10, ALL), NONE
+
+
+@corner(
+    "group-lagging-epoch", on="v2", rules="447.21",
+    says="""An epoch below the member's is taken if each partition named was assigned by then and is the member's still;
+        one that is not refuses the whole request (KIP-1251).""",
+    answered="""All of it: a partition that was given away is 22 under the old epoch, with all that stands beside it,
+        and taken under the new one.""",
+)  # fmt: skip
+def lagging(ask: Asker, _: Bench) -> Steps:
+    yield from _lagging(ask, E.none)
+
+
+@corner(
+    "group-lagging-epoch-in-4.0", on="4.0, v2", rules="447.21",
+    says="Before KIP-1251 the epoch has to be the member's own.",
+    answered="So it is: a member that has acknowledged a rebalance cannot commit under the epoch before.",
+)  # fmt: skip
+def lagging_before(ask: Asker, _: Bench) -> Steps:
+    yield from _lagging(ask, E.illegal_generation)
+
+
+def _overtaken(ask: Asker, zombie: Asker) -> Steps:
+    """Producer A has a transaction open with its output of an input, but not the offset; B, of the new owner, processes
+    the same input, and commits its output and the offset 7 behind all that it has read."""
+    yield zombie.init(), ("A", 0)
+    yield zombie.produce("A", 0, 0), 0
+    yield ask.init(), ("B", 0)
+    yield ask.offset(), -1  # nothing is pending: the new owner may begin
+    yield ask.produce("B", 0, 0), 1
+    yield commit(ask, "B", 0, 7), E.none
+    yield ask.end("B", 0, COMMIT), ("B", 1)
+    yield ask.settled()[0], "CompleteCommit"
+
+
+def _processed_twice(ask: Asker, zombie: Asker) -> Steps:
+    """A's transaction, in which the offset 5 now is, commits: two outputs of one input, and the offset is behind."""
+    yield zombie.end("A", 0, COMMIT), ("A", 1)
+    yield zombie.settled()[0], "CompleteCommit"
+    yield ask.read(), ["A/0/0", "B/0/0"]
+    yield ask.offset(), 5
+
+
+def _rejoined(ask: Asker) -> Steps:
+    zombie = ask.other("zombie")
+    owner, successor = Member(zombie, "owner"), Member(ask, "successor")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    old = owner.epoch
+    yield owner.leave(), E.none
+    successor.join()
+    yield successor.settle(owned=3), list(ALL)
+    yield from _overtaken(ask, zombie)
+    yield owner.commit("A", 0, 5, generation=old), E.unknown_member_id
+    yield owner.join()[1], ()
+    yield owner.epoch > old, True
+    yield owner.commit("A", 0, 5, generation=old), E.illegal_generation
+    yield owner.commit("A", 0, 5), E.none
+    yield successor.owned, ALL
+    yield from _processed_twice(ask, zombie)
+
+
+@corner(
+    "group-rejoined", on="v2", rules="447.16 447.21 447.P1",
+    says="""A member that was removed and has joined again under its id commits, under its new epoch, the offset of a
+        partition that another one owns by then, and the output that goes with it (deduced; under the old epoch it is
+        refused).""",
+    answered="So it is: the input is in the committed output twice, and the committed offset goes back.",
+    follows="""What a client sends with an offset has to be the epoch at which it was given the records, not the one
+        that it has when it sends.""",
+)  # fmt: skip
+def rejoined(ask: Asker, _: Bench) -> Steps:
+    yield from _rejoined(ask)
+
+
+@corner(
+    "group-rejoined-in-4.0", on="4.0, v2", rules="447.16 447.21 447.P1",
+    says="The same before KIP-1251.",
+    answered="The same.",
+)  # fmt: skip
+def rejoined_before(ask: Asker, _: Bench) -> Steps:
+    yield from _rejoined(ask)
+
+
+@corner(
+    "group-expired", on="v2, short sessions", rules="447.16 447.21 447.P1",
+    says="The same where the member did not leave, but was removed when its session was over.",
+    answered="The same.",
+)  # fmt: skip
+def expired(ask: Asker, _: Bench) -> Steps:
+    zombie = ask.other("zombie")
+    owner, successor = Member(zombie, "owner"), Member(ask, "successor")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    successor.join()
+    yield successor.settle(owned=3), list(ALL)
+    yield owner.beat(), E.unknown_member_id
+    yield from _overtaken(ask, zombie)
+    yield owner.commit("A", 0, 5), E.unknown_member_id
+    yield owner.join()[1], ()
+    yield owner.commit("A", 0, 5), E.none
+    yield from _processed_twice(ask, zombie)
+
+
+@corner(
+    "group-classic-rejoined", on="v2", rules="447.16 447.P1",
+    says="""A classic group knows no partitions: whoever is a member of the present generation commits any offset. A
+        member that has left is 25, and may commit again when it has joined again.""",
+    answered="""All of it: the output is there twice as above, if the client names the generation that it has when it
+        sends.""",
+)  # fmt: skip
+def classic_rejoined(ask: Asker, at: Bench) -> Steps:
+    zombie = ask.other("zombie")
+    member, old = zombie.join_group()
+    yield leave_group(zombie, member), E.none
+    successor, generation = ask.join_group()
+    yield generation > old, True
+    yield from _overtaken(ask, zombie)
+    yield commit(zombie, "A", 0, 5, generation=old, member=member), E.unknown_member_id
+    joining = at.later(zombie.join_group)
+    ask.until(lambda: ask.heartbeat(successor, generation) == E.rebalance_in_progress)
+    ask.join_group(successor)
+    again, newest = joining.result(20)
+    yield commit(zombie, "A", 0, 5, generation=generation, member=again), E.illegal_generation
+    yield commit(zombie, "A", 0, 5, generation=newest, member=again), E.none
+    yield from _processed_twice(ask, zombie)
+
+
+@corner(
+    "group-left-out", on="v2", rules="447.7 447.16 447.P1",
+    says="""A commit that names neither generation nor member is taken, for the clients of before KIP-447: with a
+        transactional id for each process, nothing stops a zombie that leaves both out.""",
+    answered="All of it: the input is in the committed output twice, and the offset goes back.",
+)  # fmt: skip
+def left_out(ask: Asker, _: Bench) -> Steps:
+    zombie = ask.other("zombie")
+    member, generation = zombie.join_group()
+    yield leave_group(zombie, member), E.none
+    yield ask.join_group()[1] > generation, True
+    yield from _overtaken(ask, zombie)
+    yield commit(zombie, "A", 0, 5, generation=generation, member=member), E.unknown_member_id
+    yield commit(zombie, "A", 0, 5), E.none
+    yield from _processed_twice(ask, zombie)
+
+
+@corner(
+    "group-static-classic", on="v2", rules="447.16",
+    says="""Of two classic members with one instance id the later one counts: the earlier is 82, if it says its instance
+        id, and 25 if it does not; an instance id that nobody has is 25.""",
+    answered="All of it.",
+)  # fmt: skip
+def static_classic(ask: Asker, _: Bench) -> Steps:
+    member, generation = ask.join_group(instance="i")
+    yield ask.init(), ("A", 0)
+    yield commit(ask, "A", 0, 10, generation=generation, member=member, instance="i"), E.none
+    again, newer = ask.other().join_group(instance="i")
+    names = {"generation": newer, "member": member}
+    yield commit(ask, "A", 0, 11, **names, instance="i"), E.fenced_instance_id
+    yield commit(ask, "A", 0, 11, **names), E.unknown_member_id
+    yield commit(ask, "A", 0, 11, generation=newer, member=again, instance="j"), E.unknown_member_id
+    yield commit(ask, "A", 0, 11, generation=newer, member=again), E.none
+
+
+@corner(
+    "group-static", on="v2", rules="447.16 447.21",
+    says="""In a group of the new protocol the instance id of a commit is not looked at. A static member that has left
+        for a while keeps its place: its epoch is 22, and -2 is taken; when another one has its place it is 25.""",
+    answered="All of it.",
+)  # fmt: skip
+def static(ask: Asker, _: Bench) -> Steps:
+    owner, successor = Member(ask, "owner", "i"), Member(ask, "successor", "i")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    yield ask.init(), ("A", 0)
+    yield owner.commit("A", 0, 10, instance="nobody"), E.none
+    yield owner.leave(LEAVE_FOR_A_WHILE), E.none
+    yield owner.commit("A", 0, 11), E.illegal_generation
+    yield owner.commit("A", 0, 11, generation=LEAVE_FOR_A_WHILE), E.none
+    successor.join()
+    yield successor.settle(owned=3), list(ALL)
+    yield owner.commit("A", 0, 12), E.unknown_member_id
+    yield owner.commit("A", 0, 12, generation=LEAVE_FOR_A_WHILE), E.unknown_member_id
+    yield successor.commit("A", 0, 12), E.none
+
+
+@corner(
+    "group-share", on="v2", rules="447.22",
+    says="""A share group has no offsets of consumers: a commit is 69, in versions of TxnOffsetCommit, too, that do not
+        know that error.""",
+    answered="All of it.",
+)  # fmt: skip
+def share(ask: Asker, _: Bench) -> Steps:
+    member = str(uuid4())
+    joined = ask.send(
+        "share_group_heartbeat", 1, group_id=ask.name, member_id=member, member_epoch=0,
+        subscribed_topic_names=(ask.name,),
+    )  # fmt: skip
+    yield joined.error_code, E.none
+    yield ask.init(), ("A", 0)
+    yield commit(ask, "A", 0, 10), E.group_id_not_found
+    yield commit(ask, "A", 0, 10, generation=int(joined.member_epoch), member=member), E.group_id_not_found
+
+
+@corner(
+    "group-fetch-classic", on="v2", rules="447.16",
+    says="""OffsetFetch 9 of a classic group does not ask who fetches: a member that has left, and a generation that is
+        past, are answered the offset, or 88 while one is pending.""",
+    answered="All of it.",
+)  # fmt: skip
+def fetch_classic(ask: Asker, _: Bench) -> Steps:
+    member, generation = ask.join_group()
+    yield ask.init(), ("A", 0)
+    yield commit(ask, "A", 0, 10, generation=generation, member=member), E.none
+    yield fetch(ask, "nobody", generation + 1), E.unstable_offset_commit
+    yield ask.end("A", 0, COMMIT), ("A", 1)
+    yield ask.settled()[0], "CompleteCommit"
+    yield leave_group(ask, member), E.none
+    yield ask.other().join_group()[1] > generation, True
+    yield [fetch(ask, "nobody", generation), fetch(ask, member, generation), fetch(ask, "", -1)], [10, 10, 10]
+
+
+@corner(
+    "group-version-6", on="4.4, v2", rules="447.22",
+    says="""TxnOffsetCommit 6 has a topic by its id; an id that is none is 100. An epoch that is not taken is 113, and
+        of a group that is not known any epoch is 69. Before version 6 both are 22.""",
+    answered="All of it; 25 and, in a classic group, 22 are what they were.",
+)  # fmt: skip
+def version_6(ask: Asker, _: Bench) -> Steps:
+    topic = topic_id(ask)
+    yield ask.init(), ("A", 0)
+    yield commit(ask, "A", 0, 10, generation=1, member="nobody", topic=topic), E.group_id_not_found
+    yield commit(ask, "A", 0, 10, generation=1, member="nobody"), E.illegal_generation
+    owner, other = Member(ask, "owner"), Member(ask, "other")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    before = owner.epoch
+    yield owner.commit("A", 0, 10, topic=uuid4()), E.unknown_topic_id
+    yield owner.commit("A", 0, 10, topic=topic, member="nobody"), E.unknown_member_id
+    yield owner.commit("A", 0, 10, topic=topic, generation=before + 1), E.stale_member_epoch
+    yield owner.commit("A", 0, 10, generation=before + 1), E.illegal_generation
+    other.join()
+    (moved,) = other.settle(owner, owned=1)
+    yield owner.commit("A", 0, 10, [moved], topic=topic, generation=before), E.stale_member_epoch
+    yield owner.commit("A", 0, 10, owner.owned, topic=topic, generation=before), [E.none] * 2
+    yield owner.commit("A", 0, 10, ALL, topic=topic), NONE  # one of them is not its own: as in version 5
+    yield commit(ask, "A", 0, 11, topic=topic), E.none
+
+
+@corner(
+    "group-version-6-classic", on="4.4, v2", rules="447.22",
+    says="""In a classic group version 6 answers as version 5 does; a group that is not known is made by a commit
+        without a generation.""",
+    answered="All of it.",
+)  # fmt: skip
+def version_6_classic(ask: Asker, _: Bench) -> Steps:
+    topic = topic_id(ask)
+    yield ask.init(), ("A", 0)
+    yield commit(ask, "A", 0, 9, topic=topic), E.none
+    member, generation = ask.join_group()
+    names = {"generation": generation, "member": member, "topic": topic}
+    yield commit(ask, "A", 0, 10, **names), E.none
+    yield commit(ask, "A", 0, 10, **{**names, "generation": generation + 1}), E.illegal_generation
+    yield commit(ask, "A", 0, 10, **{**names, "member": "nobody"}), E.unknown_member_id
+    yield commit(ask, "A", 0, 10, topic=topic), E.none
+
+
+@corner(
+    "group-rejoined-in-4.4", on="4.4, v2", rules="447.16 447.21 447.P1",
+    says="A member that has joined again commits for others, as `group-rejoined` has it.",
+    answered="The same.",
+)  # fmt: skip
+def rejoined_after(ask: Asker, _: Bench) -> Steps:
+    yield from _rejoined(ask)
