@@ -96,9 +96,9 @@ class Fire:
         return member
 
     def _revived(self, member: Copier) -> Copier:
-        """The member; or one in its place, as an operator starts it, if nothing more is heard of it. In librdkafka 2.16
-        send_offsets_to_transaction() does not return, whatever its time-out, when the group coordinator's broker was
-        not in the metadata for a while."""
+        """The member; or one in its place, as an operator starts it, if nothing more is heard of it: because it has no
+        partition, or because it hangs. After the only broker was killed and started again, librdkafka 2.16 did not
+        return from send_offsets_to_transaction() within 60 s, although the time-out of the call was 20 s."""
         heard = len(member.events)
         with contextlib.suppress(TimeoutError):
             self.job.until(lambda: len(member.events) > heard, self.patience_s)
