@@ -35,6 +35,7 @@ PROTOCOLS: dict[str, str] = {
     "id-blocks": "fencepost.properties.id_blocks",
     "transactions": "fencepost.properties.transactions",
     "task-counts": "fencepost.properties.task_counts",
+    "group-fencing": "fencepost.properties.group_fencing",
 }
 """Package by public name, in the order in which they are listed.  The first is meant where no protocol is named."""
 

@@ -1,0 +1,5 @@
+"""Group-aware fencing (KIP-447): members of a consumer group that read, process and write in transactions.
+
+Read `core` (what all forms share: fetched offsets, transactions, pending commits), `classic` (generations: the draft,
+its repairs, and what shipped), `modern` (member epochs: KIP-848 and KIP-1251), `upgrade` (clients of both kinds).
+"""

@@ -1,0 +1,265 @@
+"""The core of a group that reads, processes and writes: who owns an input partition, and whose offset commits count.
+
+The group's coordinator knows an epoch for each member (the generation, in the classic protocol), the owner of each
+input partition, the committed offset, and the offsets that are pending in transactions.  A member takes the committed
+offset of a partition that it was assigned, processes inputs in a transaction, sends their offsets in that transaction
+(447.18), and commits.  One step of a member takes as long as it takes: whoever pauses takes the next one late, and a
+request that waits in the network is a member that has sent and was not yet taken.  What a member believes of its
+partitions and its epoch is its own, and may be long out of date.
+
+Of transactions this stands on what is proved of them elsewhere: outputs and offsets share one fate (txn.P2), a
+fenced producer can't commit (txn.P1), a request that arrives after its transaction is refused (txn.15, and since v2
+txn.9), and what a group's coordinator has in memory is what its log says (txn.P9, proved of transactional-offsets).
+So a transaction is: open, decided with its marker on the way to the group's coordinator, or none.
+
+Which commits are taken, and when an owner may fetch, is for `classic`, `modern` and `upgrade` to say.
+"""
+
+from fencepost.model.group_fencing.outside import OF_THE_CORES
+from fencepost.model.language import (
+    Bool,
+    Enumeration,
+    Ghost,
+    Map,
+    Nat,
+    Option,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    danger,
+    each,
+    either,
+    exists,
+    fault,
+    forall,
+    implies,
+    limit,
+    require,
+    when,
+)
+
+
+class Member(Sort, bound="members"):
+    """A consumer with its transactional producer; after a restart under another member id it is another one."""
+
+
+class Partition(Sort, bound="partitions"):
+    """An input partition of the group."""
+
+
+class Epoch(Nat, upto="epochs"):
+    """A generation of the group, or the epoch of a member; 0 is none."""
+
+
+class Offset(Nat, upto="inputs"):
+    """A place in an input partition: how many inputs are before it."""
+
+
+class Stage(Enumeration):
+    """Where a member's application is: between transactions, in one, having sent its offsets, having them accepted."""
+
+    POLLING, PROCESSING, SENT, ACCEPTED = range(4)
+
+
+class Fate(Enumeration):
+    """Of a producer's transaction.  A decided one has its marker on the way to the group's coordinator."""
+
+    NONE, OPEN, COMMITTED, ABORTED = range(4)
+
+
+class Group(Protocol):
+    """Members of one group, and its coordinator."""
+
+    newest: Epoch  # the newest epoch of the group
+    epoch: Map[Member, Epoch]  # under which the coordinator knows a member; 0: it does not
+    owner: Map[Partition, Option[Member]]  # to whom the coordinator has assigned it
+    committed: Map[Partition, Offset]
+    pending: Map[Member, Partition, Offset]  # committed in a transaction of this member; 0: nothing
+
+    fate: Map[Member, Fate]  # what the transaction coordinator knows of the producer's transaction
+    fenced: Set[Member]  # the producer's epoch is not the newest one
+
+    stage: Map[Member, Stage]
+    knows: Map[Member, Epoch]  # the epoch that the member's consumer has
+    stamp: Map[Member, Epoch]  # the one that goes with its offsets
+    assigned: Set[Member, Partition]  # the member believes to own it
+    has: Set[Member, Partition]  # and has fetched its offset
+    first: Map[Member, Partition, Offset]  # where the transaction's inputs begin
+    next: Map[Member, Partition, Offset]  # and end: the next input to process
+
+    done: Ghost[Set[Partition, Offset]]  # the input's output is committed
+    twice: Ghost[Bool]  # an input was committed that was done before
+
+    outside = OF_THE_CORES
+
+    def init(s):
+        s.newest = 1
+
+    # The member
+
+    @action(fair="weak")
+    def fetch(s, m: Member, p: Partition):
+        """OffsetFetch: the committed offset, from which the member goes on; refused while another may come to count."""
+        require(s.assigned[m, p] & ~s.has[m, p] & (s.stage[m] == Stage.POLLING) & ~s.fenced[m])
+        s.may_fetch(m)
+        require(s.is_stable(p), rule="447.9")
+        start = s.committed[p]
+        s.has[m, p] = True
+        s.first[m, p] = start
+        s.next[m, p] = start
+
+    def may_fetch(s, m):
+        """What has to come before, if anything."""
+
+    def is_stable(s, p):
+        """No commit in a transaction is pending for the partition."""
+        return forall(Member, lambda n: s.pending[n, p] == 0)
+
+    @action
+    def process(s, m: Member, p: Partition, i: Offset):
+        """The next input is processed, and its output sent in the transaction, which begins with it."""
+        require(s.has[m, p] & ~s.fenced[m] & (s.next[m, p] < i))
+        limit(i <= s.next[m, p] + 1)
+        require((s.stage[m] == Stage.PROCESSING) | ((s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE)))
+        s.stage[m] = Stage.PROCESSING
+        s.fate[m] = Fate.OPEN
+        s.next[m, p] = i
+
+    def is_in(s, m, p):
+        """The member's transaction has inputs of the partition."""
+        return s.first[m, p] < s.next[m, p]
+
+    @action
+    def send(s, m: Member):
+        """TxnOffsetCommit, with the epoch that the application has read; it may be long under way."""
+        require(s.stage[m] == Stage.PROCESSING)
+        s.stage[m] = Stage.SENT
+        s.stamp[m] = s.epoch_sent(m)
+
+    def epoch_sent(s, m):
+        """The group's metadata, as they were when the records were polled."""
+        return s.stamp[m]
+
+    @action(fair="weak")
+    def accept(s, m: Member):
+        """TxnOffsetCommit arrives while its transaction is open: the offsets are pending from now on."""
+        require((s.stage[m] == Stage.SENT) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m])
+        s.check(m)
+        s.pending = each(lambda n, p: when((n == m) & s.is_in(m, p), s.next[m, p], s.pending[n, p]))
+        s.stage[m] = Stage.ACCEPTED
+
+    def takes(s, m, e):
+        """Whether the group's coordinator takes a commit with this epoch."""
+        return s.knows[m] == s.knows[m]
+
+    def check(s, m):
+        """It looks, and remembers what it has to."""
+
+    @action(fair="weak")
+    def commit(s, m: Member):
+        """EndTxn: the outputs are committed, and the marker for the offsets is on its way."""
+        sent = s.stage[m] == Stage.ACCEPTED
+        require(either("447.18", sent, outside_the_transaction=sent | (s.stage[m] == Stage.PROCESSING)))
+        require((s.fate[m] == Fate.OPEN) & ~s.fenced[m])
+        s.twice = s.twice | exists(Partition, Offset, lambda p, i: s.done[p, i] & s.has_processed(m, p, i))
+        s.done = each(lambda p, i: s.done[p, i] | s.has_processed(m, p, i))
+        s.fate[m] = Fate.COMMITTED
+        s.stage[m] = Stage.POLLING
+        s.first = each(lambda n, p: when(n == m, s.next[n, p], s.first[n, p]))
+
+    def has_processed(s, m, p, i):
+        return (s.first[m, p] <= i) & (i < s.next[m, p])
+
+    @action(fair="weak")
+    def abort(s, m: Member):
+        """The application gives its transaction up, perhaps since its offsets were refused; it goes on from what is
+        committed."""
+        require((s.stage[m] != Stage.POLLING) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m])
+        s.fate[m] = Fate.ABORTED
+        s.forget(m)
+
+    def forget(s, m):
+        """The positions of the member; its partitions it keeps."""
+        s.stage[m] = Stage.POLLING
+        s.has = each(lambda n, p: s.has[n, p] & (n != m))
+        s.first = each(lambda n, p: when(n == m, 0, s.first[n, p]))
+        s.next = each(lambda n, p: when(n == m, 0, s.next[n, p]))
+
+    @action(fair="weak")
+    def initialise(s, m: Member):
+        """initTransactions, after which the producer has the newest epoch: its own transaction is over by then."""
+        require(s.fenced[m] & (s.fate[m] == Fate.NONE))
+        s.fenced[m] = False
+        s.forget(m)
+
+    @fault(budget="crashes", danger="client-crash")
+    def crash(s, m: Member):
+        """A member loses its memory; its transaction stays open, and the coordinator does not know yet."""
+        require(~s.fenced[m])
+        s.fenced[m] = True
+        s.assigned = each(lambda n, p: s.assigned[n, p] & (n != m))
+        s.forget(m)
+
+    # The coordinators
+
+    @action(fair="weak", danger="time-out")
+    def give_up(s, m: Member):
+        """The transaction timed out, or a restarted member initialises its id: it is aborted, its producer fenced."""
+        require(s.fate[m] == Fate.OPEN)
+        s.fate[m] = Fate.ABORTED
+        s.fenced[m] = True
+
+    @action(fair="weak")
+    def end(s, m: Member):
+        """The marker reaches the group's coordinator."""
+        commits = s.fate[m] == Fate.COMMITTED
+        require(commits | (s.fate[m] == Fate.ABORTED))
+        s.committed = each(lambda p: when(commits & (0 < s.pending[m, p]), s.pending[m, p], s.committed[p]))
+        s.pending = each(lambda n, p: when(n == m, 0, s.pending[n, p]))
+        s.fate[m] = Fate.NONE
+
+    # What is in the way
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """A member processes inputs of a partition that another one has been given, and has fetched."""
+        return exists(
+            Member, Member, Partition,
+            lambda m, n, p: (m != n) & s.is_in(m, p) & s.has[n, p] & (s.owner[p] == n) & (s.stage[m] != Stage.ACCEPTED),
+        )  # fmt: skip
+
+    @danger("late-copy")
+    def arrives_late(s):
+        """Offsets are under way of a partition that has another owner by now."""
+        return exists(
+            Member, Partition, lambda m, p: (s.stage[m] == Stage.SENT) & s.is_in(m, p) & (s.owner[p] != m)
+        )  # fmt: skip
+
+    @danger("reordering")
+    def marker_comes_late(s):
+        """A transaction is committed, its marker has not reached the group's coordinator, and the partition has another
+        owner by now."""
+        return exists(
+            Member, Partition,
+            lambda m, p: (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p]) & (s.owner[p] != m),
+        )  # fmt: skip
+
+    @danger("several-ids")
+    def two_are_open(s):
+        """Two producers have transactions open."""
+        return exists(Member, Member, lambda m, n: (m != n) & (s.fate[m] == Fate.OPEN) & (s.fate[n] == Fate.OPEN))
+
+    @danger("several-records")
+    def several_inputs(s):
+        """A transaction has several inputs of one partition."""
+        return exists(Member, Partition, lambda m, p: s.first[m, p] + 1 < s.next[m, p])
+
+    @danger("several-partitions")
+    def several_inputs_of_several(s):
+        """A transaction has inputs of several partitions."""
+        return exists(Member, Partition, Partition, lambda m, p, q: (p != q) & s.is_in(m, p) & s.is_in(m, q))
+
+    def for_all_in(s, m, holds):
+        """The condition holds of each partition that the transaction has inputs of."""
+        return forall(Partition, lambda p: implies(s.is_in(m, p), holds(p)))

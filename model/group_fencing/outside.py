@@ -1,0 +1,42 @@
+"""What the models of group fencing leave out of the dangers, and why."""
+
+from fencepost.model.language import excused, kafka_excludes, not_of_this, open_hole
+
+TRANSACTIONS = excused(
+    "transactions keep txn.P1, txn.P2, txn.P5 and txn.P7, which are proved of core-v2 and its parts: what was sent "
+    "in a transaction that is over is refused, both fates reach every partition, and a decision is final",
+    "duplicate", "loss", "lost-answer", "id-expiry", "end-of-epochs", "transaction-version", "producer-expiry",
+    "leader-restart", "sequence-wrap", "broker-restart", "overlapping-coordinators",
+)  # fmt: skip
+COORDINATORS = (
+    *excused(
+        "a coordinator that takes over knows what its log says: of offsets (txn.P9, proved of transactional-offsets), "
+        "of generations, members and assignments, which are in the log before they are answered",
+        "coordinator-fail-over",
+    ),
+    *kafka_excludes(
+        "the coordinator of groups answers from what is replicated alone",
+        "CoordinatorRuntime.scheduleReadOperation: lastCommittedOffset", "uncovered-log",
+    ),
+    *excused(
+        "what a coordinator's log has acknowledged stays there (acks=all, no unclean election)", "unreplicated-tail",
+    ),
+    *open_hole("an append succeeds at once: transaction-log has those that fail or stay in doubt", "failed-append"),
+    *open_hole(
+        "a marker comes in the end, and says what was decided: offsets-marker-dropped has KAFKA-20734",
+        "partition-away",
+    ),
+)  # fmt: skip
+INPUTS = (
+    *excused("inputs stay where they are until they are processed", "truncation"),
+    *not_of_this("a group's offsets and inputs are read by number, and compaction keeps the last offset", "cleaning"),
+    *not_of_this("a position is a number: fetching inputs late or in pieces changes none", "slow-reader"),
+    *not_of_this("another group has its own offsets", "several-groups"),
+    *not_of_this("no step looks at a clock: time-outs may come at any time", "clock-step"),
+)  # fmt: skip
+NOT_CONNECT = not_of_this(
+    "brokers know of no workers, connectors or tasks", "leader-in-a-call", "worker-without-support", "empty-set",
+    "one-task", "several-tasks", "several-connectors", "deletion", "re-creation", "id-collision",
+)  # fmt: skip
+ALIKE = open_hole("members are of one kind: the variants of upgrade have two", "mixed-clients")
+OF_THE_CORES = (*TRANSACTIONS, *COORDINATORS, *INPUTS, *NOT_CONNECT, *ALIKE)

@@ -1,0 +1,2 @@
+"""What is claimed of groups that read, process and write.  `promises` says what users rely on, `classic` and `modern`
+why it is so."""
