@@ -67,6 +67,11 @@ class ModernGroup:
         """Whether there is, or was, such a group."""
         return self.epoch > 0
 
+    @property
+    def generation(self) -> int:
+        """The group's epoch."""
+        return self.epoch
+
     # Heartbeats
 
     def receive(self, message: Message) -> None:
