@@ -25,6 +25,9 @@ class Config(Configuration):
     inputs: Positive = 2  # partitions of the input topic
     records: Natural = 6  # in each of them, there from the beginning
     outputs: Positive = 1  # partitions of the output topic
+    # Of the repaired draft: who is fenced. assignment: whom the transaction coordinator remembers with a partition;
+    # generation: who commits in any but the group's current one
+    repair: Annotated[str, OneOf("assignment", "generation")] = "assignment"
     # The group
     session_timeout_ms: Positive = 45_000
     heartbeat_ms: Positive = 3_000
@@ -55,6 +58,16 @@ class Config(Configuration):
     def is_draft(self) -> bool:
         """Whether the transaction coordinator fences by group."""
         return self.mode in (DRAFT, REPAIRED)
+
+    @property
+    def fences_by_assignment(self) -> bool:
+        """Whether it fences whom it remembers, and not only ongoing transactions."""
+        return self.mode == REPAIRED and self.repair == "assignment"
+
+    @property
+    def fences_by_generation(self) -> bool:
+        """Whether the draft's group coordinator holds commits against the group as it is."""
+        return self.mode == REPAIRED and self.repair == "generation"
 
     @property
     def is_new_protocol(self) -> bool:

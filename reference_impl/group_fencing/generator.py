@@ -4,6 +4,7 @@ At most one node fault is drawn before each step of an instance, so that rates a
 length. Message faults are "per message", failed appends "per append".
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,14 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         "initial_delay_ms": 30, "transaction_timeout_ms": 400, "request_timeout_ms": 100, "timeout_check_ms": 50,
     }  # fmt: skip
     defects = "fencepost.reference_impl.group_fencing.defects.broken"
+
+    @classmethod
+    def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
+        """A defect is played with what it needs to show."""
+        if not broken:
+            return {}, Parts()
+        defect = cls.defect(broken)
+        return dict(defect.needs), defect.parts
 
     def begin(self, parts: Any) -> None:
         """Every slot has an instance, which begins after a while."""

@@ -137,3 +137,15 @@ class GroupHeartbeatResponse(NamedTuple):
     member: int = NO_MEMBER
     epoch: int = NO_GENERATION
     assignment: tuple[int, ...] | None = None
+
+
+class GroupInitProducerIdRequest(NamedTuple):
+    """Api key 22 as KIP-447's draft has it: with the group (there is one), its generation, and the partitions assigned.
+    It names no pair: who was fenced because its partitions have moved begins anew with this."""
+
+    transactional_id: int
+    transaction_timeout_ms: int
+    generation: int
+    partitions: tuple[int, ...]
+    producer_id: int = -1
+    producer_epoch: int = -1

@@ -7,13 +7,13 @@ from fencepost.reference_impl.group_fencing.brokers.classic_group import Classic
 from fencepost.reference_impl.group_fencing.brokers.group_coordinator import GroupCoordinator, GroupState
 from fencepost.reference_impl.group_fencing.brokers.modern_group import ModernGroup
 from fencepost.reference_impl.group_fencing.brokers.offsets import GroupOffsetsLog
+from fencepost.reference_impl.group_fencing.brokers.transaction_coordinator import GroupAwareCoordinator
 from fencepost.reference_impl.group_fencing.clients.application import Application
 from fencepost.reference_impl.group_fencing.clients.classic_consumer import ClassicConsumer
 from fencepost.reference_impl.group_fencing.clients.consumer import Consumer
 from fencepost.reference_impl.group_fencing.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.group_fencing.clients.producer import GroupProducer
 from fencepost.reference_impl.group_fencing.environment import Environment
-from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
 from fencepost.reference_impl.transactions.system import Parts as TransactionParts
 
 
@@ -29,7 +29,7 @@ class Parts:
     classic_group: type[ClassicGroup] = ClassicGroup
     modern_group: type[ModernGroup] = ModernGroup
     offsets: type[GroupOffsetsLog] = GroupOffsetsLog
-    transactions: type[Coordinator] = Coordinator
+    transactions: type[GroupAwareCoordinator] = GroupAwareCoordinator
 
     def new_group(self, coordinator: GroupCoordinator) -> GroupState:
         """The group, under the protocol of its members."""

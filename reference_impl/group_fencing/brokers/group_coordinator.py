@@ -47,7 +47,7 @@ class GroupState(Protocol):
 
     @property
     def generation(self) -> int:
-        """The generation, or the group's epoch."""
+        """The current generation, or the group's epoch."""
 
     def receive(self, message: Message, /) -> None:
         """A request of a member."""
@@ -68,7 +68,7 @@ class OffsetsBatch(ProduceRequest):
 class GroupCoordinator(OffsetsLeader):
     """The leader of the group's offsets partition."""
 
-    __slots__ = ("group", "loading", "stored")
+    __slots__ = ("contributors", "group", "loading", "stored")
 
     env: Environment
     log: GroupOffsetsLog
@@ -76,6 +76,9 @@ class GroupCoordinator(OffsetsLeader):
     def __init__(self, env: Environment, log: GroupOffsetsLog) -> None:
         super().__init__(env, log)
         self.stored: Any = None  # the group's latest record, whatever its protocol writes
+        # In the draft: who committed last for each partition of the input, as (producer id, generation); the records of
+        # commits have both, so that it survives a fail-over (447.8).
+        self.contributors: dict[int, tuple[int, int]] = {}
         self.loading = False
         self.group: GroupState = env.parts.new_group(self)
 
@@ -157,11 +160,28 @@ class GroupCoordinator(OffsetsLeader):
 
     def commit_refused(self, commit: TxnOffsetCommitRequest) -> int:
         """The error for a commit in a transaction, in the words of its version (KIP-1319); 0 for none."""
+        if self.env.options.is_draft:
+            return self.commit_refused_in_draft(commit)
         if self.group.is_known:
             error = self.group.commit_refused(commit.metadata, self.partitions_of(commit), True)
         else:
             error = ErrorCode.NONE if commit.metadata.generation < 0 else ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION if error in SINCE_TOPIC_IDS and commit.version < WITH_TOPIC_IDS else error
+
+    def commit_refused_in_draft(self, commit: TxnOffsetCommitRequest) -> int:
+        """Held against who committed last, and not against the group, unless the draft is repaired so (447.8)."""
+        generation = commit.metadata.generation
+        if any(self.is_overtaken(commit, partition) for partition in self.partitions_of(commit)):
+            return ErrorCode.CONCURRENT_PRODUCER_COMMIT
+        if generation >= 0 and self.env.options.fences_by_generation and generation != self.group.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        return ErrorCode.NONE
+
+    def is_overtaken(self, commit: TxnOffsetCommitRequest, partition: int) -> bool:
+        """Whether another producer has committed for the partition, in a later generation or in any if this one has
+        none."""
+        producer_id, generation = self.contributors.get(partition, (commit.producer_id, 0))
+        return producer_id != commit.producer_id and commit.metadata.generation < max(generation, 0)
 
     def partitions_of(self, commit: TxnOffsetCommitRequest) -> tuple[int, ...]:
         """The partitions of the input that a commit is of."""
@@ -169,6 +189,8 @@ class GroupCoordinator(OffsetsLeader):
 
     def taken(self, commit: TxnOffsetCommitRequest) -> None:
         """The commit is written, pending."""
+        generation = commit.metadata.generation
+        self.contributors |= dict.fromkeys(self.partitions_of(commit), (commit.producer_id, generation))
         for record in commit.records:
             self.tell_offset(Kind.OFFSET_TAKEN, commit, self.env.contents[record], 0)
 
@@ -233,5 +255,9 @@ class GroupCoordinator(OffsetsLeader):
         return 0, offset
 
     def unstable(self, request: OffsetFetchRequest) -> int:
-        """The error while offsets are pending; 0 where they are passed over."""
+        """The error while offsets are pending; 0 where they are passed over. Who does not know the draft's new error is
+        told to wait by one that it knows."""
+        if self.env.options.is_draft:
+            new = request.require_stable
+            return ErrorCode.PENDING_TRANSACTION if new else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return ErrorCode.UNSTABLE_OFFSET_COMMIT if request.require_stable else 0

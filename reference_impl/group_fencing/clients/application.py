@@ -75,6 +75,11 @@ class Application(Listener):
         """Whether it has a producer for every partition of the input, as before KIP-447."""
         return self.old or not self.env.options.group_aware
 
+    @property
+    def inits_with_group(self) -> bool:
+        """Whether it uses the draft's initTransactions(groupAssignment)."""
+        return self.env.options.is_draft and not self.is_per_partition
+
     def wanted_listener(self) -> Listener | None:
         """Who has a producer per partition needs to know which ones it has."""
         return self if self.env.options.listener or self.is_per_partition or self.env.options.is_draft else None
@@ -112,12 +117,12 @@ class Application(Listener):
         return self.initialise() or (self.work(self.works[0]) if self.works else self.next_batch())
 
     def initialise(self) -> bool:
-        """initTransactions() of every producer, once."""
-        return any(producer.init() for producer in self.producers.values())
+        """initTransactions() of every producer, once; the draft's is called when partitions are assigned."""
+        return not self.inits_with_group and any(producer.init() for producer in self.producers.values())
 
     def next_batch(self) -> bool:
-        """poll(), once there is no transaction open."""
-        if any(producer.state is not State.READY for producer in self.producers.values()):
+        """poll(), once no call of a producer is under way."""
+        if any(producer.state in (State.INITIALIZING, *COMPLETING) for producer in self.producers.values()):
             return False
         self.consumer.blocked = False
         places = self.consumer.poll()
@@ -192,7 +197,11 @@ class Application(Listener):
     # The rebalance listener
 
     def on_assigned(self, partitions: tuple[int, ...]) -> None:
-        """Producers for the partitions that are new; their predecessors are fenced before anything is fetched."""
+        """Producers for the partitions that are new, or one for all of them: their predecessors are fenced before
+        anything is fetched (447.17)."""
+        if self.inits_with_group:
+            metadata = self.consumer.group_metadata()
+            self.consumer.blocked = self.producers[WHOLE].init_with(metadata, self.consumer.assignment)
         if self.is_per_partition:
             for partition in partitions:
                 self.producers[partition] = self.new_producer(partition)

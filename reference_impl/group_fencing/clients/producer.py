@@ -8,7 +8,11 @@ from typing import Any
 from fencepost.reference_impl.group_fencing.environment import Environment, Place
 from fencepost.reference_impl.group_fencing.errors import from_group_coordinator
 from fencepost.reference_impl.group_fencing.events import Kind
-from fencepost.reference_impl.group_fencing.messages import GroupMetadata, TxnOffsetCommitRequest
+from fencepost.reference_impl.group_fencing.messages import (
+    GroupInitProducerIdRequest,
+    GroupMetadata,
+    TxnOffsetCommitRequest,
+)
 from fencepost.reference_impl.transactions.clients.client_errors import Verdict
 from fencepost.reference_impl.transactions.clients.producer import Producer, State
 from fencepost.reference_impl.transactions.clients.sends import Sends, SentBatch
@@ -48,10 +52,25 @@ class GroupProducer(Producer):
         super().__init__(env, slot, txn_id)
         self.client = client
         self.slot = slot
+        self.group_assignment: tuple[int, tuple[int, ...]] | None = None
         self.sends.metadata = {}
         self.sends.version = version
         self.name = f"producer-{client}-{txn_id}"
         env.network.nodes[self.name] = self
+
+    def init_with(self, metadata: GroupMetadata, partitions: tuple[int, ...]) -> bool:
+        """initTransactions(groupAssignment) of the draft, which may be called again (447.1)."""
+        if self.state not in (State.UNINITIALIZED, State.READY):
+            return False
+        self.group_assignment = metadata.generation, partitions
+        self.initialize()
+        return True
+
+    def ask_init(self, request: int) -> Any:
+        asked: Any = super().ask_init(request)
+        if self.group_assignment is None:
+            return asked
+        return GroupInitProducerIdRequest(asked.transactional_id, asked.transaction_timeout_ms, *self.group_assignment)
 
     def begin(self) -> bool:
         begun = super().begin()

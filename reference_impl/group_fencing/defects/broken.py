@@ -25,10 +25,11 @@ class Broken(Defect[Parts]):
 
 
 PROMISE, PROGRESS = Breaks.PROMISE, Breaks.PROGRESS
+LONG = (("transaction_timeout_ms", 1_500),)  # longer than a rebalance takes in a free-running history
 
 _BROKEN = (
     Broken("any_generation_commits", "447.16", PROMISE, Parts(classic_group=offsets.AnyGenerationCommits)),
-    Broken("pending_ignored", "447.9", PROMISE, Parts(coordinator=offsets.PendingIgnored)),
+    Broken("pending_ignored", "447.9", PROMISE, Parts(coordinator=offsets.PendingIgnored), LONG),
     Broken("abort_keeps_pending", "447.9", PROGRESS, Parts(offsets=offsets.AbortKeepsPending)),
 )
 
