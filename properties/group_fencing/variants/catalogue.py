@@ -2,6 +2,7 @@
 
 from fencepost.properties.entries import Names, ProtocolEntry, Variant
 from fencepost.properties.group_fencing.claims.classic import DraftPromises, ShippedLemmas
+from fencepost.properties.group_fencing.variants.driven import SIMULATORS
 
 CORE = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=2, crashes=0)
 
@@ -20,5 +21,7 @@ DRAFT = Variant(
     Names(lambda: (n for n in DraftPromises.properties if n != "nothing_twice")),
 )  # fmt: skip
 
-GROUP_FENCING = ProtocolEntry("group-fencing", "Group-aware fencing.", (SHIPPED, DRAFT), REASONS)
+GROUP_FENCING = ProtocolEntry(
+    "group-fencing", "Group-aware fencing.", (SHIPPED, DRAFT), REASONS, simulators=SIMULATORS,
+)  # fmt: skip
 ENTRIES = (GROUP_FENCING,)
