@@ -2,7 +2,7 @@
 
 from fencepost.properties.entries import Names, ProtocolEntry, Variant
 from fencepost.properties.group_fencing.claims.classic import DraftPromises, ShippedLemmas
-from fencepost.properties.group_fencing.variants.driven import SIMULATORS
+from fencepost.properties.group_fencing.variants.driven import IMPLEMENTATIONS, SIMULATORS
 
 CORE = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=2, crashes=0)
 
@@ -22,6 +22,6 @@ DRAFT = Variant(
 )  # fmt: skip
 
 GROUP_FENCING = ProtocolEntry(
-    "group-fencing", "Group-aware fencing.", (SHIPPED, DRAFT), REASONS, simulators=SIMULATORS,
+    "group-fencing", "Group-aware fencing.", (SHIPPED, DRAFT), REASONS, IMPLEMENTATIONS, SIMULATORS,
 )  # fmt: skip
 ENTRIES = (GROUP_FENCING,)
