@@ -18,6 +18,7 @@ make several calls, which programs name as if they were calls.
     HELPERS = (settle,)
     AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
     DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
+    VARIANTS = {"fenced": {"mode": "strict"}}                # what a config says of a variant, if not its name as mode
 """
 
 from collections.abc import Iterator, Mapping
@@ -110,7 +111,8 @@ def agreeing(protocol: str) -> Agreeing:
     drawn = st.fixed_dictionaries(
         {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
     )
-    of_variant = {name: drawn.map(partial(_in_mode, name)) for name in names}
+    said = getattr(imported(f"{package}.interface"), "VARIANTS", {})
+    of_variant = {name: drawn.map(partial(_with, said.get(name, {"mode": name}))) for name in names}
     played: type[Machine] = scenarios_of(protocol, "Scenarios", Machine)
     at_rest = {"calls": scenarios_of(protocol, "AT_REST", frozenset())}
     try:
@@ -146,8 +148,8 @@ def agreeing(protocol: str) -> Agreeing:
     )
 
 
-def _in_mode(mode: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    return {**config, "mode": mode}
+def _with(said: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    return {**config, **said}
 
 
 def reference_of(protocol: str) -> str:

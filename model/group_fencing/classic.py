@@ -1,13 +1,15 @@
-"""Groups with generations: the draft of KIP-447, what repairs it, and what shipped."""
+"""Groups with generations: what shipped, and the draft of KIP-447 with what repairs it."""
 
 from fencepost.model.group_fencing.core import Epoch, Fate, Group, Member, Partition, Stage
 from fencepost.model.language import (
+    Bool,
     Map,
     Option,
     Set,
     action,
     each,
     either,
+    excused,
     exists,
     fault,
     forall,
@@ -19,11 +21,11 @@ from fencepost.model.language import (
 
 
 class Classic(Group):
-    """A rebalance gives the group a new generation, in which members get their partitions anew."""
+    """A rebalance gives the group a new generation, in which members get their partitions anew (eagerly)."""
 
     @fault(budget="rebalances", danger="rebalance")
     def rebalance(s, g: Epoch):
-        """A new generation, of which nobody is a member yet: whoever does not join it is out, and may not know it."""
+        """A new generation, which nobody has joined yet: whoever does not is out, and may not know it."""
         require(s.newest < g)
         limit(g <= s.newest + 1)
         s.newest = g
@@ -32,42 +34,69 @@ class Classic(Group):
 
     @action
     def give(s, m: Member, p: Partition):
-        """A member that polls learns of its assignment in the newest generation, and has given up earlier ones."""
-        polls = s.stage[m] == Stage.POLLING
-        require(polls, rule="447.16")
-        require((0 < s.newest) & (s.owner[p] == None))  # noqa: E711
+        """A member that polls learns of its assignment in the newest generation, and has given up earlier ones.  The
+        consumer takes part in rebalances, and changes its generation, in poll() alone."""
+        require(s.stage[m] == Stage.POLLING, rule="447.16")
+        require(s.owner[p] == None)  # noqa: E711
         known = s.epoch[m] == s.newest
-        s.epoch[m] = s.newest
-        s.knows[m] = s.newest
-        s.stamp[m] = s.newest
         s.owner[p] = m
         s.assigned = each(lambda n, q: when(n == m, (q == p) | (known & s.assigned[n, q]), s.assigned[n, q]))
         s.has = each(lambda n, q: s.has[n, q] & ((n != m) | known))
-        s.joins(m, known)
+        s.become_member(m, known)
 
-    def joins(s, m, known):
-        """What else a member does that is assigned a partition."""
+    @fault(budget="restarts", danger="client-crash")
+    def replace(s, m: Member, n: Member):
+        """A static member restarts within its session time-out: with the same instance id it gets what it had, in the
+        same generation, under another member id.  The former instance may be a zombie."""
+        idle = s.stage[n] == Stage.POLLING
+        require((m != n) & (0 < s.epoch[m]) & (s.epoch[n] == 0) & idle)
+        s.epoch[m] = 0
+        s.assigned = each(lambda k, p: when(k == n, s.owner[p] == m, s.assigned[k, p]))
+        s.owner = each(lambda p: when(s.owner[p] == m, n, s.owner[p]))
+        s.has = each(lambda k, p: s.has[k, p] & (k != n))
+        s.become_member(n, False)
+
+    def become_member(s, m, already):
+        """Of the newest generation."""
+        s.epoch[m] = s.newest
+        s.knows[m] = s.newest
+        s.stamp[m] = s.newest
 
 
 class Shipped(Classic):
     """Kafka 2.5 and later: the coordinator knows members and their generation, and fetches ask for stable offsets."""
 
-    def takes(s, m, e):
-        """Of a member of the newest generation (25, 22)."""
+    def takes_of(s, m, p, e):
+        """Of a member of the newest generation; else UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82),
+        ILLEGAL_GENERATION (22)."""
         return (s.epoch[m] == e) & (0 < e)
 
     def check(s, m):
         known, e = 0 < s.epoch[m], s.stamp[m]
-        require(
-            either(
-                "447.16",
-                s.takes(m, e),
-                generation_alone=s.newest == e,
-                member_alone=known,
-                undefined_is_taken=s.takes(m, e) | (e == 0),
-            ),
-            rule="447.7",
-        )
+        current = s.newest == e
+        require(either("447.16", s.takes(m, e), generation_alone=current, member_alone=known), rule="447.7")
+
+
+class GroupIdOnly(Shipped):
+    """KAFKA-9365: a client that names the group and nothing else is taken unasked, by every release."""
+
+    def epoch_sent(s, m):
+        return 0
+
+    def takes_of(s, m, p, e):
+        return Shipped.takes_of(s, m, p, e) | (e == 0)
+
+    def check(s, m):
+        Classic.check(s, m)
+
+
+class LateMarkers(Shipped):
+    """Nothing bounds how long markers take: the partition of the group's offsets may be without a leader."""
+
+    @action
+    def end(s, m: Member):
+        """The marker reaches the group's coordinator, or does not."""
+        Shipped.end(s, m)
 
 
 class Draft(Classic):
@@ -77,43 +106,149 @@ class Draft(Classic):
     last: Map[Partition, Option[Member]]  # who committed the partition last
     last_epoch: Map[Partition, Epoch]  # and in which generation
 
-    def joins(s, m, known):
+    def become_member(s, m, already):
+        Classic.become_member(s, m, already)
+        s.ready[m] = False
+
+    @action(fair="weak")
+    def initialise(s, m: Member):
+        """A fenced producer begins anew: it has to be initialised for its assignment again."""
+        Classic.initialise(s, m)
         s.ready[m] = False
 
     @action(fair="weak")
     def abort_for(s, m: Member, n: Member):
-        """InitProducerId of a member finds a transaction of another producer that includes an assigned partition: it is
-        aborted, and its producer fenced."""
-        require((m != n) & ~s.ready[m] & ~s.fenced[m] & (s.fate[n] == Fate.OPEN))
-        require(exists(Partition, lambda p: s.assigned[m, p] & (0 < s.pending[n, p])))
+        """InitProducerId of a member finds a transaction of another producer that includes an assigned partition: it
+        is aborted, and its producer fenced."""
+        require(s.asks(m) & (m != n) & (s.fate[n] == Fate.OPEN))
+        require(exists(Partition, lambda p: s.assigned[m, p] & (0 < s.pending[n, p])), rule="447.5")
         s.fate[n] = Fate.ABORTED
         s.fenced[n] = either("447.5", True, only_aborted=s.fenced[n])
 
+    def asks(s, m):
+        """The member has sent InitProducerId, and has no answer."""
+        return (
+            ~s.ready[m] & ~s.fenced[m] & (s.stage[m] == Stage.POLLING) & exists(Partition, lambda p: s.assigned[m, p])
+        )
+
     @action(fair="weak")
-    def answer_init(s, m: Member):
+    def answer(s, m: Member):
         """InitProducerId answers: nothing that could change the offsets of the assigned partitions is pending."""
-        require(~s.ready[m] & ~s.fenced[m] & (s.stage[m] == Stage.POLLING))
-        require(exists(Partition, lambda p: s.assigned[m, p]))
+        require(s.asks(m))
         require(s.nothing_pending_for(m), rule="447.2")
         s.ready[m] = True
 
     def nothing_pending_for(s, m):
-        return forall(
-            Member, Partition, lambda n, p: implies(s.assigned[m, p] & (n != m), s.pending[n, p] == 0)
-        )  # fmt: skip
+        return forall(Member, Partition, lambda n, p: implies(s.assigned[m, p], s.pending[n, p] == 0))
 
-    def may_fetch(s, m):
+    def may_fetch(s, m, p):
         require(s.ready[m], rule="447.17")
 
-    def takes(s, m, e):
-        """Refused (85) if another producer has committed one of the partitions in a later generation (H2: or in the
-        same one, as it might be read)."""
-        return s.for_all_in(
-            m,
-            lambda p: (s.last[p] == None) | (s.last[p] == m) | (s.last_epoch[p] <= e),  # noqa: E711
-        )
+    def takes_of(s, m, p, e):
+        """Refused (85) if another producer has committed the partition in a later generation."""
+        return s.is_same_producer(m, p) | (s.last_epoch[p] <= e)
+
+    def is_same_producer(s, m, p):
+        return (s.last[p] == None) | (s.last[p] == m)  # noqa: E711
 
     def check(s, m):
-        require(s.takes(m, s.stamp[m]), rule="447.8")
+        e = s.stamp[m]
+        later = s.for_all_in(m, lambda p: s.is_same_producer(m, p) | (s.last_epoch[p] < e))
+        require(either("447.19", s.takes(m, e), equal_is_refused=later), rule="447.8")
         s.last = each(lambda p: when(s.is_in(m, p), m, s.last[p]))
-        s.last_epoch = each(lambda p: when(s.is_in(m, p), s.stamp[m], s.last_epoch[p]))
+        s.last_epoch = each(lambda p: when(s.is_in(m, p), e, s.last_epoch[p]))
+
+    @fault(budget="fail_overs", danger="coordinator-fail-over")
+    def fail_over(s):
+        """The group's coordinator changes.  Nothing says that its map of producers is in any log."""
+        s.last = each(lambda p: None)
+        s.last_epoch = each(lambda p: 0)
+
+
+class ByGeneration(Draft):
+    """A repair: the group's coordinator compares with the generation that the group has, rather than with that of the
+    last commit.  Members are dynamic."""
+
+    replace = None
+    outside = excused("members are dynamic: a static one that restarts keeps its generation", "client-crash")
+
+    def takes_of(s, m, p, e):
+        return s.newest == e
+
+    def check(s, m):
+        e = s.stamp[m]
+        last = s.for_all_in(m, lambda p: Draft.takes_of(s, m, p, e))
+        require(either("447.7", s.takes(m, e), with_the_last=last), rule="447.7")
+
+
+class ByGenerationStatic(ByGeneration):
+    """That repair with static members, which keep their generation when they restart."""
+
+    replace = Classic.replace
+
+
+class ByAssignment(Draft):
+    """Another: the transaction coordinator remembers for which partitions, and in which generation, a producer was
+    initialised, and fences it when another one is for any of them, whether it has a transaction or not."""
+
+    remembers: Set[Member, Partition]
+    remembered_epoch: Map[Member, Epoch]
+
+    @action(fair="weak")
+    def abort_for(s, m: Member, n: Member):
+        """InitProducerId of a member finds another producer that was initialised for an assigned partition: it is
+        fenced, and its transaction aborted."""
+        is_open = s.fate[n] == Fate.OPEN
+        require(s.asks(m) & (m != n))
+        require(s.overlaps(m, n))
+        require(s.remembered_epoch[n] <= s.knows[m], rule="447.19")
+        s.fate[n] = when(is_open, Fate.ABORTED, s.fate[n])
+        s.fenced[n] = either("447.5", True, only_aborted=s.fenced[n])
+        s.remembers = each(lambda k, p: s.remembers[k, p] & (k != n))
+
+    def overlaps(s, m, n):
+        return exists(Partition, lambda p: s.assigned[m, p] & s.remembers[n, p])
+
+    @action(fair="weak")
+    def answer(s, m: Member):
+        """InitProducerId answers, when no other producer is left for the assigned partitions."""
+        alone = ~exists(Member, lambda n: (n != m) & s.overlaps(m, n))
+        require(s.asks(m))
+        require(either("447.3", alone, sees_its_own_id_only=True), rule="447.5")
+        require(s.nothing_pending_for(m), rule="447.2")
+        s.ready[m] = True
+        s.remembers = each(
+            lambda n, p: when(n == m, s.assigned[m, p], either("447.6", s.remembers[n, p], keyed_by_group_alone=False))
+        )
+        s.remembered_epoch[m] = s.knows[m]
+
+    @fault(budget="fail_overs", danger="coordinator-fail-over")
+    def move_transactions(s):
+        """The transaction coordinator changes: what it remembers is in its log."""
+        s.remembers = each(lambda m, p: either("447.6", s.remembers[m, p], in_memory_alone=False))
+
+
+class Probing(ByGeneration):
+    """Clients ask a broker for its version, and take the new way; the group's coordinator may move to a broker of an
+    older one, which checks no generation and answers every fetch."""
+
+    older: Bool
+
+    @fault(budget="fail_overs", danger="coordinator-fail-over")
+    def fail_over(s):
+        """To a broker of another version."""
+        s.older = ~s.older
+
+    @action(fair="weak")
+    def fetch(s, m: Member, p: Partition):
+        """OffsetFetch; an older broker answers whatever is pending."""
+        Draft.fetch(s, m, p)
+
+    def is_stable(s, p):
+        return s.older | forall(Member, lambda n: s.pending[n, p] == 0)
+
+    def takes_of(s, m, p, e):
+        return s.older | (s.newest == e)
+
+    def check(s, m):
+        require(s.takes(m, s.stamp[m]), rule="447.20")

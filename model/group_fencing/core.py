@@ -88,8 +88,9 @@ class Group(Protocol):
     first: Map[Member, Partition, Offset]  # where the transaction's inputs begin
     next: Map[Member, Partition, Offset]  # and end: the next input to process
 
-    done: Ghost[Set[Partition, Offset]]  # the input's output is committed
-    twice: Ghost[Bool]  # an input was committed that was done before
+    done: Ghost[Map[Partition, Offset]]  # up to where the output of inputs is committed
+    twice: Ghost[Bool]  # a committed transaction began before that
+    skipped: Ghost[Bool]  # or after
 
     outside = OF_THE_CORES
 
@@ -102,14 +103,14 @@ class Group(Protocol):
     def fetch(s, m: Member, p: Partition):
         """OffsetFetch: the committed offset, from which the member goes on; refused while another may come to count."""
         require(s.assigned[m, p] & ~s.has[m, p] & (s.stage[m] == Stage.POLLING) & ~s.fenced[m])
-        s.may_fetch(m)
+        s.may_fetch(m, p)
         require(s.is_stable(p), rule="447.9")
         start = s.committed[p]
         s.has[m, p] = True
         s.first[m, p] = start
         s.next[m, p] = start
 
-    def may_fetch(s, m):
+    def may_fetch(s, m, p):
         """What has to come before, if anything."""
 
     def is_stable(s, p):
@@ -122,9 +123,13 @@ class Group(Protocol):
         require(s.has[m, p] & ~s.fenced[m] & (s.next[m, p] < i))
         limit(i <= s.next[m, p] + 1)
         require((s.stage[m] == Stage.PROCESSING) | ((s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE)))
+        s.begins(m)
         s.stage[m] = Stage.PROCESSING
         s.fate[m] = Fate.OPEN
         s.next[m, p] = i
+
+    def begins(s, m):
+        """What the application reads at its poll, beside the input."""
 
     def is_in(s, m, p):
         """The member's transaction has inputs of the partition."""
@@ -150,11 +155,16 @@ class Group(Protocol):
         s.stage[m] = Stage.ACCEPTED
 
     def takes(s, m, e):
-        """Whether the group's coordinator takes a commit with this epoch."""
-        return s.knows[m] == s.knows[m]
+        """The group's coordinator takes a commit with this epoch: all of it, or nothing."""
+        return s.for_all_in(m, lambda p: s.takes_of(m, p, e))
+
+    def takes_of(s, m, p, e):
+        """It has nothing against one partition of it."""
+        return s.owner[p] == m
 
     def check(s, m):
         """It looks, and remembers what it has to."""
+        require(s.takes(m, s.stamp[m]), rule="447.7")
 
     @action(fair="weak")
     def commit(s, m: Member):
@@ -162,14 +172,12 @@ class Group(Protocol):
         sent = s.stage[m] == Stage.ACCEPTED
         require(either("447.18", sent, outside_the_transaction=sent | (s.stage[m] == Stage.PROCESSING)))
         require((s.fate[m] == Fate.OPEN) & ~s.fenced[m])
-        s.twice = s.twice | exists(Partition, Offset, lambda p, i: s.done[p, i] & s.has_processed(m, p, i))
-        s.done = each(lambda p, i: s.done[p, i] | s.has_processed(m, p, i))
+        s.twice = s.twice | exists(Partition, lambda p: s.is_in(m, p) & (s.first[m, p] < s.done[p]))
+        s.skipped = s.skipped | exists(Partition, lambda p: s.is_in(m, p) & (s.done[p] < s.first[m, p]))
+        s.done = each(lambda p: when(s.is_in(m, p), s.next[m, p], s.done[p]))
         s.fate[m] = Fate.COMMITTED
         s.stage[m] = Stage.POLLING
         s.first = each(lambda n, p: when(n == m, s.next[n, p], s.first[n, p]))
-
-    def has_processed(s, m, p, i):
-        return (s.first[m, p] <= i) & (i < s.next[m, p])
 
     @action(fair="weak")
     def abort(s, m: Member):
@@ -203,7 +211,7 @@ class Group(Protocol):
 
     # The coordinators
 
-    @action(fair="weak", danger="time-out")
+    @action(fair="weak", rule="447.10", danger="time-out")
     def give_up(s, m: Member):
         """The transaction timed out, or a restarted member initialises its id: it is aborted, its producer fenced."""
         require(s.fate[m] == Fate.OPEN)

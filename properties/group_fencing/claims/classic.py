@@ -4,14 +4,24 @@ The idea: whoever still passes the check has the partition, and fetched its offs
 and nothing was pending.
 """
 
-from fencepost.model.group_fencing.classic import Draft, Shipped
-from fencepost.model.group_fencing.core import Fate, Member, Offset, Partition, Stage
-from fencepost.model.language import forall, implies, lemma, when
+from fencepost.model.group_fencing.classic import (
+    ByAssignment,
+    ByGeneration,
+    ByGenerationStatic,
+    Draft,
+    GroupIdOnly,
+    LateMarkers,
+    Probing,
+    Shipped,
+)
+from fencepost.model.group_fencing.core import Fate, Member, Partition
+from fencepost.model.language import exists, forall, implies, lemma, step, witness
+from fencepost.properties.group_fencing.claims.core import Lemmas
 from fencepost.properties.group_fencing.claims.promises import Promises
 
 
-class Lemmas(Promises):
-    """Lemmas of every form: what a transaction, its offsets and its member have to do with one another."""
+class Generations(Lemmas):
+    """What generations and assignments are, however commits are fenced."""
 
     @lemma
     def in_is_had(s):
@@ -23,75 +33,11 @@ class Lemmas(Promises):
         )  # fmt: skip
 
     @lemma
-    def between_transactions(s):
-        """A member that polls has nothing in a transaction; one that does not has it open, or is fenced."""
-        return forall(
-            Member, Partition,
-            lambda m, p: implies(s.stage[m] == Stage.POLLING, ~s.is_in(m, p) & ~(s.fenced[m] & s.has[m, p])),
-        ) & forall(
-            Member,
-            lambda m: implies(~s.fenced[m], (s.stage[m] == Stage.POLLING) == (s.fate[m] != Fate.OPEN)),
-        )  # fmt: skip
-
-    @lemma
-    def pending_in_a_transaction(s):
-        """Offsets are pending of a transaction that is not over; of an open one whose producer is not fenced they are
-        what its member has processed."""
-        return forall(
-            Member, Partition,
-            lambda m, p: implies(0 < s.pending[m, p], s.fate[m] != Fate.NONE)
-            & implies(
-                (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & (s.stage[m] == Stage.ACCEPTED) & s.is_in(m, p),
-                s.pending[m, p] == s.next[m, p],
-            )
-            & implies(
-                (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & (0 < s.pending[m, p]),
-                (s.stage[m] == Stage.ACCEPTED) & s.is_in(m, p),
-            ),
-        )  # fmt: skip
-
-    def where_it_goes_on(s, m, p):
-        """The committed offset, or the one that the member's last transaction brings."""
-        decided = (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p])
-        return when(decided, s.pending[m, p], s.committed[p])
-
-    @lemma
-    def one_is_pending(s):
-        """Of a partition the offsets of one member at most are pending."""
-        return forall(
-            Member, Member, Partition,
-            lambda m, n, p: implies((0 < s.pending[m, p]) & (0 < s.pending[n, p]), m == n),
-        )  # fmt: skip
-
-    @lemma
-    def pending_goes_on(s):
-        """What is pending of an open transaction begins at the committed offset; of a decided one it is past it."""
-        return forall(
-            Member, Partition,
-            lambda m, p: implies(
-                (0 < s.pending[m, p]) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m], s.first[m, p] == s.committed[p]
-            )
-            & implies((0 < s.pending[m, p]) & (s.fate[m] == Fate.COMMITTED), s.committed[p] < s.pending[m, p]),
-        )  # fmt: skip
-
-    @lemma
-    def decided_is_done(s):
-        """What a committed transaction has pending is done."""
-        return forall(
-            Member, Partition, Offset,
-            lambda m, p, i: implies((s.fate[m] == Fate.COMMITTED) & (i < s.pending[m, p]), s.done[p, i]),
-        )  # fmt: skip
-
-
-class ShippedLemmas(Lemmas, of=Shipped):
-    """Lemmas of what shipped."""
-
-    @lemma
     def generations(s):
         """A member is known under the newest generation or not at all, and knows none that is newer."""
         return forall(
             Member,
-            lambda m: ((s.epoch[m] == 0) | ((s.epoch[m] == s.newest) & (s.stamp[m] == s.newest)))
+            lambda m: (0 < s.newest) & ((s.epoch[m] == 0) | ((s.epoch[m] == s.newest) & (s.stamp[m] == s.newest)))
             & (s.stamp[m] <= s.newest),
         )  # fmt: skip
 
@@ -102,6 +48,10 @@ class ShippedLemmas(Lemmas, of=Shipped):
             Member, Partition,
             lambda m, p: implies(s.owner[p] == m, (0 < s.epoch[m]) & (s.stamp[m] == s.epoch[m])),
         )  # fmt: skip
+
+
+class ClassicLemmas(Generations):
+    """Lemmas of every form with generations."""
 
     @lemma
     def members_own(s):
@@ -125,5 +75,104 @@ class ShippedLemmas(Lemmas, of=Shipped):
         )  # fmt: skip
 
 
+class ShippedLemmas(ClassicLemmas, of=Shipped):
+    """Of what shipped."""
+
+
+class GroupIdOnlyPromises(Promises, of=GroupIdOnly):
+    """Asked of clients that name the group alone."""
+
+
+class LateMarkersPromises(Promises, of=LateMarkers):
+    """Asked where markers need not come."""
+
+
+class OfTheDraft(Promises):
+    """What the draft promises besides."""
+
+    @step(rule="447.P3")
+    def owner_is_not_fenced(old, new):
+        """Nobody fences a member that owns what it works on, and has no transaction open; a crash ends what it works
+        on."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                ~old.fenced[m] & new.fenced[m] & (old.fate[m] != Fate.OPEN) & new.has[m, p], old.owner[p] != m
+            ),
+        )  # fmt: skip
+
+    @witness(of="owner_is_not_fenced")
+    def stale_one_asks(s):
+        """A member asks to be initialised for a partition that another one has been given since, and has fetched."""
+        return exists(
+            Member, Member, Partition,
+            lambda m, n, p: (m != n) & s.asks(m) & s.assigned[m, p] & s.has[n, p] & (s.owner[p] == n) & ~s.fenced[n],
+        )  # fmt: skip
+
+
 class DraftPromises(Promises, of=Draft):
     """The promises, asked of the draft as it is written."""
+
+
+class ProbingPromises(Promises, of=Probing):
+    """Asked where a broker of an older version may coordinate the group."""
+
+
+class ByGenerationLemmas(ClassicLemmas, of=ByGeneration):
+    """Of the repair that compares with the group's generation."""
+
+    @lemma
+    def of_the_newest(s):
+        """Whoever has the newest generation is a member."""
+        return forall(Member, lambda m: implies(s.stamp[m] == s.newest, s.epoch[m] == s.newest))
+
+
+class ByGenerationStaticPromises(Promises, of=ByGenerationStatic):
+    """The same repair, asked with static members."""
+
+
+class ByAssignmentLemmas(Generations, OfTheDraft, of=ByAssignment):
+    """Of the repair that fences by remembered assignment: who has fetched and is not fenced is remembered, alone."""
+
+    @lemma
+    def last_is_past(s):
+        """What is remembered of the last commits is of no later generation than the group's."""
+        return forall(Partition, lambda p: s.last_epoch[p] <= s.newest)
+
+    @lemma
+    def had_is_remembered(s):
+        """A member that is not fenced is remembered for what it has fetched, and for what it was initialised for."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                ~s.fenced[m] & (s.has[m, p] | (s.ready[m] & s.assigned[m, p])), s.remembers[m, p]
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def one_is_remembered(s):
+        """Of a partition one member at most is remembered."""
+        return forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(s.remembers[m, p] & s.remembers[n, p], m == n),
+        )  # fmt: skip
+
+    @lemma
+    def goes_on_from_there(s):
+        """What a member has fetched that is not fenced, or committed since, is where the committed offset is or will
+        be."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(s.has[m, p] & ~s.fenced[m], s.first[m, p] == s.where_it_goes_on(m, p)),
+        ) & forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(s.has[m, p] & ~s.fenced[m] & (m != n), s.pending[n, p] == 0),
+        )  # fmt: skip
+
+    @witness(of="nothing_twice")
+    def copies_part(s):
+        """The transaction coordinator remembers another member than the one that the group has made the owner."""
+        return exists(
+            Member, Member, Partition,
+            lambda m, n, p: (m != n) & s.remembers[m, p] & ~s.fenced[m] & (s.owner[p] == n),
+        )  # fmt: skip

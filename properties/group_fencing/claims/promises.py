@@ -1,6 +1,6 @@
 """What KIP-447 promises to a group: each input once in the output, and one producer at a time for each partition."""
 
-from fencepost.model.group_fencing.core import Fate, Member, Offset, Partition, Stage
+from fencepost.model.group_fencing.core import Fate, Member, Partition, Stage
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, promise, service, step, witness
 
 
@@ -9,11 +9,8 @@ class Promises(Properties):
 
     def may_commit(s, m, p):
         """The member's transaction has inputs of the partition, and would be taken and committed if it went on now."""
-        taken = (s.stage[m] == Stage.ACCEPTED) | s.takes(m, s.epoch_of_commit(m))
+        taken = (s.stage[m] == Stage.ACCEPTED) | s.takes_of(m, p, s.stamp[m])
         return s.is_in(m, p) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & taken
-
-    def epoch_of_commit(s, m):
-        return s.stamp[m]
 
     @promise(rule="447.P1")
     def nothing_twice(s):
@@ -22,18 +19,18 @@ class Promises(Properties):
 
     @promise(rule="447.P1")
     def nothing_skipped(s):
-        """Every input before the committed offset has its output committed."""
-        return forall(Partition, Offset, lambda p, i: implies(i < s.committed[p], s.done[p, i]))
+        """No input is left out of what is committed."""
+        return ~s.skipped
 
     @promise(rule="447.P1")
     def offsets_agree(s):
-        """An input whose output is committed is before the committed offset, or before the one whose marker is on its
-        way."""
+        """The committed offset is where the committed output ends, or a marker is on its way that says so."""
         return forall(
-            Partition, Offset,
-            lambda p, i: implies(
-                s.done[p, i],
-                (i < s.committed[p]) | exists(Member, lambda m: (s.fate[m] == Fate.COMMITTED) & (i < s.pending[m, p])),
+            Partition,
+            lambda p: (s.done[p] == s.committed[p])
+            | exists(
+                Member,
+                lambda m: (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p]) & (s.pending[m, p] == s.done[p]),
             ),
         )  # fmt: skip
 
@@ -41,7 +38,7 @@ class Promises(Properties):
     def one_producer(s):
         """No two members have transactions that could commit inputs of one partition."""
         return forall(
-            Member, Member, Partition, lambda m, n, p: implies(s.may_commit(m, p) & s.may_commit(n, p), m == n)
+            Member, Member, Partition, lambda m, n, p: implies(m != n, ~(s.may_commit(m, p) & s.may_commit(n, p)))
         )  # fmt: skip
 
     @step(rule="447.P2")
@@ -58,20 +55,21 @@ class Promises(Properties):
         return forall(
             Member, Partition,
             lambda m, p: implies(
-                s.has[m, p] & (s.owner[p] == m) & (s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE),
+                s.has[m, p] & (s.owner[p] == m) & ~s.fenced[m] & (s.stage[m] == Stage.POLLING)
+                & (s.fate[m] == Fate.NONE),
                 (s.next[m, p] == s.committed[p]) & s.is_stable(p),
             ),
         )  # fmt: skip
 
     @promise(rule="447.P3")
     def owner_is_taken(s):
-        """Whoever owns all that its transaction has inputs of is not refused."""
+        """Whoever owns a partition, and has since it polled, is not refused on account of it."""
         return forall(
-            Member,
-            lambda m: implies(
-                (s.stage[m] == Stage.SENT) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m]
-                & exists(Partition, lambda p: s.is_in(m, p)) & s.for_all_in(m, lambda p: s.owner[p] == m),
-                s.takes(m, s.stamp[m]),
+            Member, Partition,
+            lambda m, p: implies(
+                (s.stage[m] == Stage.SENT) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & s.is_in(m, p) & s.has[m, p]
+                & (s.owner[p] == m),
+                s.takes_of(m, p, s.stamp[m]),
             ),
         )  # fmt: skip
 
@@ -86,14 +84,16 @@ class Promises(Properties):
         """Offsets are under way for inputs that another member has processed and committed since."""
         return exists(
             Member, Partition,
-            lambda m, p: (s.stage[m] == Stage.SENT) & ~s.fenced[m] & s.is_in(m, p) & (s.first[m, p] < s.committed[p]),
+            lambda m, p: (s.stage[m] == Stage.SENT) & s.is_in(m, p) & (s.first[m, p] < s.committed[p]),
         )  # fmt: skip
 
     @witness(of="nothing_skipped")
     def comes_to_its_end(s):
-        """Inputs of a partition have been committed by two members, one after the other."""
-        return exists(Member, Partition, lambda m, p: s.has[m, p] & (s.owner[p] == m) & (0 < s.committed[p])
-                      & (s.committed[p] < s.next[m, p]) & (s.stage[m] == Stage.ACCEPTED))  # fmt: skip
+        """A second transaction has committed inputs of a partition, and its marker is on its way."""
+        return exists(
+            Member, Partition,
+            lambda m, p: (0 < s.committed[p]) & (s.fate[m] == Fate.COMMITTED) & (s.committed[p] < s.pending[m, p]),
+        )  # fmt: skip
 
     @witness(of="offsets_agree")
     def marker_on_its_way(s):
@@ -102,11 +102,8 @@ class Promises(Properties):
 
     @witness(of="one_producer")
     def two_at_work(s):
-        """Two members have processed inputs of one partition, and neither is fenced."""
-        return exists(
-            Member, Member, Partition,
-            lambda m, n, p: (m != n) & s.is_in(m, p) & s.is_in(n, p) & ~s.fenced[m] & ~s.fenced[n],
-        )  # fmt: skip
+        """Two members have processed inputs of one partition."""
+        return exists(Member, Member, Partition, lambda m, n, p: (m != n) & s.is_in(m, p) & s.is_in(n, p))
 
     @witness(of="only_owners")
     def sent_by_another(s):
