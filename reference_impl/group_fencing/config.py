@@ -33,13 +33,15 @@ class Config(Configuration):
     heartbeat_ms: Positive = 3_000
     max_poll_ms: Positive = 300_000  # max.poll.interval.ms, which is the rebalance time-out as well
     initial_delay_ms: Natural = 3_000  # group.initial.rebalance.delay.ms
-    static: bool = False  # whether every instance has its slot as group.instance.id
+    static: bool = False  # whether instances have a group.instance.id
     # The application
     max_poll_records: Positive = 2
     metadata_at: Annotated[str, OneOf("poll", "send")] = "send"  # when the loop asks groupMetadata()
     metadata: bool = True  # False: sendOffsetsToTransaction() names the group only (B38)
     listener: bool = True  # whether it subscribes with a rebalance listener (new protocol: 3.5 of the facts)
     offsets_inside: bool = True  # False: offsets are committed beside the transaction (447.18)
+    # Slot s has the transactional id (and, if static, the instance id) s % identities; 0: each has its own
+    identities: Natural = 0
     stable_ids: bool = True  # False: each instance has a transactional id that no other one has had
     old: Natural = 0  # so many instances, the first ones, are from before: a producer per input partition, no metadata
     old_brokers: bool = False  # brokers from before: they know none of this
@@ -53,6 +55,10 @@ class Config(Configuration):
     def relate(self) -> None:
         if self.old > self.members:
             raise ValueError(f"config old={self.old}: there are only members={self.members} instances")
+
+    def identity_of(self, slot: int) -> int:
+        """Whom an instance in this slot takes itself for."""
+        return slot % self.identities if self.identities else slot
 
     @property
     def is_draft(self) -> bool:

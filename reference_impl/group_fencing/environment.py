@@ -35,7 +35,7 @@ class Environment(below.Environment):
     """One per cluster. `contents` has what each record of the transactions below carries; `writing`, what the records
     numbered next will; `tell` writes an event."""
 
-    __slots__ = ("contents", "options", "parts", "tell", "writing")
+    __slots__ = ("contents", "old", "options", "parts", "tell", "writing")
 
     log_type = GroupEventLog
     next_instance = numbered("instance")  # instances of the application, also after a restart
@@ -49,6 +49,7 @@ class Environment(below.Environment):
         self.parts = parts
         self.tell = self.log.emit
         self.emit = unheard
+        self.old = set(range(options.old))  # slots whose instances are from before KIP-447
         self.contents: dict[int, Place] = {}
         self.writing: deque[Place] = deque()
 

@@ -19,7 +19,9 @@ class Run(Habits):
     delay: Rate = 0.03
     append_failure: Rate = 0.01  # per append to the transaction log
     restart: Rate = 0.006  # per step: an instance is killed, and its successor is there after `down_us`
+    upgrade: Rate = 0.01  # per step: an old instance ends in order, and a newer one takes its slot
     close: Rate = 0.002  # per step: an instance ends in order, and another one follows
+    expire: Rate = 0.005  # per step: the group's coordinator takes a member for dead
     pause: Rate = 0.02  # per step: an instance stands still for `pause_us`, and may be a zombie when it goes on
     fail_over: Rate = 0.01  # per step: another transaction coordinator takes over
     move_group: Rate = 0.01  # per step: another broker is the group's coordinator
@@ -35,7 +37,7 @@ class Run(Habits):
 class Faults(NodeFaults[Run, System]):
     """The node faults of one history; the place is taken modulo what there is."""
 
-    names = ("restart", "close", "pause", "fail_over", "move_group", "new_leader")
+    names = ("restart", "close", "upgrade", "expire", "pause", "fail_over", "move_group", "new_leader")
 
     def restart(self, number: int) -> bool:
         instance = self.system.instances[number % self.system.env.options.members]
@@ -48,6 +50,12 @@ class Faults(NodeFaults[Run, System]):
         running = instance.running
         instance.close()
         return running
+
+    def expire(self, number: int) -> bool:
+        return self.system.expire(number % self.system.env.options.members)
+
+    def upgrade(self, number: int) -> bool:
+        return self.system.upgrade(number % self.system.env.options.members)
 
     def pause(self, number: int) -> bool:
         instance = self.system.instances[number % self.system.env.options.members]

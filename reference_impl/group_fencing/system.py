@@ -87,6 +87,21 @@ class System(DrivenSystem[Environment]):
         self.instances[slot].stop(Kind.INSTANCE_STOPPED)
         self.instances[slot] = self.new_instance(slot)
 
+    def upgrade(self, slot: int) -> bool:
+        """The instance ends in order, and a new one of the newer generation takes its slot; False if it is of that
+        generation already."""
+        if slot not in self.env.old:
+            return False
+        self.close(slot)
+        self.env.old.discard(slot)
+        self.restart(slot)
+        return True
+
+    def expire(self, slot: int) -> bool:
+        """The group's coordinator takes the instance's member for dead, whatever its clock says; False if it has no
+        such member."""
+        return self.group_coordinator.group.expire(self.instances[slot].consumer.member)
+
     def is_over(self, slot: int) -> bool:
         """Whether the instance in the slot has ended, by an error or killed."""
         return not self.instances[slot].running

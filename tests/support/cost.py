@@ -16,8 +16,10 @@ from fencepost.properties import registry
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("model", "properties", "reference_impl", "proofs")
-PROTOCOLS = tuple(registry.folder(protocol) for protocol in registry.PROTOCOLS)
-"""By the name of their folders."""
+_REGISTERED = [registry.folder(protocol) for protocol in registry.PROTOCOLS]
+_WITH_REFERENCE = sorted(path.parent.name for path in (ROOT / "reference_impl").glob("*/generator.py"))
+PROTOCOLS = tuple(dict.fromkeys([*_REGISTERED, *_WITH_REFERENCE]))
+"""By the name of their folders: those that are registered, and those of which there is a reference only."""
 
 ROLES: tuple[tuple[str, str, str], ...] = (
     ("model", "content", "model/{p}/*"),

@@ -298,6 +298,12 @@ class ClassicGroup:
         if self.members.get(member.member) is member and not waits and member.deadline <= self.env.now_ms:
             self.remove(member)
 
+    def expire(self, member: int) -> bool:
+        if member not in self.members:
+            return False
+        self.remove(self.members[member])
+        return True
+
     def pending_expires(self, member: int) -> None:
         """It never came with the id it was given."""
         if member in self.pending:

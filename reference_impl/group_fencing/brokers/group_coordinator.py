@@ -52,6 +52,9 @@ class GroupState(Protocol):
     def receive(self, message: Message, /) -> None:
         """A request of a member."""
 
+    def expire(self, member: int, /) -> bool:
+        """The session of a member is over; False if there is no such member."""
+
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool, /) -> int:
         """The error for a commit of offsets of these partitions; 0 for none."""
 

@@ -210,6 +210,12 @@ class ModernGroup:
         if member in self.members and self.deadlines[member] <= self.env.now_ms:
             self.remove(self.members[member])
 
+    def expire(self, member: int) -> bool:
+        if member not in self.members:
+            return False
+        self.remove(self.members[member])
+        return True
+
     # Who may commit, and fetch
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:

@@ -61,7 +61,7 @@ class Application(Listener):
         self.env = env
         self.slot = slot
         self.client = env.next_instance()
-        self.old = slot < env.options.old
+        self.old = slot in env.old
         self.running = True
         env.tell(Kind.INSTANCE_STARTED, slot=slot, client=self.client)
         self.consumer: Consumer = env.parts.new_consumer(env, slot, self.client, self.old, self.wanted_listener())
@@ -90,9 +90,11 @@ class Application(Listener):
         return producer
 
     def whole_id(self) -> int:
-        """The transactional id of the one producer: the slot's own, or one that nobody else has ever had."""
+        """The transactional id of the one producer: its identity's, or one that nobody else has ever had."""
         options = self.env.options
-        return options.inputs + (self.slot if options.stable_ids else options.members + self.client)
+        return options.inputs + (
+            options.identity_of(self.slot) if options.stable_ids else options.members + self.client
+        )
 
     @property
     def nodes(self) -> list[Node]:

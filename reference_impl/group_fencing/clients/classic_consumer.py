@@ -43,7 +43,6 @@ class ClassicConsumer(Consumer):
     def __init__(self, env: Environment, slot: int, client: int, old: bool, listener: Listener | None) -> None:
         super().__init__(env, slot, client, old, listener)
         self.state = MemberState.UNJOINED
-        self.member = NO_MEMBER
         self.generation = NO_GENERATION
         self.rejoin_needed = True
         self.members: tuple[int, ...] = ()  # of the generation, if this is its leader
@@ -100,10 +99,13 @@ class ClassicConsumer(Consumer):
 
     def assignments(self) -> dict[int, tuple[int, ...]]:
         """The leader's decision: ranges, by member id. (RangeAssignor.java)"""
-        inputs, found = self.env.options.inputs, {}
+        found: dict[int, tuple[int, ...]] = {}
+        first = 0
         for number, member in enumerate(self.members):
-            first, end = (inputs * place // len(self.members) for place in (number, number + 1))
+            each, more = divmod(self.env.options.inputs, len(self.members))
+            end = first + each + (number < more)
             found[member] = tuple(range(first, end))
+            first = end
         return found
 
     def told_sync(self, request: int, answer: SyncGroupResponse) -> None:

@@ -10,6 +10,8 @@ from fencepost.reference_impl.group_fencing.environment import Environment, Plac
 from fencepost.reference_impl.group_fencing.errors import RETRIED
 from fencepost.reference_impl.group_fencing.events import Kind
 from fencepost.reference_impl.group_fencing.messages import (
+    NO_INSTANCE,
+    NO_MEMBER,
     GroupMetadata,
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -44,9 +46,10 @@ class Consumer(Node):
         self.env = env
         self.slot = slot
         self.client = client
-        self.instance = slot if env.options.static else -1
+        self.instance = env.options.identity_of(slot) if env.options.static else NO_INSTANCE
         self.old = old
         self.listener = listener
+        self.member = NO_MEMBER
         self.error = 0
         self.blocked = False  # the listener has not returned yet
         self.assignment: tuple[int, ...] = ()

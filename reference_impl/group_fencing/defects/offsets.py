@@ -1,17 +1,24 @@
-"""What can be wrong with offsets: who may commit them, who is told of them, and what a marker makes of them."""
+"""What can be wrong with offsets: when a commit is judged, who is told of them, and what a marker makes of them."""
 
-from fencepost.reference_impl.group_fencing.brokers.classic_group import ClassicGroup
 from fencepost.reference_impl.group_fencing.brokers.group_coordinator import GroupCoordinator
 from fencepost.reference_impl.group_fencing.brokers.offsets import GroupOffsetsLog
-from fencepost.reference_impl.group_fencing.messages import GroupMetadata, OffsetFetchRequest
+from fencepost.reference_impl.group_fencing.messages import OffsetFetchRequest, TxnOffsetCommitRequest
+from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
-from fencepost.reference_impl.transactions.messages import Batch
+from fencepost.reference_impl.transactions.messages import Batch, ProduceResponse
 
 
-class AnyGenerationCommits(ClassicGroup):
-    """A commit is not held against the group."""
+class JudgedTooEarly(GroupCoordinator):
+    """A commit is held against the group when it comes in, and not when the transaction coordinator has spoken."""
 
-    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+    def receive_commit(self, message: Message) -> None:
+        commit: TxnOffsetCommitRequest = message.body.data
+        if error := super().commit_refused(commit):
+            self.reply(message, ProduceResponse(error))
+        else:
+            super().receive_commit(message)
+
+    def commit_refused(self, commit: TxnOffsetCommitRequest) -> int:
         return 0
 
 
@@ -22,6 +29,13 @@ class PendingIgnored(GroupCoordinator):
         return 0
 
 
+class OldClientsNotHeld(GroupCoordinator):
+    """The draft's wait is for those only that know its error."""
+
+    def unstable(self, request: OffsetFetchRequest) -> int:
+        return super().unstable(request) if request.require_stable else 0
+
+
 class AbortKeepsPending(GroupOffsetsLog):
     """An abort leaves the pending offsets where they are, and fetches wait for ever."""
 
@@ -30,3 +44,36 @@ class AbortKeepsPending(GroupOffsetsLog):
         super().apply_marker(entry, batch)
         if batch.marker == 0 and kept is not None:
             self.pending[batch.producer_id] = kept
+
+
+class AbortCommitsOffsets(GroupOffsetsLog):
+    """An abort makes the pending offsets count, as a commit does."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        kept = self.pending.get(batch.producer_id, {})
+        super().apply_marker(entry, batch)
+        self.committed |= kept
+
+
+class PendingForgotten(GroupOffsetsLog):
+    """What is pending is in the coordinator's memory only."""
+
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> "PendingForgotten":
+        fresh = super().rebuilt(leader_epoch, restart)
+        fresh.pending.clear()
+        return fresh
+
+
+class ReverseMapForgotten(GroupCoordinator):
+    """Who committed last for a partition is in the coordinator's memory only."""
+
+    def load(self, _: object) -> None:
+        self.contributors.clear()
+        super().load(_)
+
+
+class UndefinedGenerationPasses(GroupCoordinator):
+    """A commit without a generation is not held against who committed last."""
+
+    def is_overtaken(self, commit: TxnOffsetCommitRequest, partition: int) -> bool:
+        return commit.metadata.generation >= 0 and super().is_overtaken(commit, partition)
