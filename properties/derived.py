@@ -106,17 +106,15 @@ def agreeing(protocol: str) -> Agreeing:
     shown = getattr(imported(f"{package}.events"), "SHOWN", None)
     if protocol not in HISTORIES:
         raise refused(f"there is nothing to hold implementations of {protocol} against: {HISTORIES.lacking(protocol)}")
-    names = {variant: "" for _, variant in entry.implementations}
-    names |= {v.name: "" for v in entry.variants if v.main and (shown is None or v.name in shown.models)}
+    main = [v.name for v in entry.variants if v.main and (shown is None or v.name in shown.models)]
+    names = dict.fromkeys([*main, *(variant for _, variant in entry.implementations)])
     drawn = st.fixed_dictionaries(
         {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
     )
-    said = getattr(imported(f"{package}.interface"), "VARIANTS", {})
-    of_variant = {name: drawn.map(partial(_with, said.get(name, {"mode": name}))) for name in names}
     played: type[Machine] = scenarios_of(protocol, "Scenarios", Machine)
     at_rest = {"calls": scenarios_of(protocol, "AT_REST", frozenset())}
     try:
-        machine = type("Driven", (played,), {"call_type": call_type, "sizes": next(iter(of_variant.values()))})
+        machine = type("Driven", (played,), {"call_type": call_type, "sizes": drawn})
     except TypeError as error:  # an annotation of which no value can be drawn
         raise refused(f"{package}.interface: {error}") from error
     black_box = VOCABULARIES[protocol].black_box
@@ -127,13 +125,13 @@ def agreeing(protocol: str) -> Agreeing:
     def tour(variant: str) -> list[calls.Call]:
         if black_box == set(VOCABULARIES[protocol].codes):  # all is shown by every implementation
             return []
-        return free_run.tour(call_type, factory(protocol), {**small(protocol), "mode": variant})
+        return free_run.tour(call_type, factory(protocol), {**small(protocol), **said_of(protocol, variant)})
 
     missing.__module__ = f"{package}.interface"
     return Agreeing(
         protocol=protocol,
         says=entry.says,
-        machines=variants(machine, of_variant),
+        machines=variants(machine, dict.fromkeys(names, drawn)),
         missing=missing,
         black_box=black_box,
         small=small(protocol),
@@ -142,14 +140,17 @@ def agreeing(protocol: str) -> Agreeing:
         ways={"": partial(free_run.go_on, call_type)},
         beside=type("Beside", (AtRest,), at_rest),
         follow=None if shown is None else shown.follow,
+        said=partial(said_of, protocol),
         composite=frozenset(helper.__name__ for helper in call_type.helpers),
         ending=at_rest["calls"],
         implementation=f"{reference_of(protocol)}:reference",
     )
 
 
-def _with(said: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    return {**config, **said}
+def said_of(protocol: str, variant: str) -> Mapping[str, Any]:
+    """What a config says of a variant."""
+    said: Mapping[str, Mapping[str, Any]] = getattr(imported(f"{PROTOCOLS[protocol]}.interface"), "VARIANTS", {})
+    return said.get(variant, {"mode": variant})
 
 
 def reference_of(protocol: str) -> str:

@@ -129,8 +129,7 @@ class HistoryMonitor:
     """A `Monitor` that judges a run by the history properties of its protocol.
 
     ``observed``: the kinds of event that are shown whenever they happen (default: all); properties that need others are
-    not asked.  ``only``: the rules that are looked at, if not all.  Events of which no ``time_us`` is shown are all of
-    time 0.
+    not asked.  ``only``: the rules that are looked at, if not all.
     """
 
     def __init__(
@@ -143,8 +142,7 @@ class HistoryMonitor:
         self.history: HistoryProperties = replace(declared, properties=every)
         self.only: frozenset[str] | None = None
         self.observed: frozenset[str] | None = None
-        columns = {column.name: column.absent for column in self.history.vocabulary.columns}
-        self._values = reader_of({"time_us": 0, **columns})
+        self._values = reader_of({column.name: column.absent for column in self.history.vocabulary.columns})
         self._rows: list[tuple[int, ...]] = []
         self._events: list[Event] = []
         self._made: list[Made] = []
@@ -159,9 +157,9 @@ class HistoryMonitor:
         events, codes, before = self.beside.events(made), self.history.vocabulary.codes, len(self._rows)
         self._made.append(made)
         for event in events:
-            kind, time_us, *values = self._values(event)
+            kind, *values = self._values(event)
             if kind in codes:
-                self._rows.append((len(self._rows), time_us, int(codes[kind]), *values))
+                self._rows.append((len(self._rows), 0, int(codes[kind]), *values))
                 self._events.append(event)
         self._ends.append(len(self._rows))
         for broken, concerned in self.beside.watch(made, events, messages):

@@ -46,8 +46,7 @@ GIVEN_UP = following(Kind.revoked, Kind.lost, Kind.left, by=("client",), asking=
 INITIALISED = following(Kind.init_told, by=("client",), where=IT.error == 0, asking=ASSIGNED_NEXT)
 SEEN = (Kind.instance_started, Kind.joined, Kind.init_told)
 SEEN_FIRST, SEEN_NEWEST = first(*SEEN, by=()), greatest("client", *SEEN, by=())
-BEGUN = last(Kind.txn_begun, by=("client",))
-ANOTHER = (SEEN_FIRST.client != IT.client) | (SEEN_NEWEST.client != IT.client)
+HOLDER = last(Kind.init_told, by=("producer_id",), where=IT.error == 0)
 
 PROMISES = (
     declared(
@@ -88,11 +87,11 @@ PROMISES = (
         explained=NEWEST, given=~SENT.missing & ~SENDER.missing,
     ),
     declared(
-        "lone_client_not_fenced", "447.P3",
-        "an instance that never had another one beside it does not end by an error, unless its transaction timed out",
-        each(Kind.instance_failed, by=("client",)),
-        ~ANOTHER & ~BEGUN.missing & (IT.time_us - BEGUN.time_us < Setting("transaction_timeout_us")),
-        saying("there was never another instance"), given=IT.time_us > 0,
+        "lone_client_not_fenced", "447.P2",
+        "no producer of an instance is fenced for its group that never had another one beside it",
+        each(Kind.producer_fenced, by=("producer_id",)),
+        (SEEN_FIRST.client == HOLDER.client) & (SEEN_NEWEST.client == HOLDER.client),
+        saying("there was never another instance than that of"), explained=HOLDER, given=~HOLDER.missing, modes=DRAFTS,
     ),
 )  # fmt: skip
 
@@ -142,7 +141,6 @@ class GroupView(EventView):
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.records = int(config.get("records", 6))
-        self.transaction_timeout_us = int(config.get("transaction_timeout_ms", 60_000)) * 1_000
 
 
 def figures(view: GroupView) -> dict[str, int]:
