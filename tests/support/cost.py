@@ -34,6 +34,8 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("seeded violations", "content", "properties/{p}/history/planted.py"),
     ("history properties", "content", "properties/{p}/history/*"),
     ("history properties", "content", "properties/{p}/histories.py"),
+    ("history properties", "content", "properties/{p}/signs.py"),
+    ("seeded violations", "content", "properties/{p}/planted.py"),
     ("scenarios", "content", "properties/{p}/scenarios/*"),
     ("scenarios", "content", "properties/{p}/scenarios.py"),
     ("calls as data", "plumbing", "properties/{p}/driving/programs.py"),
