@@ -230,10 +230,6 @@ class Followed:
     tired: bool = False
 
 
-def _its_name(variant: str) -> Mapping[str, Any]:
-    return {"mode": variant}
-
-
 Steps = Sequence[tuple[str, Mapping[str, Any]]]
 """Of a run of a model: actions with their parameters."""
 
@@ -268,8 +264,6 @@ class Agreeing:
     ``lacking``: which optional abilities an implementation lacks, in words; machines do without them, and the report
     says so.
 
-    ``said``: what a configuration says of a variant (default: its name, as ``mode``).
-
     ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.
 
     Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
@@ -300,7 +294,6 @@ class Agreeing:
     compared: Mapping[str, float] = field(default_factory=dict)
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
     lacking: Callable[[Any], frozenset[str]] | None = None
-    said: Callable[[str], Mapping[str, Any]] = _its_name
     steps: int = 30
     tries: int = 1
     replays: int = 3_000
@@ -321,7 +314,7 @@ class Agreeing:
             return self.turn(steps)
         if self.call_of is None or self.follow is None:
             return {}, (), steps[0][0]
-        models = [self.follow(variant, {**self.small, **self.said(variant)}).spec for variant in self.variants]
+        models = [self.follow(variant, {**self.small, "mode": variant}).spec for variant in self.variants]
         known = {action for model in models for action in model.actions}
         if lacking := next((action for action, _ in steps if action not in known), ""):
             return {}, (), lacking

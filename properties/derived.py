@@ -18,7 +18,6 @@ make several calls, which programs name as if they were calls.
     HELPERS = (settle,)
     AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
     DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
-    VARIANTS = {"fenced": {"mode": "strict"}}                # what a config says of a variant, if not its name as mode
 """
 
 from collections.abc import Iterator, Mapping
@@ -125,7 +124,7 @@ def agreeing(protocol: str) -> Agreeing:
     def tour(variant: str) -> list[calls.Call]:
         if black_box == set(VOCABULARIES[protocol].codes):  # all is shown by every implementation
             return []
-        return free_run.tour(call_type, factory(protocol), {**small(protocol), **said_of(protocol, variant)})
+        return free_run.tour(call_type, factory(protocol), {**small(protocol), "mode": variant})
 
     missing.__module__ = f"{package}.interface"
     return Agreeing(
@@ -140,17 +139,10 @@ def agreeing(protocol: str) -> Agreeing:
         ways={"": partial(free_run.go_on, call_type)},
         beside=type("Beside", (AtRest,), at_rest),
         follow=None if shown is None else shown.follow,
-        said=partial(said_of, protocol),
         composite=frozenset(helper.__name__ for helper in call_type.helpers),
         ending=at_rest["calls"],
         implementation=f"{reference_of(protocol)}:reference",
     )
-
-
-def said_of(protocol: str, variant: str) -> Mapping[str, Any]:
-    """What a config says of a variant."""
-    said: Mapping[str, Mapping[str, Any]] = getattr(imported(f"{PROTOCOLS[protocol]}.interface"), "VARIANTS", {})
-    return said.get(variant, {"mode": variant})
 
 
 def reference_of(protocol: str) -> str:

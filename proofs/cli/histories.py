@@ -118,7 +118,7 @@ def generate(
         import_from_here()
     function, usual = known.get(variant.name, ("", {}))
     config = {**usual, **parse_config(pairs)}
-    if config.get("mode", variant.name) != usual.get("mode", variant.name):
+    if config.get("mode", variant.name) != variant.name:
         raise CatalogueError(f"--config mode={config['mode']} is not {name}; name the variant, and leave that out")
     if master is None:
         require_possible(directory, simulator or function, histories, config)

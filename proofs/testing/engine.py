@@ -314,7 +314,7 @@ def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
 
 def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str, config: Mapping[str, Any]) -> None:
     """What cannot be driven at all is no disagreement with the model.  Raises ImplementationError."""
-    small = {**agreeing.small, **config, **agreeing.said(variant)}
+    small = {**agreeing.small, **config, "mode": variant}
     try:
         with UNDER_WAY.during("the factory"):
             system = factory(small)

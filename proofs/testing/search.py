@@ -178,7 +178,7 @@ class Search:
     ) -> None:  # fmt: skip
         self.only = only
         self.agreeing, self.factory, self.variant = agreeing, factory, variant
-        self.config, self.expecting = {**config, **agreeing.said(variant)}, expecting
+        self.config, self.expecting = {**config, "mode": variant}, expecting
         self.prefixes = [tuple(p) for p in prefixes]
         self.coverage = Coverage()
         self.exercised = Exercised(agreeing)

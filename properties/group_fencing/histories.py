@@ -18,10 +18,11 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
 from fencepost.properties.history.words import Words
 
-CLASSIC = ("shipped",)
-SINCE = ("shipped", "new-protocol", "new-protocol-relaxed")
+CLASSIC = ("shipped", "group-id-only")
+NEW = ("new-protocol", "new-protocol-relaxed")
+SINCE = (*CLASSIC, *NEW, *(f"{mode}-metadata-at-send" for mode in NEW))
 """What shipped, and what followed; the draft promises the same by other means."""
-DRAFTS = ("draft", "draft-repaired")
+DRAFTS = ("draft", "draft-repaired-by-assignment", "draft-repaired-by-generation", "draft-static-members")
 
 PARTITION, PLACE, OWNER = ("partition",), ("partition", "offset"), ("partition", "client")
 OF_PRODUCER = ("partition", "producer_id")

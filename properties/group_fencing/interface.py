@@ -2,10 +2,9 @@
 
 Structural: nothing has to be imported or inherited.  ``factory(config)`` makes brokers, a group, and instances of the
 application in ``members`` slots; the driver decides every delivery, loss, step of an instance and passing of time, and
-reads back events.  Config keys: ``seed``, what `VARIANTS` says of a variant (``mode``, ``repair``, ``metadata``,
-``listener``), ``inputs`` and ``outputs`` (partitions), ``records`` in
-each partition of the input, ``static`` (each slot has a group.instance.id of its own), ``stable_ids`` (a slot keeps its
-transactional id), ``metadata_at`` ("poll" or "send": when an instance asks groupMetadata()), and the time-outs in
+reads back events.  Config keys: ``seed``, ``mode`` (the variant), ``inputs`` and ``outputs`` (partitions), ``records``
+in each partition of the input, ``static`` (each slot has a group.instance.id of its own), ``stable_ids`` (a slot keeps
+its transactional id), ``metadata_at`` ("poll" or "send": when an instance asks groupMetadata()), and the time-outs in
 milliseconds, which are short so that a little time is enough for each.
 
 Of the events only what instances and an auditor see is needed; every further kind of the history vocabulary that an
@@ -16,10 +15,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Protocol
 
 from fencepost.properties.driving import Event
-from fencepost.properties.group_fencing.variants.driven import VARIANTS
 from fencepost.properties.roles import Between, Index, InFlight, OneOf
-
-__all__ = ["DANGERS", "SIZES", "VARIANTS", "Slot", "System", "Waiting"]
 
 Message = tuple[int, str, str, str, int]
 """(number, kind, source, target, request).  Answers have ``_answer`` behind the kind of what they answer; ``request``
