@@ -40,7 +40,7 @@ class Config(Configuration):
     max_poll_records: Positive = 2
     metadata_at: Annotated[str, OneOf("poll", "send")] = "send"  # when the loop asks groupMetadata()
     metadata: bool = True  # False: sendOffsetsToTransaction() names the group only (B38)
-    listener: bool = True  # whether it subscribes with a rebalance listener (new protocol: 3.5 of the facts)
+    listener: bool = True  # whether it subscribes with a rebalance listener (447.21)
     offsets_inside: bool = True  # False: offsets are committed beside the transaction (447.18)
     # Slot s has the transactional id (and, if static, the instance id) s % identities; 0: each has its own
     identities: Natural = 0

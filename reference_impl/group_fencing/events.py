@@ -3,7 +3,8 @@ things happened.
 
 All but the coordinator's are what a client or an auditor sees. -1 stands in a column that does not apply, and 0 in
 `error`. `partition` and `offset` are of the input, `output` and `position` of the output; `generation` is a classic
-group's generation, or a member epoch; `client` is the number of an instance of the application.
+group's generation, or a member epoch; `client` is the number of an instance of the application, or of an auditor, each
+of which reads every output record once.
 """
 
 from collections import namedtuple
@@ -19,7 +20,7 @@ class Kind:
     # Their consumers
     JOINED, ASSIGNED, REVOKED, LOST, OFFSET_FETCHED, CONSUMED, LEFT = range(10, 17)
     # Their producers
-    INIT_TOLD, TXN_BEGUN, OUTPUT_SENT, OFFSET_SENT, OFFSETS_TOLD, END_SENT, END_TOLD, OFFSET_PUT = range(20, 28)
+    INIT_TOLD, TXN_BEGUN, OUTPUT_SENT, OFFSET_SENT, END_SENT, END_TOLD, OFFSET_PUT = range(20, 27)
     # The group's coordinator
     GENERATION_BEGUN, MEMBER_REMOVED, OFFSET_TAKEN, OFFSET_REFUSED, FETCH_HELD, COORDINATOR_LOADED = range(40, 46)
     OFFSET_SETTLED, FETCH_ANSWERED = range(46, 48)

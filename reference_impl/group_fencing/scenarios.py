@@ -19,6 +19,8 @@ STRICT: dict[str, Any] = {"mode": "new-protocol", "listener": False}
 RELAXED: dict[str, Any] = {"mode": "new-protocol-relaxed", "listener": False}
 OPEN_FOR_LONG: dict[str, Any] = {"transaction_timeout_ms": 120_000}
 TWO: dict[str, Any] = {"records": 2, "max_poll_records": 1}
+OWNERSHIP = KNOWN.registry["ownership_checked"].parts
+SAME_INSTANCE: dict[str, Any] = {"static": True, "identities": 1, "stable_ids": False}
 PER_PARTITION: dict[str, Any] = {"group_aware": False}
 
 
@@ -28,6 +30,7 @@ PER_PARTITION: dict[str, Any] = {"group_aware": False}
 @KNOWN.shown("B38-new-protocol", {**STRICT, "metadata": False}, {**STRICT, "metadata_at": "poll"})
 @KNOWN.defect("G01", "any_generation_commits")
 @KNOWN.defect("G10", "idle_keep_epoch")
+@KNOWN.defect("447.3", "found_by_id")
 @KNOWN.shown("447.12-old", {**SHIPPED, "old": 1}, {**SHIPPED, "old": 2})
 @KNOWN.shown("447.12-old-draft", {**DRAFT, "old": 1}, {**DRAFT, "old": 2})
 def zombie_commits_first(script: Script) -> None:
@@ -44,6 +47,17 @@ def zombie_commits_first(script: Script) -> None:
     script.audit()
 
 
+@KNOWN.defect("fail-over", "group_stored_once")
+def next_coordinator_knows_the_zombie(script: Script) -> None:
+    """The group's coordinator fails over after a rebalance that was not stored: the generation before is current."""
+    script.taken_over()
+    script.until(1, "end_told")
+    script.system.move_group()
+    script.system.resume(0)
+    script.go_on(0)
+    script.audit()
+
+
 @KNOWN.defect("447.8", "undefined_generation_passes", old=1, records=2, max_poll_records=1)
 def old_zombie_commits_last(script: Script) -> None:
     """An old client in the draft's upgrade commits after its successor has: the reverse map knows the later one."""
@@ -56,11 +70,36 @@ def old_zombie_commits_last(script: Script) -> None:
     script.audit()
 
 
+@KNOWN.shown("447.12-stuck", {**DRAFT, **TWO, "old": 1}, {**SHIPPED, **TWO, "old": 1})
+def partition_returns_to_an_old_client(script: Script) -> None:
+    """In the draft's upgrade a partition comes back from a new client to an old one, whose commits have no generation:
+    they are refused for ever, although nobody else has the partition."""
+    script.until(1, "end_told")
+    script.system.close(1)
+    script.go_on(0, ms=AFTER_SESSION_MS)
+    script.audit()
+
+
+@KNOWN.shown("H2", {**DRAFT, **SAME_INSTANCE}, {**REPAIRED, **SAME_INSTANCE})
+@KNOWN.shown("H2-shipped", {**DRAFT, **SAME_INSTANCE}, {**SHIPPED, **SAME_INSTANCE})
+def same_generation_by_another_producer(script: Script) -> None:
+    """A static member is replaced while it stands still: no generation begins, and its producer has an id of its own.
+
+    The draft's reverse map refuses smaller generations only: the zombie commits after its successor has. As shipped
+    it is refused by its instance id."""
+    script.until(0, "consumed")
+    script.system.pause(0)
+    script.until(1, "end_told")
+    script.system.resume(0)
+    script.go_on(0)
+    script.audit()
+
+
 @KNOWN.shown("447.21-strict", STRICT, {**STRICT, "metadata_at": "poll"})
 @KNOWN.shown("447.21-relaxed", RELAXED, {**RELAXED, "metadata_at": "poll"})
 @KNOWN.shown("447.21-listener", RELAXED, {**RELAXED, "listener": True})
 @KNOWN.shown("447.21-classic", RELAXED, SHIPPED)
-@KNOWN.shown("447.21-ownership", RELAXED, {**RELAXED, "parts": KNOWN.registry["ownership_checked"].parts})
+@KNOWN.shown("447.21-ownership", RELAXED, {**RELAXED, "parts": OWNERSHIP})
 def comes_back_with_a_new_epoch(script: Script) -> None:
     """A member is fenced while its application works, and joins again under the same id in the background.
 
@@ -85,6 +124,20 @@ def reads_below_a_pending_commit(script: Script) -> None:
     script.system.pause(0)
     script.system.advance(AFTER_SESSION_MS)
     script.go_on(1, ms=60_000)
+    script.release(held)
+    script.go_on(1)
+    script.audit()
+
+
+@KNOWN.defect("G18", "expiry_ignores_pending")
+def expires_what_is_pending(script: Script) -> None:
+    """A group without members is old enough for its offsets to be deleted, while a transaction with the only one of
+    them is still to be committed."""
+    script.until(0, "end_sent")
+    held = script.hold("end")
+    script.system.pause(0)
+    script.system.advance(AFTER_SESSION_MS)
+    script.system.expire_offsets()
     script.release(held)
     script.go_on(1)
     script.audit()
@@ -140,10 +193,13 @@ def late_commit_joins_the_next_transaction(script: Script) -> None:
     script.audit()
 
 
+@KNOWN.shown("447.21-regained", {**RELAXED, "parts": OWNERSHIP}, {**RELAXED, "metadata_at": "poll"})
 @KNOWN.defect("KIP-1251-epochs", "assignment_epoch_ignored")
 @KNOWN.defect("KIP-1251-stored", "assignment_epochs_not_stored")
 def regains_what_it_had(script: Script) -> None:
-    """A member has a partition again that another one had meanwhile: what it polled before is older than that."""
+    """A member has a partition again that another one had meanwhile: what it polled before is older than that.
+
+    Whoever looks at the current epoch, and at who has the partition now, takes it (447.21-regained)."""
     script.until(0, "consumed")
     script.cut_off(0)
     script.until(1, "end_told")

@@ -50,7 +50,6 @@ class System(DrivenSystem[Environment]):
         self.env = env
         self.brokers = Brokers(env, env.parts.below)
         self.instances: list[Application] = []
-        self.auditors = 0
         for slot in range(env.options.members):
             self.instances.append(self.new_instance(slot))
 
@@ -102,6 +101,11 @@ class System(DrivenSystem[Environment]):
         such member."""
         return self.group_coordinator.group.expire(self.instances[slot].consumer.member)
 
+    def expire_offsets(self) -> bool:
+        """offsets.retention.minutes is over: the offsets of a group without members are deleted; False if there are
+        none to delete. Whoever reads on begins at the beginning."""
+        return self.group_coordinator.expire_offsets()
+
     def is_over(self, slot: int) -> bool:
         """Whether the instance in the slot has ended, by an error or killed."""
         return not self.instances[slot].running
@@ -137,23 +141,24 @@ class System(DrivenSystem[Environment]):
 
     # An auditor
 
-    def audit(self) -> tuple[list[tuple[int, int]], list[int]]:
+    def audit(self, auditor: int = 0) -> tuple[list[tuple[int, int]], list[int]]:
         """What a read_committed reader of the whole output and an administrator see: the input places that were copied,
-        in order of the output, and the group's offset in each partition of the input, -1 for none."""
-        reader, env = self.auditors, self.env
-        self.auditors += 1
+        in order of the output, as far as this auditor has not read them before; and the group's offset in each
+        partition of the input, -1 for none."""
+        env = self.env
         found: list[tuple[int, int]] = []
         for output in range(env.options.outputs):
-            for position, record in self.brokers.read(reader, output):
+            for position, record in self.brokers.read(auditor, output):
                 place = env.contents[record]
                 env.tell(
-                    Kind.OUTPUT_READ, output=output, position=position, partition=place.partition, offset=place.offset
-                )
+                    Kind.OUTPUT_READ, client=auditor, output=output, position=position, partition=place.partition,
+                    offset=place.offset,
+                )  # fmt: skip
                 found.append((place.partition, place.offset))
         coordinator = self.group_coordinator
         offsets = [coordinator.log.committed_offset(partition) for partition in range(env.options.inputs)]
         for partition, offset in enumerate(offsets):
-            env.tell(Kind.AUDITED, partition=partition, offset=offset)
+            env.tell(Kind.AUDITED, client=auditor, partition=partition, offset=offset)
         return found, offsets
 
     @property

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from fencepost.reference_impl.group_fencing import reference as group_fencing
+from fencepost.reference_impl.group_fencing import scenarios as of_group_fencing
+from fencepost.reference_impl.group_fencing.system import build as build_group_fencing
 from fencepost.reference_impl.id_blocks import reference as id_blocks
 from fencepost.reference_impl.id_blocks import scenarios as of_id_blocks
 from fencepost.reference_impl.id_blocks.system import build as build_id_blocks
@@ -19,6 +22,7 @@ PROTOCOLS: Mapping[str, tuple[Known[Any], Any, Any]] = {
     "id-blocks": (of_id_blocks.KNOWN, id_blocks, build_id_blocks),
     "transactions": (of_transactions.KNOWN, transactions, build_transactions),
     "task-counts": (of_task_counts.KNOWN, task_counts, build_task_counts),
+    "group-fencing": (of_group_fencing.KNOWN, group_fencing, build_group_fencing),
 }
 ANYWHERE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if not known[name].reference]
 OF_THE_REFERENCE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if known[name].reference]
@@ -53,7 +57,7 @@ def test_a_scenario_plays_with_any_implementation(protocol: str, name: str) -> N
 def test_most_scenarios_need_nothing_but_the_interface() -> None:
     """By protocol, those that do and those that do not."""
     found = {p: [sum(p == q for q, _ in each) for each in (ANYWHERE, OF_THE_REFERENCE)] for p in PROTOCOLS}
-    assert found == {"id-blocks": [4, 1], "transactions": [20, 15], "task-counts": [15, 1]}
+    assert found == {"id-blocks": [4, 1], "transactions": [20, 15], "task-counts": [15, 1], "group-fencing": [32, 0]}
 
 
 @pytest.mark.parametrize(("protocol", "name"), OF_THE_REFERENCE)

@@ -165,7 +165,7 @@ class ClassicGroup:
             if member.sync is not None:
                 self.answer(member.sync, SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS))
                 member.sync = None
-        self.delayed = self.state is State.EMPTY
+        self.delayed = self.state is State.EMPTY and self.env.options.initial_delay_ms > 0
         self.state = State.PREPARING_REBALANCE
         self.phase += 1
         options = self.env.options

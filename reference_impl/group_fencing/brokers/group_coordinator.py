@@ -1,11 +1,12 @@
 """The group coordinator: it leads the offsets partition, keeps the group, and judges commits by it.
 
 A commit in a transaction is first verified with (or added by) the transaction coordinator, and only then judged by the
-group as it is at that moment (3.10 of what was read in Kafka: CoordinatorRuntime.scheduleTransactionalWriteOperation).
-What the group coordinator stores survives its fail-over: `stored`; what it has in memory only does not.
+group as it is at that moment (CoordinatorRuntime.scheduleTransactionalWriteOperation). What the group coordinator
+stores survives its fail-over: `stored`; what it has in memory only does not.
 (GroupCoordinatorService.java, OffsetMetadataManager.java)
 """
 
+from collections.abc import Collection, Iterable
 from typing import Any, Protocol
 
 from fencepost.reference_impl.group_fencing.brokers.offsets import GroupOffsetsLog
@@ -44,6 +45,10 @@ class GroupState(Protocol):
     @property
     def is_known(self) -> bool:
         """Whether there is, or was, such a group."""
+
+    @property
+    def members(self) -> Collection[int]:
+        """The ids of its members."""
 
     @property
     def generation(self) -> int:
@@ -231,11 +236,23 @@ class GroupCoordinator(OffsetsLeader):
         request: OffsetCommitRequest = message.body.data
         error = self.group.commit_refused(request.metadata, tuple(request.offsets), False)
         if not error:
-            self.env.writing.extend(Place(partition, offset) for partition, offset in request.offsets.items())
-            records = [self.env.next_record() for _ in request.offsets]
-            batch = ProduceRequest(-1, self.log.partition, -1, -1, -1, records[0], False, tuple(records[1:]))
-            self.log.append(batch, NO_GUARD)
+            self.write_plainly(Place(partition, offset) for partition, offset in request.offsets.items())
         self.reply(message, ErrorResponse(error))
+
+    def write_plainly(self, places: Iterable[Place]) -> None:
+        """Offsets that count at once, in no transaction."""
+        self.env.writing.extend(places)
+        records = [self.env.next_record() for _ in tuple(self.env.writing)]
+        batch = ProduceRequest(-1, self.log.partition, -1, -1, -1, records[0], False, tuple(records[1:]))
+        self.log.append(batch, NO_GUARD)
+
+    def expire_offsets(self) -> bool:
+        """offsets.retention.minutes is over for a group without members: its offsets are deleted; False if there is
+        nothing to delete, or somebody in the group."""
+        expired = [] if self.group.members else self.log.expirable()
+        if expired:
+            self.write_plainly(Place(partition, NO_OFFSET) for partition in expired)
+        return bool(expired)
 
     def receive_fetch(self, message: Message) -> None:
         """OffsetFetch."""

@@ -75,6 +75,8 @@ class ModernGroup:
     # Heartbeats
 
     def receive(self, message: Message) -> None:
+        """ConsumerGroupHeartbeat. What is assigned is told once: where a late copy of a request is what brings a member
+        to its target, nobody takes the answer, and the member hears of its partitions with the next change only."""
         request: GroupHeartbeatRequest = message.body.data
         if request.epoch in (LEFT, STATIC_LEFT):
             error = self.identity_error(request.member, request.instance)

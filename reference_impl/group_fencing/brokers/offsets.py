@@ -29,6 +29,17 @@ class GroupOffsetsLog(OffsetsLog):
         else:
             PartitionLog.apply_data(self, entry, batch)
             self.committed[self.key_of(batch)] = batch
+            if self.env.contents[batch.record].offset == NO_OFFSET:
+                self.forget_pending(self.key_of(batch))
+
+    def forget_pending(self, partition: int) -> None:
+        """A tombstone also takes what is pending for the partition, in every transaction."""
+        for offsets in self.pending.values():
+            offsets.pop(partition, None)
+
+    def expirable(self) -> list[int]:
+        """The partitions whose offset may be deleted: none that a transaction may still change."""
+        return [partition for partition in sorted(self.committed) if self.is_stable(partition)]
 
     def committed_offset(self, partition: int) -> int:
         """The offset that counts for a partition of the input, -1 for none."""

@@ -103,9 +103,8 @@ class Application(Listener):
 
     @property
     def failed(self) -> int:
-        """The error that ends it, 0 for none, -1 for one of its producer's."""
-        fatal = any(producer.state is State.FATAL_ERROR for producer in self.producers.values())
-        return self.consumer.error or -int(fatal)
+        """The error that ends it, 0 for none."""
+        return self.consumer.error or next((p.fatal_error for p in self.producers.values() if p.fatal_error), 0)
 
     # The loop
 

@@ -52,6 +52,7 @@ class GroupProducer(Producer):
         super().__init__(env, slot, txn_id)
         self.client = client
         self.slot = slot
+        self.fatal_error = 0
         self.group_assignment: tuple[int, tuple[int, ...]] | None = None
         self.sends.metadata = {}
         self.sends.version = version
@@ -111,6 +112,11 @@ class GroupProducer(Producer):
     def told_init(self, request: int, answer: InitProducerIdResponse) -> None:
         super().told_init(request, answer)
         self.tell(Kind.INIT_TOLD, error=answer.error_code)
+
+    def fail(self, verdict: Verdict, error: int) -> None:
+        super().fail(verdict, error)
+        if verdict is Verdict.FATAL:
+            self.fatal_error = error
 
     def tell(self, kind: int, **columns: int) -> None:
         """An event of this producer's."""

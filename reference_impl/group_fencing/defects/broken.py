@@ -38,6 +38,7 @@ SAME_INSTANCE = (("static", True), ("identities", 2), ("stable_ids", False))
 MIXED = (*DRAFT, ("old", 1))
 ONE_IS_ENOUGH = "a member id is never given twice, so that either of member and generation is enough"
 FENCED_ANYWAY = "the newer one is fenced, and begins anew; no two of them make progress"
+REGAINED = "what a member has lost and has again is its own, whenever it polled what it commits"
 
 _BROKEN = (
     # 447.16: commits are held against the group
@@ -45,21 +46,8 @@ _BROKEN = (
     Broken(
         "generation_unchecked", "447.16", NOTHING, Parts(classic_group=members.GenerationUnchecked), (), ONE_IS_ENOUGH
     ),
-    Broken(
-        "member_unchecked",
-        "447.16",
-        NOTHING,
-        Parts(classic_group=members.MemberUnchecked),
-        (),
-        ONE_IS_ENOUGH,
-    ),
-    Broken(
-        "instance_unchecked",
-        "447.16",
-        PROMISE,
-        Parts(classic_group=members.MemberUnchecked),
-        SAME_INSTANCE,
-    ),
+    Broken("member_unchecked", "447.16", NOTHING, Parts(classic_group=members.MemberUnchecked), (), ONE_IS_ENOUGH),
+    Broken("instance_unchecked", "447.16", PROMISE, Parts(classic_group=members.MemberUnchecked), SAME_INSTANCE),
     Broken("judged_too_early", "447.16", PROMISE, Parts(coordinator=offsets.JudgedTooEarly)),
     Broken("group_stored_once", "447.16", PROMISE, Parts(classic_group=members.NeverStoredAgain)),
     Broken("sessions_last", "447.P3", PROGRESS, Parts(classic_group=members.SessionsLast)),
@@ -69,15 +57,10 @@ _BROKEN = (
     Broken("pending_ignored", "447.9", PROMISE, Parts(coordinator=offsets.PendingIgnored), LONG),
     Broken("consumer_does_not_wait", "447.9", PROMISE, Parts(classic_consumer=clients.DoesNotWait), LONG),
     Broken("pending_forgotten", "447.9", PROMISE, Parts(offsets=offsets.PendingForgotten), LONG),
+    Broken("expiry_ignores_pending", "447.9", PROMISE, Parts(offsets=offsets.ExpiryIgnoresPending)),
     Broken("abort_keeps_pending", "447.9", PROGRESS, Parts(offsets=offsets.AbortKeepsPending)),
     Broken("abort_commits_offsets", "447.9", PROMISE, Parts(offsets=offsets.AbortCommitsOffsets)),
-    Broken(
-        "old_clients_not_held",
-        "447.9",
-        PROMISE,
-        Parts(coordinator=offsets.OldClientsNotHeld),
-        (*MIXED, *LONG),
-    ),
+    Broken("old_clients_not_held", "447.9", PROMISE, Parts(coordinator=offsets.OldClientsNotHeld), (*MIXED, *LONG)),
     # 447.18 and the loop
     Broken("offsets_outside", "447.18", PROMISE, Parts(), (("offsets_inside", False),)),
     Broken("no_seek_back", "447.18", PROMISE, Parts(application=clients.NoSeekBack)),
@@ -85,18 +68,13 @@ _BROKEN = (
     Broken("assigned_twice", "447.P2", PROMISE, Parts(classic_consumer=clients.AssignedTwice)),
     # 447.5, 447.6, 447.17, 447.19: the draft, repaired by assignment
     Broken("others_left_alone", "447.5", PROMISE, Parts(transactions=initialising.OthersLeftAlone), REPAIRED),
+    Broken("found_by_id", "447.3", PROMISE, Parts(transactions=initialising.FoundByTransactionalId), REPAIRED),
     Broken("same_set_only", "447.5", PROMISE, Parts(transactions=initialising.SameSetOnly), REPAIRED),
     Broken("idle_keep_epoch", "447.5", PROMISE, Parts(transactions=initialising.IdleKeepEpoch), REPAIRED),
     Broken(
         "aborts_without_fencing", "447.5", PROMISE, Parts(transactions=initialising.AbortsWithoutFencing), REPAIRED_V1
     ),
-    Broken(
-        "assignments_forgotten",
-        "447.6",
-        PROMISE,
-        Parts(transactions=initialising.AssignmentsForgotten),
-        REPAIRED,
-    ),
+    Broken("assignments_forgotten", "447.6", PROMISE, Parts(transactions=initialising.AssignmentsForgotten), REPAIRED),
     Broken("keyed_by_group", "447.6", PROMISE, Parts(transactions=initialising.KeyedByGroup), REPAIRED),
     Broken(
         "older_generation_taken",
@@ -106,13 +84,7 @@ _BROKEN = (
         REPAIRED,
         FENCED_ANYWAY,
     ),
-    Broken(
-        "fetches_before_init",
-        "447.17",
-        PROMISE,
-        Parts(application=initialising.FetchesBeforeInit),
-        PER_PARTITION,
-    ),
+    Broken("fetches_before_init", "447.17", PROMISE, Parts(application=initialising.FetchesBeforeInit), PER_PARTITION),
     Broken("ongoing_only", "447.5", PROMISE, Parts(), DRAFT),
     Broken("reverse_map_forgotten", "447.8", PROMISE, Parts(coordinator=offsets.ReverseMapForgotten), MIXED),
     Broken(
@@ -123,13 +95,7 @@ _BROKEN = (
     Broken(
         "others_partitions_covered", "447.21", PROMISE, Parts(modern_group=members.OthersPartitionsCovered), AT_POLL
     ),
-    Broken(
-        "assignment_epoch_ignored",
-        "447.21",
-        PROMISE,
-        Parts(modern_group=members.AssignmentEpochIgnored),
-        AT_POLL,
-    ),
+    Broken("assignment_epoch_ignored", "447.21", PROMISE, Parts(modern_group=members.AssignmentEpochIgnored), AT_POLL),
     Broken(
         "assignment_epochs_not_stored",
         "447.21",
@@ -137,29 +103,11 @@ _BROKEN = (
         Parts(modern_group=members.AssignmentEpochsNotStored),
         AT_POLL,
     ),
-    Broken(
-        "assigns_before_revoked",
-        "447.21",
-        PROMISE,
-        Parts(modern_group=members.AssignsBeforeRevoked),
-        RELAXED,
-    ),
+    Broken("assigns_before_revoked", "447.21", PROMISE, Parts(modern_group=members.AssignsBeforeRevoked), RELAXED),
     Broken("no_listener", "447.21", PROMISE, Parts(), NO_LISTENER),
-    Broken(
-        "revokes_in_background",
-        "447.21",
-        PROMISE,
-        Parts(modern_consumer=clients.RevokesInBackground),
-        NO_LISTENER,
-    ),
-    Broken(
-        "acknowledges_too_early",
-        "447.21",
-        PROMISE,
-        Parts(modern_consumer=clients.AcknowledgesTooEarly),
-        STRICT,
-    ),
-    Broken("ownership_checked", "447.21", NOTHING, Parts(modern_group=members.OwnershipChecked), NO_LISTENER),
+    Broken("revokes_in_background", "447.21", PROMISE, Parts(modern_consumer=clients.RevokesInBackground), NO_LISTENER),
+    Broken("acknowledges_too_early", "447.21", PROMISE, Parts(modern_consumer=clients.AcknowledgesTooEarly), STRICT),
+    Broken("ownership_checked", "447.21", PROMISE, Parts(modern_group=members.OwnershipChecked), NO_LISTENER, REGAINED),
 )
 
 REGISTRY = Registry(_BROKEN)

@@ -58,6 +58,14 @@ class KeyedByGroup(GroupAwareCoordinator):
         return FIRST_KEY
 
 
+class FoundByTransactionalId(GroupAwareCoordinator):
+    """As if there were two coordinators, found by transactional id as ever: each knows only the members that are its
+    own."""
+
+    def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
+        return [other for other in super().assigned_before(request) if (other - request.transactional_id) % 2 == 0]
+
+
 class OlderGenerationTaken(GroupAwareCoordinator):
     """A late InitProducerId of an older generation fences the newer one's producer."""
 

@@ -88,7 +88,8 @@ class AssignsBeforeRevoked(ModernGroup):
 
 
 class OwnershipChecked(ModernGroup):
-    """No defect, but what would close the hole of 447.21: the current epoch commits only what the member has."""
+    """The current epoch commits only what the member has: not a defect of Kafka's, but a repair of 447.21 that is not
+    enough."""
 
     def equal_epoch_refused(self, member: Member, partitions: tuple[int, ...]) -> int:
         owned = all(partition in member.held for partition in partitions)

@@ -55,6 +55,13 @@ class AbortCommitsOffsets(GroupOffsetsLog):
         self.committed |= kept
 
 
+class ExpiryIgnoresPending(GroupOffsetsLog):
+    """Offsets are deleted although a transaction is about to change them, and what is pending with them."""
+
+    def expirable(self) -> list[int]:
+        return sorted({*self.committed, *(partition for offsets in self.pending.values() for partition in offsets)})
+
+
 class PendingForgotten(GroupOffsetsLog):
     """What is pending is in the coordinator's memory only."""
 

@@ -10,6 +10,8 @@ from fencepost.reference_impl.group_fencing.node_faults import Run
 from fencepost.reference_impl.simulation.config import split
 
 CALM_US = 4_000_000
+FRESH = 1
+"""An auditor that has read nothing yet."""
 QUIET_US = 12_000_000
 """How long after the last fault a correct cluster has copied everything, with time to spare."""
 
@@ -36,7 +38,7 @@ def duplicates(copies: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def wrong(history: FreeRun) -> set[str]:
     """What is wrong at the end: `twice`, `lost` (behind the group's offset, and not copied), `ahead` (copied, and not
     behind it), `stuck` (not all was copied)."""
-    copies, offsets = history.system.audit()
+    copies, offsets = history.system.audit(FRESH)
     found = {"twice"} if duplicates(copies) else set()
     behind = {(partition, offset) for partition, upto in enumerate(offsets) for offset in range(upto)}
     if behind - set(copies):
