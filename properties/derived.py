@@ -16,6 +16,7 @@ make several calls, which programs name as if they were calls.
 
     class Scenarios(Machine, steps={}): ...                  # scenarios.py
     HELPERS = (settle,)
+    STEPS = {"crash": "crash"}                               # single calls that are steps, where that is not every one
     AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
     DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
 """
@@ -111,9 +112,10 @@ def agreeing(protocol: str) -> Agreeing:
         {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
     )
     played: type[Machine] = scenarios_of(protocol, "Scenarios", Machine)
+    steps: Mapping[str, str] | None = scenarios_of(protocol, "STEPS", None)
     at_rest = {"calls": scenarios_of(protocol, "AT_REST", frozenset())}
     try:
-        machine = type("Driven", (played,), {"call_type": call_type, "sizes": drawn})
+        machine = type("Driven", (played,), {"call_type": call_type, "sizes": drawn}, steps=steps)
     except TypeError as error:  # an annotation of which no value can be drawn
         raise refused(f"{package}.interface: {error}") from error
     black_box = VOCABULARIES[protocol].black_box

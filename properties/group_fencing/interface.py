@@ -43,7 +43,7 @@ SIZES: dict[str, Between | OneOf] = {
     "metadata_at": OneOf("send", "poll"),
     "session_timeout_ms": OneOf(300),
     "heartbeat_ms": OneOf(60),
-    "max_poll_ms": OneOf(1_000),
+    "max_poll_ms": OneOf(1_000, 4_000),
     "initial_delay_ms": OneOf(30),
     "transaction_timeout_ms": OneOf(2_000, 400),
     "request_timeout_ms": OneOf(100),

@@ -1,7 +1,8 @@
 """What can come over a group that copies its input: two owners of one partition, commits that arrive late, instances
 and brokers that go in the middle of a transaction.
 
-`go`, `walk` and `finish` are calls as well: programs are written with them, so that they need nothing but the plug.
+`go`, `walk`, `idle` and `finish` are calls as well: programs are written with them, so that they need nothing but the
+plug.
 """
 
 from typing import Annotated, Any
@@ -11,8 +12,9 @@ from fencepost.properties.group_fencing.interface import Slot, System, Waiting
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
 
-KINDS = ("produce", "end", "init", "marker", "offset_fetch")
-"""Of what arrives late: records and offsets; the end of a transaction; its markers; what a new owner asks."""
+KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
+"""Of what arrives late: records and offsets, and whether they belong to a transaction; its end; its markers; what a new
+owner asks."""
 
 Members = Annotated[int, FromConfig("members")]
 Late = Annotated[str, OneOf("", *KINDS)]
@@ -60,6 +62,14 @@ def go(system: System, ms: Annotated[int, OneOf(50, 200, 700)], members: Members
         arrive(system, without)
 
 
+def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
+    """Time passes, and everything arrives; no application does anything, though what is in the background of their
+    clients does."""
+    for _ in range(0, ms, STEP_MS):
+        system.advance(STEP_MS)
+        arrive(system)
+
+
 def finish(system: System, members: Members) -> Any:
     """Faults are over: whoever stands still goes on, whoever has ended is started again, all work as fast as they can,
     and an auditor looks when everything has had its time.  What did it see?"""
@@ -77,13 +87,23 @@ def finish(system: System, members: Members) -> Any:
     return system.audit()
 
 
-HELPERS = (walk, go, finish)
+HELPERS = (walk, go, idle, finish)
 AT_REST = frozenset({"finish"})
 """Calls after which nothing is left to happen."""
 
 
-class Scenarios(Machine, steps={}):
+STEPS = {
+    "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
+    "lead": "change_leader",
+}  # fmt: skip
+"""Single calls that are steps of their own, by the name of the rule."""
+WEIGHTS = {"overtaken": 4, "regained": 2, "interrupted": 3, "some_time": 1}
+
+
+class Scenarios(Machine, steps={}, weights=WEIGHTS):
     """What is played with one group."""
+
+    apart = True
 
     def go(self, ms: int, without: str = "") -> None:
         self.call("go", ms, without=without)
@@ -93,6 +113,10 @@ class Scenarios(Machine, steps={}):
         self.call("resume", slot)
         if not self.run.over and self.run.system.is_over(slot):
             self.call("restart", slot)
+
+    def another(self, slot: int, other: int) -> int:
+        """Another slot, if there is one."""
+        return other if other != slot else self.index("members", slot + 1)
 
     def comes_to(self, slot: int, kind: str, without: str = "") -> bool:
         """The instance goes on until it shows an event of this kind; False if it does not."""
@@ -106,12 +130,12 @@ class Scenarios(Machine, steps={}):
 
     @scenario
     def overtaken(
-        self, slot: Slot, lines: Annotated[int, Between(0, 5)], late: Late,
+        self, slot: Slot, lines: Annotated[int, Between(0, 5)], late: Late, other: Slot,
         further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
     ) -> None:  # fmt: skip
         """An instance stands still with what it consumed, so many lines into its transaction; another one comes to have
         its partitions, and is so far with them when the first goes on.  What was ``late`` of the first arrives then."""
-        other = self.index("members", slot + 1)
+        other = self.another(slot, other)
         self.up(slot)
         if not self.comes_to(slot, "consumed"):
             return
@@ -122,6 +146,28 @@ class Scenarios(Machine, steps={}):
             self.call("walk", other, further, without=late) if further else None
         self.call("resume", slot)
         self.call("walk", slot, more) if more else None
+        self.go(500)
+
+    @scenario
+    def regained(
+        self, slot: Slot, lines: Annotated[int, Between(0, 4)], other: Slot, moved: bool,
+        more: Annotated[int, Between(1, 8)],
+    ) -> None:  # fmt: skip
+        """An instance loses its partitions to another one, which commits and is gone; then it has them again, and goes
+        on where it was."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines) if lines else None
+        self.call("pause", slot)
+        self.up(other)
+        if self.comes_to(other, "end_told"):
+            self.call("close", other)
+        self.call("resume", slot)
+        self.call("idle", 300)
+        self.call("move_group") if moved else None
+        self.call("walk", slot, more)
         self.go(500)
 
     @scenario
