@@ -68,7 +68,7 @@ FOUND = {
     "pending_ignored": {"447.9"},
     "refusal_ignored": {"447.P1"},
     "sessions_last": {"447.P3"},
-    "assigned_twice": {"447.P2"},
+    "assigned_twice": {"447.P1", "447.P2"},
     "others_left_alone": {"447.P2", "447.2"},
     "any_epoch_commits": {"447.P2"},
 }
