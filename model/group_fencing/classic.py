@@ -3,6 +3,7 @@
 from fencepost.model.group_fencing.core import Epoch, Fate, Group, Member, Partition, Stage
 from fencepost.model.language import (
     Bool,
+    Ghost,
     Map,
     Option,
     Set,
@@ -71,10 +72,15 @@ class Shipped(Classic):
         ILLEGAL_GENERATION (22)."""
         return (s.epoch[m] == e) & (0 < e)
 
-    def check(s, m):
+    def is_taken(s, m):
         known, e = 0 < s.epoch[m], s.stamp[m]
-        current = s.newest == e
-        require(either("447.16", s.takes(m, e), generation_alone=current, member_alone=known), rule="447.7")
+        return either(
+            "447.16",
+            s.takes(m, e),
+            generation_alone=s.newest == e,
+            member_alone=known,
+            the_one_before=known & (s.newest == e + 1),
+        )
 
 
 class GroupIdOnly(Shipped):
@@ -85,9 +91,6 @@ class GroupIdOnly(Shipped):
 
     def takes_of(s, m, p, e):
         return Shipped.takes_of(s, m, p, e) | (e == 0)
-
-    def check(s, m):
-        Classic.check(s, m)
 
 
 class LateMarkers(Shipped):
@@ -151,12 +154,14 @@ class Draft(Classic):
     def is_same_producer(s, m, p):
         return (s.last[p] == None) | (s.last[p] == m)  # noqa: E711
 
-    def check(s, m):
+    def is_taken(s, m):
         e = s.stamp[m]
         later = s.for_all_in(m, lambda p: s.is_same_producer(m, p) | (s.last_epoch[p] < e))
-        require(either("447.19", s.takes(m, e), equal_is_refused=later), rule="447.8")
+        return either("447.19", either("447.8", s.takes(m, e), nobody_looks=True), equal_is_refused=later)
+
+    def remember_commit(s, m):
+        s.last_epoch = each(lambda p: when(s.is_in(m, p), s.stamp[m], s.last_epoch[p]))
         s.last = each(lambda p: when(s.is_in(m, p), m, s.last[p]))
-        s.last_epoch = each(lambda p: when(s.is_in(m, p), e, s.last_epoch[p]))
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
@@ -175,10 +180,10 @@ class ByGeneration(Draft):
     def takes_of(s, m, p, e):
         return s.newest == e
 
-    def check(s, m):
+    def is_taken(s, m):
         e = s.stamp[m]
         last = s.for_all_in(m, lambda p: Draft.takes_of(s, m, p, e))
-        require(either("447.7", s.takes(m, e), with_the_last=last), rule="447.7")
+        return either("447.8", s.takes(m, e), with_the_last=last, the_one_before=s.newest == e + 1)
 
 
 class ByGenerationStatic(ByGeneration):
@@ -194,38 +199,66 @@ class ByAssignment(Draft):
     remembers: Set[Member, Partition]
     remembered_epoch: Map[Member, Epoch]
 
-    @action(fair="weak")
-    def abort_for(s, m: Member, n: Member):
-        """InitProducerId of a member finds another producer that was initialised for an assigned partition: it is
-        fenced, and its transaction aborted."""
-        is_open = s.fate[n] == Fate.OPEN
-        require(s.asks(m) & (m != n))
-        require(s.overlaps(m, n))
-        require(s.remembered_epoch[n] <= s.knows[m], rule="447.19")
-        s.fate[n] = when(is_open, Fate.ABORTED, s.fate[n])
-        s.fenced[n] = either("447.5", True, only_aborted=s.fenced[n])
-        s.remembers = each(lambda k, p: s.remembers[k, p] & (k != n))
+    owner_fenced: Ghost[Bool]  # an initialisation has fenced a member that owned what it worked on
 
-    def overlaps(s, m, n):
-        return exists(Partition, lambda p: s.assigned[m, p] & s.remembers[n, p])
+    @action(fair="weak")
+    def abort_for(s, m: Member):
+        """InitProducerId of a member finds others that were initialised for its partitions: they are fenced, and their
+        transactions aborted, and from now on it is the member that is remembered.  If one was in a later generation,
+        the request is refused."""
+        require(s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)))
+        require(
+            forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n))),
+            rule="447.19",
+        )
+        s.owner_fenced = s.owner_fenced | exists(
+            Member,
+            Partition,
+            lambda n, p: s.is_in_the_way(m, n) & ~s.fenced[n] & s.has[n, p] & (s.owner[p] == n),
+        )
+        s.fate = each(lambda n: when(s.is_in_the_way(m, n) & (s.fate[n] == Fate.OPEN), Fate.ABORTED, s.fate[n]))
+        s.fenced = each(lambda n: either("447.5", s.fenced[n] | s.is_in_the_way(m, n), only_aborted=s.fenced[n]))
+        s.remember(m)
+
+    def is_in_the_way(s, m, n):
+        """The other member is remembered for a partition that this one is assigned."""
+        return (m != n) & exists(Partition, lambda p: s.assigned[m, p] & s.remembers[n, p])
+
+    def may_be_fenced_by(s, m, n):
+        return s.remembered_epoch[n] <= s.knows[m]
+
+    def remember(s, m):
+        """The log has a key for each member of the group; whoever is fenced is remembered no more."""
+        s.remembers = each(
+            lambda n, p: when(
+                n == m,
+                s.assigned[m, p],
+                either("447.6", s.remembers[n, p] & ~s.is_in_the_way(m, n), keyed_by_group_alone=False),
+            )
+        )
+        s.remembered_epoch[m] = s.knows[m]
 
     @action(fair="weak")
     def answer(s, m: Member):
-        """InitProducerId answers, when no other producer is left for the assigned partitions."""
-        alone = ~exists(Member, lambda n: (n != m) & s.overlaps(m, n))
+        """InitProducerId answers, when nobody else is remembered for the assigned partitions."""
+        alone = ~exists(Member, lambda n: s.is_in_the_way(m, n))
         require(s.asks(m))
         require(either("447.3", alone, sees_its_own_id_only=True), rule="447.5")
         require(s.nothing_pending_for(m), rule="447.2")
         s.ready[m] = True
-        s.remembers = each(
-            lambda n, p: when(n == m, s.assigned[m, p], either("447.6", s.remembers[n, p], keyed_by_group_alone=False))
-        )
-        s.remembered_epoch[m] = s.knows[m]
+        s.remember(m)
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def move_transactions(s):
         """The transaction coordinator changes: what it remembers is in its log."""
         s.remembers = each(lambda m, p: either("447.6", s.remembers[m, p], in_memory_alone=False))
+
+
+class EqualRefused(ByAssignment):
+    """There an initialisation of an equal generation is refused like that of an older one."""
+
+    def may_be_fenced_by(s, m, n):
+        return s.remembered_epoch[n] < s.knows[m]
 
 
 class Probing(ByGeneration):
@@ -249,6 +282,3 @@ class Probing(ByGeneration):
 
     def takes_of(s, m, p, e):
         return s.older | (s.newest == e)
-
-    def check(s, m):
-        require(s.takes(m, s.stamp[m]), rule="447.20")

@@ -3,7 +3,7 @@
 The group's coordinator knows an epoch for each member (the generation, in the classic protocol), the owner of each
 input partition, the committed offset, and the offsets that are pending in transactions.  A member takes the committed
 offset of a partition that it was assigned, processes inputs in a transaction, sends their offsets in that transaction
-(447.18), and commits.  One step of a member takes as long as it takes: whoever pauses takes the next one late, and a
+(447.18), and commits.  A step takes as long as it takes: whoever pauses takes the next one late, or never, and a
 request that waits in the network is a member that has sent and was not yet taken.  What a member believes of its
 partitions and its epoch is its own, and may be long out of date.
 
@@ -91,6 +91,7 @@ class Group(Protocol):
     done: Ghost[Map[Partition, Offset]]  # up to where the output of inputs is committed
     twice: Ghost[Bool]  # a committed transaction began before that
     skipped: Ghost[Bool]  # or after
+    owner_refused: Ghost[Bool]  # offsets were refused to a member that owned what they were of
 
     outside = OF_THE_CORES
 
@@ -146,27 +147,46 @@ class Group(Protocol):
         """The group's metadata, as they were when the records were polled."""
         return s.stamp[m]
 
-    @action(fair="weak")
+    @action
     def accept(s, m: Member):
         """TxnOffsetCommit arrives while its transaction is open: the offsets are pending from now on."""
-        require((s.stage[m] == Stage.SENT) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m])
-        s.check(m)
+        require(s.has_arrived(m))
+        require(s.is_taken(m), rule="447.16")
+        s.remember_commit(m)
+        s.committed = each(
+            lambda p: either("447.18", s.committed[p], at_once=when(s.is_in(m, p), s.next[m, p], s.committed[p]))
+        )
         s.pending = each(lambda n, p: when((n == m) & s.is_in(m, p), s.next[m, p], s.pending[n, p]))
         s.stage[m] = Stage.ACCEPTED
 
+    @action
+    def refuse(s, m: Member):
+        """It is not taken, and the application gives its transaction up."""
+        require(s.has_arrived(m) & ~s.is_taken(m))
+        some = exists(Partition, lambda p: s.is_in(m, p))
+        owns_all = s.for_all_in(m, lambda p: (s.owner[p] == m) & s.has[m, p])
+        s.owner_refused = s.owner_refused | (some & owns_all)
+        s.fate[m] = Fate.ABORTED
+        s.forget(m)
+
+    def has_arrived(s, m):
+        return (s.stage[m] == Stage.SENT) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m]
+
+    def is_taken(s, m):
+        """The group's coordinator takes the commit, with the epoch that it has: all of it, or nothing."""
+        return s.takes(m, s.stamp[m])
+
     def takes(s, m, e):
-        """The group's coordinator takes a commit with this epoch: all of it, or nothing."""
         return s.for_all_in(m, lambda p: s.takes_of(m, p, e))
 
     def takes_of(s, m, p, e):
         """It has nothing against one partition of it."""
         return s.owner[p] == m
 
-    def check(s, m):
-        """It looks, and remembers what it has to."""
-        require(s.takes(m, s.stamp[m]), rule="447.7")
+    def remember_commit(s, m):
+        """What the coordinator keeps of it, beside the offsets."""
 
-    @action(fair="weak")
+    @action
     def commit(s, m: Member):
         """EndTxn: the outputs are committed, and the marker for the offsets is on its way."""
         sent = s.stage[m] == Stage.ACCEPTED
@@ -179,10 +199,9 @@ class Group(Protocol):
         s.stage[m] = Stage.POLLING
         s.first = each(lambda n, p: when(n == m, s.next[n, p], s.first[n, p]))
 
-    @action(fair="weak")
+    @action
     def abort(s, m: Member):
-        """The application gives its transaction up, perhaps since its offsets were refused; it goes on from what is
-        committed."""
+        """The application gives its transaction up, and goes on from what is committed."""
         require((s.stage[m] != Stage.POLLING) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m])
         s.fate[m] = Fate.ABORTED
         s.forget(m)

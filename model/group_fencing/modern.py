@@ -54,11 +54,11 @@ class Modern(Group):
 
     @action
     def release(s, m: Member, p: Partition, g: Epoch):
-        """The coordinator hears that a member has given a partition up, which is free then; the member's epoch
-        follows."""
-        require((s.owner[p] == m) & ~s.assigned[m, p] & (s.epoch[m] < g) & (s.newest <= g))
+        """The coordinator hears that a member has given a partition up, which is free then.  The member's epoch
+        follows, unless it has that of the newest assignment (CurrentAssignmentBuilder.java)."""
+        require((s.owner[p] == m) & ~s.assigned[m, p] & (s.epoch[m] <= g))
         limit(g <= s.newest + 1)
-        s.newest = g
+        s.newest = when(s.newest < g, g, s.newest)
         s.owner[p] = None
         s.epoch[m] = g
 
@@ -96,14 +96,12 @@ class Modern(Group):
 
     def takes_of(s, m, p, e):
         """STALE_MEMBER_EPOCH (113) or ILLEGAL_GENERATION (22) else, UNKNOWN_MEMBER_ID (25) of nobody that is known."""
-        return (s.epoch[m] == e) & (0 < e)
+        return (0 < e) & (s.epoch[m] == e)
 
-    def check(s, m):
-        e = s.stamp[m]
-        known = 0 < s.epoch[m]
-        require(
-            either("447.21", s.takes(m, e), not_later=known & (e <= s.epoch[m]), known_is_enough=known), rule="447.7"
-        )
+    def is_taken(s, m):
+        e, known = s.stamp[m], 0 < s.epoch[m]
+        not_later = known & (e <= s.epoch[m])
+        return either("447.21", s.takes(m, e), not_later=not_later, known_is_enough=known)
 
 
 class Relaxed(Modern):
@@ -113,17 +111,19 @@ class Relaxed(Modern):
         was_assigned = (s.owner[p] == m) & (s.since[m, p] <= e)
         return (0 < e) & ((s.epoch[m] == e) | ((e < s.epoch[m]) & was_assigned))
 
-    def check(s, m):
+    def is_taken(s, m):
         e, known = s.stamp[m], 0 < s.epoch[m]
         older = known & (0 < e) & (e <= s.epoch[m])
         owned = s.for_all_in(m, lambda p: s.owner[p] == m)
-        was = s.for_all_in(m, lambda p: s.since[m, p] <= e)
+        then = s.for_all_in(m, lambda p: s.since[m, p] <= e)
         one = (s.epoch[m] == e) | exists(Partition, lambda p: s.is_in(m, p) & (s.owner[p] == m) & (s.since[m, p] <= e))
-        require(
-            either(
-                "447.21", s.takes(m, e), owned_now=older & owned, assigned_then=older & was, some_of_them=older & one
-            ),
-            rule="447.7",
+        return either(
+            "447.21",
+            s.takes(m, e),
+            owned_now=older & owned,
+            assigned_then=older & then,
+            some_of_them=older & one,
+            exact_epoch=known & (e == s.epoch[m]),
         )
 
 
@@ -147,5 +147,12 @@ class OwnedAtSend(AtSend):
     def takes_of(s, m, p, e):
         return (s.epoch[m] == e) & (0 < e) & (s.owner[p] == m)
 
-    def check(s, m):
-        Group.check(s, m)
+
+class AtSendListening(AtSend):
+    """The same with a rebalance listener, which the background thread waits for: it is called in poll() alone."""
+
+    @action(fair="weak")
+    def fall_out(s, m: Member):
+        """A member learns that it was put out, when it polls, and drops its partitions."""
+        require(s.stage[m] == Stage.POLLING, rule="447.21")
+        Modern.fall_out(s, m)

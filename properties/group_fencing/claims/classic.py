@@ -9,13 +9,15 @@ from fencepost.model.group_fencing.classic import (
     ByGeneration,
     ByGenerationStatic,
     Draft,
+    EqualRefused,
     GroupIdOnly,
     LateMarkers,
     Probing,
     Shipped,
 )
+from fencepost.model.group_fencing.cooperative import Cooperative, LateCopies
 from fencepost.model.group_fencing.core import Fate, Member, Partition
-from fencepost.model.language import exists, forall, implies, lemma, step, witness
+from fencepost.model.language import exists, forall, implies, lemma, promise, witness
 from fencepost.properties.group_fencing.claims.core import Lemmas
 from fencepost.properties.group_fencing.claims.promises import Promises
 
@@ -40,6 +42,10 @@ class Generations(Lemmas):
             lambda m: (0 < s.newest) & ((s.epoch[m] == 0) | ((s.epoch[m] == s.newest) & (s.stamp[m] == s.newest)))
             & (s.stamp[m] <= s.newest),
         )  # fmt: skip
+
+
+class Eager(Generations):
+    """Where partitions are given anew in each generation."""
 
     @lemma
     def owners_are_members(s):
@@ -75,7 +81,7 @@ class ClassicLemmas(Generations):
         )  # fmt: skip
 
 
-class ShippedLemmas(ClassicLemmas, of=Shipped):
+class ShippedLemmas(Eager, ClassicLemmas, of=Shipped):
     """Of what shipped."""
 
 
@@ -90,16 +96,10 @@ class LateMarkersPromises(Promises, of=LateMarkers):
 class OfTheDraft(Promises):
     """What the draft promises besides."""
 
-    @step(rule="447.P3")
-    def owner_is_not_fenced(old, new):
-        """Nobody fences a member that owns what it works on, and has no transaction open; a crash ends what it works
-        on."""
-        return forall(
-            Member, Partition,
-            lambda m, p: implies(
-                ~old.fenced[m] & new.fenced[m] & (old.fate[m] != Fate.OPEN) & new.has[m, p], old.owner[p] != m
-            ),
-        )  # fmt: skip
+    @promise(rule="447.P3")
+    def owner_is_not_fenced(s):
+        """Nobody's initialisation fences a member that owns what it works on."""
+        return ~s.owner_fenced
 
     @witness(of="owner_is_not_fenced")
     def stale_one_asks(s):
@@ -118,7 +118,7 @@ class ProbingPromises(Promises, of=Probing):
     """Asked where a broker of an older version may coordinate the group."""
 
 
-class ByGenerationLemmas(ClassicLemmas, of=ByGeneration):
+class ByGenerationLemmas(Eager, ClassicLemmas, of=ByGeneration):
     """Of the repair that compares with the group's generation."""
 
     @lemma
@@ -126,12 +126,27 @@ class ByGenerationLemmas(ClassicLemmas, of=ByGeneration):
         """Whoever has the newest generation is a member."""
         return forall(Member, lambda m: implies(s.stamp[m] == s.newest, s.epoch[m] == s.newest))
 
+    @lemma
+    def initialised_is_settled(s):
+        """Once an owner has been initialised, nobody else's commit of its partition is pending or comes."""
+        return forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(
+                s.ready[m] & s.assigned[m, p] & (s.owner[p] == m) & (m != n), s.pending[n, p] == 0
+            ),
+        ) & forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.ready[m] & s.assigned[m, p] & ~s.has[m, p] & (0 < s.pending[m, p]), s.fate[m] != Fate.COMMITTED
+            ),
+        )  # fmt: skip
+
 
 class ByGenerationStaticPromises(Promises, of=ByGenerationStatic):
     """The same repair, asked with static members."""
 
 
-class ByAssignmentLemmas(Generations, OfTheDraft, of=ByAssignment):
+class ByAssignmentLemmas(Eager, OfTheDraft, of=ByAssignment):
     """Of the repair that fences by remembered assignment: who has fetched and is not fenced is remembered, alone."""
 
     @lemma
@@ -146,6 +161,21 @@ class ByAssignmentLemmas(Generations, OfTheDraft, of=ByAssignment):
             Member, Partition,
             lambda m, p: implies(
                 ~s.fenced[m] & (s.has[m, p] | (s.ready[m] & s.assigned[m, p])), s.remembers[m, p]
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def initialised_is_settled(s):
+        """Once a member has been initialised, and unless it is fenced, nobody else's commit is pending or comes."""
+        return forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(
+                s.ready[m] & s.assigned[m, p] & ~s.fenced[m] & (m != n), s.pending[n, p] == 0
+            ),
+        ) & forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.ready[m] & s.assigned[m, p] & ~s.has[m, p] & (0 < s.pending[m, p]), s.fate[m] != Fate.COMMITTED
             ),
         )  # fmt: skip
 
@@ -176,3 +206,15 @@ class ByAssignmentLemmas(Generations, OfTheDraft, of=ByAssignment):
             Member, Member, Partition,
             lambda m, n, p: (m != n) & s.remembers[m, p] & ~s.fenced[m] & (s.owner[p] == n),
         )  # fmt: skip
+
+
+class EqualRefusedPromises(OfTheDraft, of=EqualRefused):
+    """Asked where an initialisation of an equal generation is refused."""
+
+
+class CooperativeLemmas(ClassicLemmas, of=Cooperative):
+    """Of what shipped, in cooperative rebalances."""
+
+
+class LateCopiesPromises(Promises, of=LateCopies):
+    """Asked over brokers that take late copies."""

@@ -5,14 +5,14 @@ read with the inputs, and still is the member's, says that the partition is too.
 """
 
 from fencepost.model.group_fencing.core import Member, Partition, Stage
-from fencepost.model.group_fencing.modern import AtSend, Modern, OwnedAtSend, Relaxed, RelaxedAtSend
+from fencepost.model.group_fencing.modern import AtSend, AtSendListening, Modern, OwnedAtSend, Relaxed, RelaxedAtSend
 from fencepost.model.language import forall, implies, lemma
 from fencepost.properties.group_fencing.claims.core import Lemmas
 from fencepost.properties.group_fencing.claims.promises import Promises
 
 
-class ModernLemmasOfAll(Lemmas):
-    """Lemmas of both rules."""
+class EpochLemmas(Lemmas):
+    """Lemmas of every form with epochs of members."""
 
     @lemma
     def epochs(s):
@@ -43,6 +43,23 @@ class ModernLemmasOfAll(Lemmas):
         )  # fmt: skip
 
     @lemma
+    def owner_goes_on(s):
+        """What an owner has fetched, or committed since, is where the committed offset is or will be."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.has[m, p] & (s.owner[p] == m) & ~s.fenced[m], s.first[m, p] == s.where_it_goes_on(m, p)
+            ),
+        ) & forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(s.has[m, p] & (s.owner[p] == m) & (m != n), s.pending[n, p] == 0),
+        )  # fmt: skip
+
+
+class ReadAtThePoll(EpochLemmas):
+    """Lemmas of both rules, where the epoch sent was read with the inputs."""
+
+    @lemma
     def lost_is_later(s):
         """A partition that a transaction has inputs of is still held, or the member has a newer epoch by now, and so
         has the partition if it came back."""
@@ -52,6 +69,17 @@ class ModernLemmasOfAll(Lemmas):
                 s.is_in(m, p) & ~s.has[m, p],
                 ((s.epoch[m] == 0) | (s.stamp[m] < s.epoch[m]))
                 & implies(s.owner[p] == m, s.stamp[m] < s.since[m, p]),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def lost_together(s):
+        """What a transaction has inputs of is lost together."""
+        return forall(
+            Member, Partition, Partition,
+            lambda m, p, q: implies(
+                s.is_in(m, p) & ~s.has[m, p],
+                ~s.has[m, q] & implies(s.is_in(m, q) & (s.owner[q] == m), s.stamp[m] < s.since[m, q]),
             ),
         )  # fmt: skip
 
@@ -66,26 +94,22 @@ class ModernLemmasOfAll(Lemmas):
             ),
         )  # fmt: skip
 
-    @lemma
-    def owner_goes_on(s):
-        """What an owner has fetched, or committed since, is where the committed offset is or will be."""
-        return forall(
-            Member, Partition,
-            lambda m, p: implies(
-                s.has[m, p] & (s.owner[p] == m) & ~s.fenced[m], s.first[m, p] == s.where_it_goes_on(m, p)
-            ),
-        ) & forall(
-            Member, Member, Partition,
-            lambda m, n, p: implies(s.has[m, p] & (s.owner[p] == m) & (m != n), s.pending[n, p] == 0),
-        )  # fmt: skip
 
-
-class ModernLemmas(ModernLemmasOfAll, of=Modern):
+class ModernLemmas(ReadAtThePoll, of=Modern):
     """Of commits that need the exact epoch."""
 
 
-class RelaxedLemmas(ModernLemmasOfAll, of=Relaxed):
+class RelaxedLemmas(ReadAtThePoll, of=Relaxed):
     """Of KIP-1251."""
+
+
+class AtSendListeningLemmas(EpochLemmas, of=AtSendListening):
+    """Of metadata that are read at the send, by an application with a rebalance listener."""
+
+    @lemma
+    def in_is_had(s):
+        """Nothing is lost in a transaction."""
+        return forall(Member, Partition, lambda m, p: implies(s.is_in(m, p), s.has[m, p]))
 
 
 class AtSendPromises(Promises, of=AtSend):

@@ -19,8 +19,8 @@ class Promises(Properties):
 
     @promise(rule="447.P1")
     def nothing_skipped(s):
-        """No input is left out of what is committed."""
-        return ~s.skipped
+        """No input is left out of what is committed, and no committed offset is past what is."""
+        return ~s.skipped & forall(Partition, lambda p: s.committed[p] <= s.done[p])
 
     @promise(rule="447.P1")
     def offsets_agree(s):
@@ -63,15 +63,8 @@ class Promises(Properties):
 
     @promise(rule="447.P3")
     def owner_is_taken(s):
-        """Whoever owns a partition, and has since it polled, is not refused on account of it."""
-        return forall(
-            Member, Partition,
-            lambda m, p: implies(
-                (s.stage[m] == Stage.SENT) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & s.is_in(m, p) & s.has[m, p]
-                & (s.owner[p] == m),
-                s.takes_of(m, p, s.stamp[m]),
-            ),
-        )  # fmt: skip
+        """Whoever owns all that its transaction has inputs of, and has since it polled, is not refused."""
+        return ~s.owner_refused
 
     @service(rule="447.P3")
     def fetch_is_answered(s, m: Member, p: Partition):

@@ -11,25 +11,39 @@ from fencepost.properties.group_fencing.claims.classic import (
     ByAssignmentLemmas,
     ByGenerationLemmas,
     ByGenerationStaticPromises,
+    CooperativeLemmas,
     DraftPromises,
+    EqualRefusedPromises,
     GroupIdOnlyPromises,
+    LateCopiesPromises,
+    LateMarkersPromises,
     ProbingPromises,
     ShippedLemmas,
 )
 from fencepost.properties.group_fencing.claims.modern import (
+    AtSendListeningLemmas,
     AtSendPromises,
     ModernLemmas,
     OwnedAtSendPromises,
     RelaxedAtSendPromises,
     RelaxedLemmas,
 )
-from fencepost.properties.group_fencing.variants.driven import IMPLEMENTATIONS, MISTAKES, SIMULATORS
+from fencepost.properties.group_fencing.claims.upgrade import (
+    AsShippedPromises,
+    InTwoStepsLemmas,
+    NoMapPromises,
+    NoWaitingPromises,
+    UpgradePromises,
+)
+from fencepost.properties.group_fencing.variants.driven import IMPLEMENTATIONS, MISTAKES, SIMULATORS, UNDECIDED
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
 GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0)
 EPOCHS = dict(members=2, partitions=1, epochs=5, inputs=1, rebalances=1, crashes=0)
+EPOCHS_CRASHING = dict(EPOCHS, epochs=4, crashes=1)
 COORDINATED = dict(GENERATIONS, fail_overs=1)
+UPGRADED = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, upgrades=1, fail_overs=0)
 CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two inputs, and a member that crashes": dict(inputs=2, crashes=1),
     "two partitions": dict(partitions=2, inputs=1),
@@ -39,6 +53,7 @@ CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
 DYNAMIC_FEATURES = {name: more for name, more in CLASSIC_FEATURES.items() if "restarts" not in more}
 EPOCH_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two inputs": dict(inputs=2, epochs=4),
+    "a member that crashes": EPOCHS_CRASHING,
     "two partitions": dict(partitions=2, epochs=3),
 }
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 9, "nightly": 12}
@@ -53,6 +68,8 @@ REASONS = {
     "rebalances": "one that changes the owner; a second one changes it back",
     "crashes": "a member that loses its memory once, with a transaction open",
     "restarts": "a static member that is replaced once",
+    "copies": "one request that is there twice",
+    "upgrades": "one client is old and one is new",
     "fail_overs": "a coordinator that forgets once",
 }
 
@@ -68,8 +85,8 @@ def _wrong(
     """What is asked for no more than what it breaks."""
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
-        name, properties, says, rule, None, dict.fromkeys(breaks, "violated"), _profiles(bounds), others,
-        depth=NOT_BOUNDED, **more,
+        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=_profiles(bounds),
+        leaves_out=others, depth=NOT_BOUNDED, **more,
     )  # fmt: skip
 
 
@@ -78,20 +95,30 @@ def _profiles(bounds: Mapping[str, int]) -> Bounds:
 
 
 OUTPUT = ("nothing_twice", "nothing_skipped", "offsets_agree")
-ALL = (*OUTPUT, "one_producer", "only_owners")
 TWICE = ("nothing_twice", "one_producer", "only_owners", "starts_from_what_counts")
 
 VARIANTS = (
     _main(
         "shipped", ShippedLemmas, "Kafka 2.5 and later: a commit needs a member of the group's generation", GENERATIONS,
-        features=CLASSIC_FEATURES, depth=DEPTH,
+        features=CLASSIC_FEATURES, depth=DEPTH, progress_bounds=(dict(GENERATIONS, crashes=1),),
     ),
+    _main(
+        "shipped-cooperative", CooperativeLemmas, "the same, where members keep their partitions over a rebalance", GENERATIONS,
+        features=CLASSIC_FEATURES, progress_bounds=(dict(GENERATIONS, crashes=1),), judged=(),
+        leaves_out=("owner_is_taken", "sends_in_time"),
+    ),
+    _wrong("late-copies", LateCopiesPromises,
+           "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",
+           dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree"),
+    _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
+           "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped")),
     _wrong("draft", DraftPromises, "the draft: another producer is refused after a later commit only (H1)", "447.8",
            COORDINATED, *TWICE),
     _main(
         "draft-repaired-by-generation", ByGenerationLemmas,
         "the draft, comparing with the generation that the group has; members are dynamic",
-        COORDINATED, features=DYNAMIC_FEATURES,
+        COORDINATED, features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
+        judged=("447.2", "447.5", "447.8", "447.9", "447.16", "447.17", "447.18"),
     ),
     _wrong("draft-static-members", ByGenerationStaticPromises,
            "that repair, where a static member restarts in its generation under another producer id (H2)", "447.19",
@@ -99,26 +126,53 @@ VARIANTS = (
     _main(
         "draft-repaired-by-assignment", ByAssignmentLemmas,
         "the draft, where an initialisation fences whoever was initialised for a partition of it",
-        COORDINATED, features=CLASSIC_FEATURES, leaves_out=("only_owners", "owner_is_not_fenced", "stale_one_asks", "sent_by_another"),
+        dict(COORDINATED, restarts=1), features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
+        leaves_out=("only_owners", "owner_is_not_fenced", "stale_one_asks", "sent_by_another"),
+        judged=("447.2", "447.3", "447.5", "447.6", "447.8", "447.9", "447.17", "447.18", "447.19"),
     ),
     _wrong("draft-equal-generation", ByAssignmentLemmas,
            "there a former instance of a static member, in the same generation, fences the one that is in its place",
            "447.19", dict(COORDINATED, restarts=1), "owner_is_not_fenced"),
+    _wrong("draft-older-generation", ByAssignmentLemmas,
+           "there an initialisation of an older generation, which comes late, fences the owner", "447.19", COORDINATED,
+           "owner_is_not_fenced", reading=("447.19", "abort_for: guard 1 dropped")),
     _wrong("group-id-only", GroupIdOnlyPromises, "clients that send no generation and no member id are taken unasked",
            "447.16", GENERATIONS, *TWICE),
     _wrong("probed-version", ProbingPromises, "clients ask one broker for its version, and an older one coordinates the group",
            "447.20", COORDINATED, *TWICE),
     _main("new-protocol", ModernLemmas, "KIP-848 until 4.2: a commit needs the member's epoch, read at the poll", EPOCHS,
-          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES),
+          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
     _wrong("new-protocol-owner-refused", ModernLemmas, "an owner is refused whose epoch went on since its poll", "447.21",
            EPOCHS, "owner_is_taken"),
     _main("new-protocol-relaxed", RelaxedLemmas, "KIP-1251: an older epoch is taken for what was assigned by then", EPOCHS,
-          features=EPOCH_FEATURES),
+          features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
+    _main("new-protocol-listener-metadata-at-send", AtSendListeningLemmas,
+          "metadata read at the send, by an application that has a rebalance listener", EPOCHS,
+          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
+    _wrong("new-protocol-revoked-in-the-background", AtSendListeningLemmas,
+           "the same before KAFKA-20332: the background thread gives a partition up in the middle of a transaction", "447.21", EPOCHS,
+           "one_producer", "only_owners", "starts_from_what_counts", "nothing_twice",
+           reading=("447.21", "revoke: guard 1 dropped")),
     _wrong("new-protocol-metadata-at-send", AtSendPromises, "the application reads the group's metadata as it sends", "447.21",
            EPOCHS, *TWICE),
     _wrong("new-protocol-relaxed-metadata-at-send", RelaxedAtSendPromises, "the same, with KIP-1251", "447.21", EPOCHS, *TWICE),
     _wrong("new-protocol-owner-metadata-at-send", OwnedAtSendPromises,
            "the same, if the coordinator asked who owns the partition", "447.21", EPOCHS, "nothing_twice"),
+    _wrong("draft-equal-generation-refused", EqualRefusedPromises,
+           "there a static member that restarts waits for the next generation", "447.19", dict(COORDINATED, restarts=1),
+           "fetch_is_answered", progress_bounds=(dict(COORDINATED, restarts=1, fail_overs=0),)),
+    _wrong("markers-may-wait", LateMarkersPromises,
+           "nothing bounds how long a marker takes, whatever the time-out of transactions", "447.10", GENERATIONS,
+           "fetch_is_answered", progress_bounds=(GENERATIONS,)),
+    _wrong("upgrade", UpgradePromises, "clients of both kinds, with the draft's map and its waiting", "447.12", UPGRADED, *TWICE),
+    _wrong("upgrade-without-map", NoMapPromises, "the same without 447.8", "447.12", UPGRADED, *TWICE),
+    _wrong("upgrade-without-waiting", NoWaitingPromises, "the same without 447.9", "447.12", UPGRADED, *TWICE),
+    _wrong("upgrade-as-shipped", AsShippedPromises,
+           "clients of both kinds as shipped: what names the group alone is taken unasked", "447.12", UPGRADED, *TWICE),
+    _main("upgrade-in-two-steps", InTwoStepsLemmas,
+          "first every client sends its generation, then ids change", UPGRADED, features={"two upgrades": dict(upgrades=2, inputs=2)},
+          leaves_out=("owner_is_taken", "sends_in_time", "fetch_is_answered", "has_to_wait"), progress_bounds=(),
+          judged=("447.9",)),
 )  # fmt: skip
 
 GROUP_FENCING = ProtocolEntry(
@@ -129,13 +183,29 @@ GROUP_FENCING = ProtocolEntry(
     IMPLEMENTATIONS,
     SIMULATORS,
     on_request=MISTAKES,
+    undecided=UNDECIDED,
+    survivors={
+        ("447.5", "only_aborted"): "where the generation is looked at, whoever is not fenced is refused all the same; where it "
+        "is not, this is necessary",
+    },
     claims=(
         Claim("447.15", "draft-repaired-by-assignment", OUTPUT, ("copies_part",),
               "a second copy of the assignment, which parts from the group's, does no harm where it fences only"),
+        Claim("447.12", "upgrade-in-two-steps", OUTPUT, ("both_kinds",),
+              "clients of both kinds are safe in one group once all of them send their generation"),
     ),
     scenarios=(
-        Scenario("KAFKA-9365", "a client that names the group alone commits what another one has processed", "group-id-only",
+        Scenario("H1", "a zombie's commit comes before its successor's first one, and is taken", "draft",
+                 "draft-repaired-by-generation"),
+        Scenario("H2", "two producers of one member commit in one generation", "draft-static-members", "shipped"),
+        Scenario("KAFKA-9346", "the next owner fetches an offset that a pending commit is about to change", "unstable-fetch",
                  "shipped"),
+        Scenario("KAFKA-9365", "a client that names the group alone commits what another one has processed",
+                 "group-id-only", "shipped"),
+        Scenario("KAFKA-20332", "a partition is given up in the background while its inputs are processed",
+                 "new-protocol-revoked-in-the-background", "new-protocol-listener-metadata-at-send"),
+        Scenario("rejoined-in-the-background", "a member is put out and joins again while it processes, and sends what it "
+                 "lost under its new epoch", "new-protocol-metadata-at-send", "new-protocol"),
     ),
 )  # fmt: skip
 ENTRIES = (GROUP_FENCING,)
