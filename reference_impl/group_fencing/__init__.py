@@ -6,8 +6,8 @@ that a driver moves; `generator.py` runs free with a seed, with the pace of `wor
 `node_faults.py`; `defects` lists implementations with one thing wrong each, `scenarios.py` replays known holes.
 
 Left out: several groups and topics; cooperative assignors, and classic members in a group of the new protocol; share
-and streams groups; topics that are deleted or made anew (UNKNOWN_TOPIC_ID); a deposed group coordinator that does not
-know it (NOT_COORDINATOR); appends to the offsets partition that fail or are not replicated; fetching of the input,
+and streams groups; topics that are deleted or made anew; a deposed group coordinator that does not know it
+(NOT_COORDINATOR); appends to the offsets partition that fail or are not replicated; fetching of the input,
 which is there from the beginning.
 """
 

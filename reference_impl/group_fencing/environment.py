@@ -27,6 +27,12 @@ def consumer_name(slot: int) -> str:
     return f"consumer-{slot}"
 
 
+def producer_name(number: int) -> str:
+    """The address of a producer: that of a slot's instance has the slot's number; those that an instance has for each
+    partition of the input are numbered behind."""
+    return f"producer-{number}"
+
+
 def unheard(*_: object, **__: object) -> None:
     """Takes the events of the transactions below, which are another history's, and drops them."""
 
@@ -35,7 +41,7 @@ class Environment(below.Environment):
     """One per cluster. `contents` has what each record of the transactions below carries; `writing`, what the records
     numbered next will; `tell` writes an event."""
 
-    __slots__ = ("contents", "old", "options", "parts", "tell", "writing")
+    __slots__ = ("contents", "hidden", "old", "options", "parts", "tell", "writing")
 
     log_type = GroupEventLog
     next_instance = numbered("instance")  # instances of the application, also after a restart
@@ -50,6 +56,7 @@ class Environment(below.Environment):
         self.tell = self.log.emit
         self.emit = unheard
         self.old = set(range(options.old))  # slots whose instances are from before KIP-447
+        self.hidden = False  # whether the brokers' metadata do not have the input topic (yet)
         self.contents: dict[int, Place] = {}
         self.writing: deque[Place] = deque()
 

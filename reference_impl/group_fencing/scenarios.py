@@ -28,8 +28,8 @@ PER_PARTITION: dict[str, Any] = {"group_aware": False}
 @KNOWN.shown("H1-generation", DRAFT, {**REPAIRED, "repair": "generation"})
 @KNOWN.shown("B38", {**SHIPPED, "metadata": False}, SHIPPED)
 @KNOWN.shown("B38-new-protocol", {**STRICT, "metadata": False}, {**STRICT, "metadata_at": "poll"})
-@KNOWN.defect("G01", "any_generation_commits")
-@KNOWN.defect("G10", "idle_keep_epoch")
+@KNOWN.defect("any-generation", "any_generation_commits")
+@KNOWN.defect("idle-zombie", "idle_keep_epoch")
 @KNOWN.defect("447.3", "found_by_id")
 @KNOWN.shown("447.12-old", {**SHIPPED, "old": 1}, {**SHIPPED, "old": 2})
 @KNOWN.shown("447.12-old-draft", {**DRAFT, "old": 1}, {**DRAFT, "old": 2})
@@ -67,6 +67,34 @@ def old_zombie_commits_last(script: Script) -> None:
     script.system.resume(0)
     script.go_on(0)
     script.go_on(1)
+    script.audit()
+
+
+@KNOWN.defect("447.8-fail-over", "reverse_map_forgotten", old=1, records=2, max_poll_records=1)
+def next_coordinator_does_not_know_who_committed(script: Script) -> None:
+    """As before, but the group's coordinator fails over in between."""
+    script.until(0, "offset_sent")
+    script.system.pause(0)
+    script.until(1, "end_told")
+    script.system.move_group()
+    script.system.resume(0)
+    script.go_on(0)
+    script.go_on(1)
+    script.audit()
+
+
+@KNOWN.defect("447.9-old", "old_clients_not_held", **OPEN_FOR_LONG)
+@KNOWN.shown("447.9-shipped", {**SHIPPED, "old": 1}, SHIPPED)
+def old_client_reads_below_a_pending_commit(script: Script) -> None:
+    """An old client follows a new one whose commit is on its way: the draft tells it to wait by an error that it knows,
+    and what was shipped lets it read on."""
+    script.until(1, "end_sent")
+    held = script.hold("end")
+    script.system.pause(1)
+    script.system.advance(AFTER_SESSION_MS)
+    script.go_on(0, ms=60_000)
+    script.release(held)
+    script.go_on(0)
     script.audit()
 
 
@@ -129,7 +157,7 @@ def reads_below_a_pending_commit(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("G18", "expiry_ignores_pending")
+@KNOWN.defect("expiry", "expiry_ignores_pending")
 def expires_what_is_pending(script: Script) -> None:
     """A group without members is old enough for its offsets to be deleted, while a transaction with the only one of
     them is still to be committed."""

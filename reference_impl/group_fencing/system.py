@@ -5,7 +5,7 @@ it, step by step.
 >>> system.step(0)  # initTransactions(): a request leaves
 True
 >>> system.messages()
-[(0, 'init', 'producer-0-1', 'coordinator', 0)]
+[(0, 'init', 'producer-0', 'coordinator', 0)]
 >>> system.settle(30_000)  # everything arrives, and time passes; the application goes on
 >>> [(event.partition, event.offset) for event in system.drain_events() if event.kind == "consumed"]
 [(0, 0)]
@@ -65,6 +65,11 @@ class System(DrivenSystem[Environment]):
         """The instance does the next line of its loop; False, and nothing happens, where it waits."""
         return self.instances[slot].step()
 
+    def doing(self, slot: int) -> str:
+        """What the instance's next step is: init, poll, begin, copy, offsets, commit, abort, ended, fail; wait where an
+        answer is missing; paused, over."""
+        return self.instances[slot].doing()
+
     def abort(self, slot: int) -> bool:
         """The instance aborts its open transaction of its own accord; False if it has none."""
         return self.instances[slot].abort()
@@ -100,6 +105,10 @@ class System(DrivenSystem[Environment]):
         """The group's coordinator takes the instance's member for dead, whatever its clock says; False if it has no
         such member."""
         return self.group_coordinator.group.expire(self.instances[slot].consumer.member)
+
+    def hide_topic(self, hidden: bool) -> None:
+        """The brokers' metadata do not have the input topic, or have it again: commits of its offsets are refused."""
+        self.env.hidden = hidden
 
     def expire_offsets(self) -> bool:
         """offsets.retention.minutes is over: the offsets of a group without members are deleted; False if there are

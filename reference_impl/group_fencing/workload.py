@@ -19,7 +19,7 @@ class Habits(LossyRun):
     wait_us: Natural = 20_000  # until it looks again whether what it waits for has come
     linger_us: Natural = 1_000_000
     down_us: Natural = 100_000  # until another instance is there after one has ended
-    audit_us: Natural = 200_000
+    audit_us: Natural = 500_000
     calm_us: Natural = 0  # from this time on there are no faults, and nobody lingers; 0: never
 
 

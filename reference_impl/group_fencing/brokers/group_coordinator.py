@@ -139,10 +139,15 @@ class GroupCoordinator(OffsetsLeader):
     # Commits in a transaction
 
     def receive_commit(self, message: Message) -> None:
-        """TxnOffsetCommit; a broker from before KIP-447 does not know the version that has the generation."""
+        """TxnOffsetCommit; a broker from before KIP-447 does not know the version that has the generation. Topics are
+        looked up first, by name or by id (KafkaApis.handleTxnOffsetCommitRequest)."""
         commit: TxnOffsetCommitRequest = message.body.data
         if self.env.options.old_brokers and commit.version >= WITH_METADATA:
             self.reply(message, ProduceResponse(ErrorCode.UNSUPPORTED_VERSION))
+        elif self.env.hidden:
+            by_id = commit.version >= WITH_TOPIC_IDS
+            error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            self.reply(message, ProduceResponse(error))
         else:
             self.receive_produce(message)
 

@@ -32,7 +32,7 @@ class Line(Enum):
     COPY = "copy"
     OFFSETS = "offsets"
     COMMIT = "commit"
-    WAIT = "wait"
+    ENDED = "ended"
 
 
 class Work:
@@ -68,7 +68,7 @@ class Application(Listener):
         self.producers: dict[int, GroupProducer] = {}
         self.works: list[Work] = []
         if not self.is_per_partition:
-            self.producers[WHOLE] = self.new_producer(self.whole_id())
+            self.producers[WHOLE] = self.new_producer(slot, self.whole_id())
 
     @property
     def is_per_partition(self) -> bool:
@@ -84,9 +84,9 @@ class Application(Listener):
         """Who has a producer per partition needs to know which ones it has."""
         return self if self.env.options.listener or self.is_per_partition or self.env.options.is_draft else None
 
-    def new_producer(self, txn_id: int) -> GroupProducer:
+    def new_producer(self, number: int, txn_id: int) -> GroupProducer:
         version = BEFORE_METADATA if self.is_per_partition else self.env.options.commit_version
-        producer: GroupProducer = self.env.parts.producer(self.env, self.slot, txn_id, self.client, version)
+        producer: GroupProducer = self.env.parts.producer(self.env, self.slot, number, txn_id, self.client, version)
         return producer
 
     def whole_id(self) -> int:
@@ -107,6 +107,22 @@ class Application(Listener):
         return self.consumer.error or next((p.fatal_error for p in self.producers.values() if p.fatal_error), 0)
 
     # The loop
+
+    def doing(self) -> str:
+        """The line of the loop that comes next: init, poll, begin, copy, offsets, commit, abort, or ended (its
+        transaction is, as its producer knows); wait, where an answer is missing; fail; paused or over."""
+        if not self.running or self.consumer.paused:
+            return "paused" if self.running else "over"
+        if self.failed:
+            return "fail"
+        states = {producer.state for producer in self.producers.values()}
+        if State.UNINITIALIZED in states and not self.inits_with_group:
+            return "init"
+        if states & {State.INITIALIZING, *COMPLETING}:
+            return "wait"
+        if not self.works:
+            return "poll"
+        return "abort" if self.works[0].producer.state is State.ABORTABLE_ERROR else self.works[0].line.value
 
     def step(self) -> bool:
         """The next line of the loop happens; False where it waits for an answer, or the instance is no more."""
@@ -144,7 +160,7 @@ class Application(Listener):
             return self.abort()
         if producer.state in (*COMPLETING, State.INITIALIZING):
             return False
-        if work.line is Line.WAIT:
+        if work.line is Line.ENDED:
             self.ended(work)
         elif work.line is Line.BEGIN:
             producer.begin()
@@ -160,7 +176,7 @@ class Application(Listener):
             work.line = Line.COMMIT
         else:
             producer.commit()
-            work.line = Line.WAIT
+            work.line = Line.ENDED
         return True
 
     def send_offsets(self, work: Work) -> None:
@@ -179,7 +195,7 @@ class Application(Listener):
         """abortTransaction(); False if there is none to abort."""
         if self.works and self.works[0].producer.abort():
             self.works[0].aborted = True
-            self.works[0].line = Line.WAIT
+            self.works[0].line = Line.ENDED
             return True
         return False
 
@@ -204,8 +220,9 @@ class Application(Listener):
             metadata = self.consumer.group_metadata()
             self.consumer.blocked = self.producers[WHOLE].init_with(metadata, self.consumer.assignment)
         if self.is_per_partition:
+            behind = self.env.options.members + self.slot * self.env.options.inputs
             for partition in partitions:
-                self.producers[partition] = self.new_producer(partition)
+                self.producers[partition] = self.new_producer(behind + partition, partition)
             self.consumer.blocked = bool(partitions)
 
     def on_revoked(self, partitions: tuple[int, ...]) -> None:

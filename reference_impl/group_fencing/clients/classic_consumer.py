@@ -48,6 +48,7 @@ class ClassicConsumer(Consumer):
         self.members: tuple[int, ...] = ()  # of the generation, if this is its leader
         self.synced: tuple[int, ...] | None = None  # the assignment that the next poll will make known
         self.metadata = GroupMetadata(instance=self.instance)
+        self.asked_as = self.generation, self.member  # in the heartbeat that is outstanding
         self.joining = self.new_call()
         self.beating = self.new_call()
         self.leaving = self.new_call()

@@ -2,7 +2,8 @@
 
 The epoch, and with it the group metadata, changes as soon as a heartbeat is answered, whatever the application is
 doing. A member that is fenced gives up its partitions and joins again under the same id: at once, unless there is a
-rebalance listener, which is called in `poll` only. Partitions are revoked in `poll` only (since KAFKA-20332).
+rebalance listener and something lost to tell it of, which happens in `poll` only. So are partitions revoked (since
+KAFKA-20332).
 (AsyncKafkaConsumer.java, AbstractMembershipManager.java, ConsumerHeartbeatRequestManager.java)
 """
 
@@ -47,6 +48,7 @@ class ModernConsumer(Consumer):
         self.epoch = JOINING
         self.target: tuple[int, ...] = ()
         self.told_owned: tuple[int, ...] | None = None  # what the coordinator was last told, and may have heard
+        self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
         self.metadata = GroupMetadata(instance=self.instance)
         self.beating = self.new_call()
         self.every(env.options.heartbeat_ms, self.beat)
@@ -144,7 +146,7 @@ class ModernConsumer(Consumer):
     def fenced(self) -> None:
         """The coordinator does not know the member, or not at this epoch."""
         self.state = MemberState.FENCED
-        if self.listener is None:
+        if self.listener is None or not self.assignment:
             self.give_up(self.assignment, lost=True)
             self.join()
 

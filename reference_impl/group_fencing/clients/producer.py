@@ -5,7 +5,7 @@
 
 from typing import Any
 
-from fencepost.reference_impl.group_fencing.environment import Environment, Place
+from fencepost.reference_impl.group_fencing.environment import Environment, Place, producer_name
 from fencepost.reference_impl.group_fencing.errors import from_group_coordinator
 from fencepost.reference_impl.group_fencing.events import Kind
 from fencepost.reference_impl.group_fencing.messages import (
@@ -42,13 +42,13 @@ class GroupSends(Sends):
 
 
 class GroupProducer(Producer):
-    """One producer; `name` is its own, whoever else lives in the slot."""
+    """One producer; `number` is that of its address, which is its own until its slot has another instance."""
 
     sends_class: type[Sends] = GroupSends
     sends: GroupSends
     env: Environment
 
-    def __init__(self, env: Environment, slot: int, txn_id: int, client: int, version: int) -> None:
+    def __init__(self, env: Environment, slot: int, number: int, txn_id: int, client: int, version: int) -> None:
         super().__init__(env, slot, txn_id)
         self.client = client
         self.slot = slot
@@ -56,7 +56,7 @@ class GroupProducer(Producer):
         self.group_assignment: tuple[int, tuple[int, ...]] | None = None
         self.sends.metadata = {}
         self.sends.version = version
-        self.name = f"producer-{client}-{txn_id}"
+        self.name = producer_name(number)
         env.network.nodes[self.name] = self
 
     def init_with(self, metadata: GroupMetadata, partitions: tuple[int, ...]) -> bool:

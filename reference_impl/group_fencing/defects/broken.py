@@ -58,7 +58,7 @@ _BROKEN = (
     Broken("consumer_does_not_wait", "447.9", PROMISE, Parts(classic_consumer=clients.DoesNotWait), LONG),
     Broken("pending_forgotten", "447.9", PROMISE, Parts(offsets=offsets.PendingForgotten), LONG),
     Broken("expiry_ignores_pending", "447.9", PROMISE, Parts(offsets=offsets.ExpiryIgnoresPending)),
-    Broken("abort_keeps_pending", "447.9", PROGRESS, Parts(offsets=offsets.AbortKeepsPending)),
+    Broken("abort_keeps_pending", "447.9", PROMISE, Parts(offsets=offsets.AbortKeepsPending)),
     Broken("abort_commits_offsets", "447.9", PROMISE, Parts(offsets=offsets.AbortCommitsOffsets)),
     Broken("old_clients_not_held", "447.9", PROMISE, Parts(coordinator=offsets.OldClientsNotHeld), (*MIXED, *LONG)),
     # 447.18 and the loop

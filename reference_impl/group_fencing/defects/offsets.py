@@ -37,7 +37,8 @@ class OldClientsNotHeld(GroupCoordinator):
 
 
 class AbortKeepsPending(GroupOffsetsLog):
-    """An abort leaves the pending offsets where they are, and fetches wait for ever."""
+    """An abort leaves the pending offsets where they are: fetches wait for them, and the producer's next commit makes
+    them count."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         kept = self.pending.get(batch.producer_id)

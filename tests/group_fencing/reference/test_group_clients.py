@@ -157,6 +157,19 @@ def test_a_refused_commit_is_aborted_and_read_again():
     assert script.system.audit() == ([(0, 0), (0, 1)], [2])
 
 
+@pytest.mark.parametrize("commit_version", [5, 6])
+def test_a_commit_is_repeated_until_its_topic_is_known(commit_version):
+    """The brokers' metadata lag behind."""
+    script = Script(commit_version=commit_version)
+    script.until(0, "consumed")
+    script.system.hide_topic(True)
+    script.go_on(0)
+    assert not script.kinds("end_sent", "instance_failed")
+    script.system.hide_topic(False)
+    script.go_on(0)
+    assert script.system.audit() == ([(0, 0)], [1])
+
+
 @BOTH
 def test_a_fetch_waits_for_a_dead_owner_s_transaction(mode):
     """447.10: as long as the transaction may last, and then until somebody looks for it: more than the one minute of

@@ -175,6 +175,18 @@ def test_errors_in_the_words_of_the_version(version, unknown_group, stale):
     assert coordinator.commit_refused(request._replace(metadata=GroupMetadata(1, B))) == UNKNOWN
 
 
+@pytest.mark.parametrize(("version", "error"), [(3, 3), (5, 3), (6, 100)])
+def test_topics_go_by_id_since_version_6(version, error):
+    """A topic that the brokers do not know (yet) is refused by a name or by an id, and the commit is sent again."""
+    bench = Bench(mode=NEW)
+    bench.env.contents[0] = Place(0, 1)
+    bench.system.hide_topic(True)
+    request = TxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(), version)
+    assert bench.ask("produce", request).error_code == error
+    bench.system.hide_topic(False)
+    assert bench.ask("produce", request).error_code != error
+
+
 def test_a_target_is_balanced_and_moves_little():
     """Nobody has two partitions more than another; who has its share keeps it."""
     first = balanced([1, 2], 5, {})

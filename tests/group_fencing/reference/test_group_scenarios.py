@@ -8,6 +8,8 @@ from fencepost.reference_impl.group_fencing.scenarios import SCENARIOS, scenario
 NOT_COPIED = {"447.11", "447.11-shipped", "848-static-join"}
 """An instance fails, though it is alone; every other scenario ends in a record that is copied twice."""
 
+SHUT_DOWN = {"447.9-old"}
+"""An old client fails that would only have had to wait."""
 LEFT = {"447.12-stuck"}
 """The only instance left fails, and some of the input is not copied."""
 
@@ -16,6 +18,11 @@ def copied_twice(events):
     """Whether some record is twice in the committed output."""
     copies = Counter((e.partition, e.offset) for e in events if e.kind == "output_read")
     return max(copies.values(), default=0) > 1
+
+
+def fails(events):
+    """Whether an instance fails."""
+    return "instance_failed" in {e.kind for e in events}
 
 
 def fails_alone(events):
@@ -35,9 +42,11 @@ def stays_behind(events):
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_scenario_shows_its_symptom_only_when_broken(name):
     """Each known bug breaks what it is known for, and without it everything is copied once."""
-    symptom = stays_behind if name in LEFT else fails_alone if name in NOT_COPIED else copied_twice
+    kinds = [(LEFT, stays_behind), (NOT_COPIED, fails_alone), (SHUT_DOWN, fails)]
+    symptom = next((symptom for names, symptom in kinds if name in names), copied_twice)
     assert symptom(scenario(name, True))
     correct = scenario(name, False)
+    assert name not in SHUT_DOWN or not fails(correct)
     assert not copied_twice(correct)
     copies = {(e.partition, e.offset) for e in correct if e.kind == "output_read"}
     offsets = {e.partition: e.offset for e in correct if e.kind == "audited"}

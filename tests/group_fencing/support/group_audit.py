@@ -26,7 +26,7 @@ def played(seed: int, **config: Any) -> FreeRun:
     history.kernel.advance(run.calm_us)
     while history.kernel.now < QUIET_US and min(history.system.audit()[1]) < cluster.records:
         history.kernel.advance(200_000)
-    history.kernel.advance(500_000)
+    history.kernel.advance(cluster.transaction_timeout_ms * 1_000 + 500_000)  # no open transaction hides anything
     return history
 
 
