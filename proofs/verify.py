@@ -64,12 +64,12 @@ class Plan:
 
 
 def number_of_jobs(entry: ProtocolEntry) -> int:
-    return len(entry.variants) + len(entry.implementations)
+    return len(entry.variants) + len(entry.verified_implementations)
 
 
 def number_of_replays(entry: ProtocolEntry) -> int:
     """How many directories of histories are replayed: simulated ones, and recordings."""
-    return len(entry.simulators) + len(recordings(entry.name))
+    return len(entry.verified_simulators) + len(recordings(entry.name))
 
 
 def plan(jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int) -> Plan:
@@ -79,7 +79,7 @@ def plan(jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int) -> Plan:
     return Plan(
         hand_in_all(jobs, entry, main, profile),
         hand_in_all(jobs, entry, others, profile),
-        [(v, jobs.hand_in(_agree, name, entry.name, v, seed, examples)) for name, v in entry.implementations],
+        [(v, jobs.hand_in(_agree, name, entry.name, v, seed, examples)) for name, v in entry.verified_implementations],
     )
 
 
@@ -168,7 +168,7 @@ def _histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
     promise, its histories are held to that but where the model takes the step that breaks it alike; without any other
     violation the property is not promised."""
     count = entry.histories.get(profile, HISTORIES[profile])
-    for variant_name, simulator, config in entry.simulators:
+    for variant_name, simulator, config in entry.verified_simulators:
         variant = entry.variant(variant_name)
         with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
             place = Path(folder) / "histories"

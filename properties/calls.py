@@ -177,7 +177,7 @@ class Call:
 
     def spelled(self, system: Any) -> Spelled | None:
         """What is called; None if it speaks of something that does not wait.  What has to be given is given by
-        position, and so is a word; all else by name."""
+        position, and so is a word, if all before it is given; all else by name."""
         signature, _, roles, helper = self.method(self.name)
         arguments: list[Any] = []
         keywords: dict[str, Any] = {}
@@ -190,7 +190,8 @@ class Call:
                     return None
                 real, remark = message[0], role.remark(message)
             required = signature.parameters[key].default is inspect.Parameter.empty
-            if required or (isinstance(real, str) and not keywords):
+            is_next = list(signature.parameters)[len(arguments)] == key
+            if required or (isinstance(real, str) and is_next and not keywords):
                 arguments.append(real)
             else:
                 keywords[key] = real

@@ -7,8 +7,18 @@ driven and how histories are simulated; from its table of events (``SHOWN`` of `
     SIZES = {"clients": Between(1, 3)}                       # what the config says, where that is not enough
 
 The implementation that is driven where none is named, and whose histories are simulated, is ``reference`` of
-``reference.py``, a factory that takes a config (a class will do).  ``DEFECTS`` there are factories of implementations
-with one thing wrong each: what a history property finds in their histories shows that it can be violated.
+``reference.py``, a factory that takes a config (a class will do); of a protocol of fencepost's own, of its folder in
+`reference_impl`.  ``DEFECTS`` there are factories of implementations with one thing wrong each: what a history property
+finds in their histories shows that it can be violated.
+
+Where single calls are too little, ``scenarios.py`` has the rest: `machine.Machine.scenario` methods, and functions that
+make several calls, which programs name as if they were calls.
+
+    class Scenarios(Machine, steps={}): ...                  # scenarios.py
+    HELPERS = (settle,)
+    STEPS = {"crash": "crash"}                               # single calls that are steps, where that is not every one
+    AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
+    DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,11 +30,13 @@ import numpy as np
 from fencepost.properties import calls, free_run
 from fencepost.properties.agreement import Agreeing
 from fencepost.properties.catalogue import find
+from fencepost.properties.driving import Made
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import HISTORIES
 from fencepost.properties.history.vocabulary import VOCABULARIES, HistoryError
 from fencepost.properties.machine import Machine, strategy, variants
-from fencepost.properties.registry import PROTOCOLS, has, imported, refused
+from fencepost.properties.monitoring import Beside
+from fencepost.properties.registry import PROTOCOLS, folder, has, imported, refused
 from fencepost.properties.roles import Amount, Between, Index, OneOf, Simplest
 from hypothesis import strategies as st
 
@@ -46,8 +58,27 @@ def call_type_of(protocol: str) -> type[calls.Call]:
                 what = f'{parameter}: Annotated[int, Index("…")], or another of fencepost.properties.roles'
                 raise refused(f"{interface.__name__}: System.{name}({parameter}) has no annotation; write {what}")
     words = VOCABULARIES[protocol]
-    members = {"interface": (interface.System,), "columns": words.names, "filled": words.used_by}
+    members = {
+        "interface": (interface.System,), "columns": words.names, "filled": words.used_by,
+        "helpers": scenarios_of(protocol, "HELPERS", ()), "dangerous": getattr(interface, "DANGERS", {}),
+    }  # fmt: skip
     return type("Call", (calls.Call,), members)
+
+
+def scenarios_of(protocol: str, name: str, otherwise: Any) -> Any:
+    """What a protocol's scenarios have under this name."""
+    if not has(protocol, "scenarios"):
+        return otherwise
+    return getattr(imported(f"{PROTOCOLS[protocol]}.scenarios"), name, otherwise)
+
+
+class AtRest(Beside):
+    """Of a driven run nothing but that nothing is left to happen after some ``calls``."""
+
+    calls: frozenset[str] = frozenset()
+
+    def is_quiet(self, made: Made) -> bool:
+        return made.call.name in self.calls
 
 
 def sizes_of(protocol: str) -> dict[str, Between | OneOf]:
@@ -75,12 +106,16 @@ def agreeing(protocol: str) -> Agreeing:
     shown = getattr(imported(f"{package}.events"), "SHOWN", None)
     if protocol not in HISTORIES:
         raise refused(f"there is nothing to hold implementations of {protocol} against: {HISTORIES.lacking(protocol)}")
-    names = [v.name for v in entry.variants if v.main and (shown is None or v.name in shown.models)]
+    main = [v.name for v in entry.variants if v.main and (shown is None or v.name in shown.models)]
+    names = dict.fromkeys([*main, *(variant for _, variant in entry.implementations)])
     drawn = st.fixed_dictionaries(
         {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
     )
+    played: type[Machine] = scenarios_of(protocol, "Scenarios", Machine)
+    steps: Mapping[str, str] | None = scenarios_of(protocol, "STEPS", None)
+    at_rest = {"calls": scenarios_of(protocol, "AT_REST", frozenset())}
     try:
-        machine = type("Driven", (Machine,), {"call_type": call_type, "sizes": drawn})
+        machine = type("Driven", (played,), {"call_type": call_type, "sizes": drawn}, steps=steps)
     except TypeError as error:  # an annotation of which no value can be drawn
         raise refused(f"{package}.interface: {error}") from error
     black_box = VOCABULARIES[protocol].black_box
@@ -104,14 +139,23 @@ def agreeing(protocol: str) -> Agreeing:
         tour=tour,
         call=call_type,
         ways={"": partial(free_run.go_on, call_type)},
+        beside=type("Beside", (AtRest,), at_rest),
         follow=None if shown is None else shown.follow,
-        implementation=f"{package}.reference:reference",
+        composite=frozenset(helper.__name__ for helper in call_type.helpers),
+        ending=at_rest["calls"],
+        implementation=f"{reference_of(protocol)}:reference",
     )
+
+
+def reference_of(protocol: str) -> str:
+    """The module with the implementation that is driven where none is named."""
+    mine = PROTOCOLS[protocol].startswith("fencepost.") and not has(protocol, "reference")
+    return f"fencepost.reference_impl.{folder(protocol)}" if mine else f"{PROTOCOLS[protocol]}.reference"
 
 
 def factory(protocol: str, name: str = "reference") -> Any:
     """A factory of the protocol's own implementations.  Raises `HistoryError`."""
-    module = imported(f"{PROTOCOLS[protocol]}.reference")
+    module = imported(reference_of(protocol))
     if not callable(getattr(module, name, None)):
         raise HistoryError(f"{module.__name__} has no {name}; write a class, or a function of a config, of that name")
     return getattr(module, name)

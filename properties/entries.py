@@ -137,6 +137,7 @@ class ProtocolEntry:
 
     ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant,
     module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.
+    ``on_request``: variants of these that ``fencepost verify`` leaves out, as what they break is seen now and then.
     ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
     hold the rest of its rules, where it has been cut into several.  ``survivors``: (rule, mutation) -> why no more can
     be had than that it survives within bounds.  ``examples``: programs that agreement tries in a profile, and
@@ -153,6 +154,7 @@ class ProtocolEntry:
     reasons: Mapping[str, str]
     implementations: tuple[tuple[str, str], ...] = ()
     simulators: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    on_request: frozenset[str] = frozenset()
     claims: tuple[Claim, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     verified: bool = True
@@ -162,6 +164,16 @@ class ProtocolEntry:
     histories: Mapping[Profile, int] = field(default_factory=dict)
     undecided: Mapping[str, frozenset[str]] = field(default_factory=dict)
     followed: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def verified_implementations(self) -> tuple[tuple[str, str], ...]:
+        """Those that verification drives."""
+        return tuple(each for each in self.implementations if each[1] not in self.on_request)
+
+    @property
+    def verified_simulators(self) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+        """Those whose histories verification replays."""
+        return tuple(each for each in self.simulators if each[0] not in self.on_request)
 
     def variant(self, name: str) -> Variant:
         for candidate in self.variants:

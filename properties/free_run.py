@@ -28,6 +28,7 @@ def at_random(call_type: type[Call], system: Any, config: Mapping[str, Any], see
     chance = Random(seed)
     while True:
         names = [name for name in every_step(call_type) if callable(getattr(system, name, None))]
+        names += [helper.__name__ for helper in call_type.helpers]
         messages = waiting(system)
         if not messages:
             names = [name for name in names if _about(call_type, name) is None]

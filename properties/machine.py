@@ -44,7 +44,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 OBSERVING = frozenset({"messages", "threads", "drain_events"})
-"""Methods of an interface that show something and change nothing: no step calls them."""
+"""Methods of an interface that show something and change nothing, as those do whose names begin with ``is_``: no step
+calls them."""
 
 BURST = 60
 """Calls in a burst at most."""
@@ -318,7 +319,7 @@ def _no_values(annotation: Any, where: str) -> TypeError:
 def every_step(call: type[Call]) -> dict[str, str]:
     """The methods of an interface that do something, by the names of their rules."""
     names = [name for each in call.interface for name in vars(each) if not name.startswith("_")]
-    return {name: name for name in names if name not in OBSERVING}
+    return {name: name for name in names if name not in OBSERVING and not name.startswith("is_")}
 
 
 def _step(call: type[Call], rule_name: str, method: str) -> Callable[..., None]:

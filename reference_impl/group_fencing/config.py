@@ -1,9 +1,11 @@
 """The configuration of one cluster with its consumer group and its applications: keys, defaults, ranges and reasons."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from fencepost.reference_impl.simulation.config import AtLeast, AtMost, Configuration, Natural, OneOf, Positive
+from fencepost.reference_impl.group_fencing.variants import VARIANTS
+from fencepost.reference_impl.simulation.config import AtLeast, AtMost, Configuration, Natural, OneOf, Positive, split
 from fencepost.reference_impl.transactions.config import MODES as TRANSACTION_MODES
 from fencepost.reference_impl.transactions.config import Config as TransactionsConfig
 
@@ -51,6 +53,11 @@ class Config(Configuration):
     transaction_timeout_ms: Positive = 60_000
     request_timeout_ms: Positive = 30_000
     timeout_check_ms: Positive = 10_000
+
+    @classmethod
+    def parse(cls, config: Mapping[str, Any]) -> Self:
+        """As any; its mode may be the name of a variant."""
+        return cls(**split({**config, **VARIANTS.get(config.get("mode", ""), {})}, cls)[0])
 
     def relate(self) -> None:
         if self.old > self.members:

@@ -5,6 +5,7 @@ length. Message faults are "per message", failed appends "per append".
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from fencepost.reference_impl.group_fencing.config import Config
@@ -15,6 +16,10 @@ from fencepost.reference_impl.group_fencing.system import System
 from fencepost.reference_impl.group_fencing.workload import Workload
 from fencepost.reference_impl.simulation import free_run
 from fencepost.reference_impl.transactions.environment import SeededPace
+
+SETTLED_US = 8_000_000
+"""So long after the last fault a correct cluster with the time-outs below has copied everything, with time to spare."""
+LOOK_US = 500_000
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
@@ -51,6 +56,20 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         kernel.after(run.audit_us, self.audit)
         if run.calm_us:
             kernel.at(run.calm_us, self.calm)
+
+    def play(self) -> None:
+        """So many events, and with `quiet_end` the rest."""
+        if not self.run.quiet_end:
+            super().play()
+            return
+        self.kernel.run(self.rows, self.run.events)
+        self.workload.habits = replace(self.run, calm_us=max(1, self.kernel.now))
+        self.network.calm()
+        until = self.kernel.now + SETTLED_US
+        while self.kernel.now < until and min(self.system.audit()[1]) < self.config.records:
+            self.kernel.advance(LOOK_US)
+        self.kernel.advance(SETTLED_US // 10)  # the last transaction is committed in the output as well
+        self.system.audit()
 
     def step(self, slot: int) -> None:
         """An instance does the next thing, and will do another."""

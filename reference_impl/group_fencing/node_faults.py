@@ -30,6 +30,8 @@ class Run(Habits):
     load_us: Natural = 5_000
     delay_us: Natural = 200_000
     pause_us: Natural = 600_000
+    # after `events` there are no faults, and the history goes on until all is copied, or could have been
+    quiet_end: bool = False
 
 
 class Faults(NodeFaults[Run, System]):

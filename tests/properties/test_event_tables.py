@@ -64,15 +64,19 @@ def test_a_log_without_columns_emits_nothing() -> None:
         EventLog(Kernel(0)).emit(1)
 
 
+EMITTING = ("emit", "tell")
+"""Where there is another protocol below, whose events are emitted, one tells its own."""
+
+
 def emitted(folder: Path) -> tuple[set[str], list[tuple[Path, int, set[str]]]]:
-    """The parameters of the functions called `emit` in these files; and the keywords of each call of one."""
+    """The parameters of the functions that are called so in these files; and the keywords of each call of one."""
     parameters: set[str] = set()
     calls = []
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and node.name == "emit":
+            if isinstance(node, ast.FunctionDef) and node.name in EMITTING:
                 parameters |= {each.arg for each in (*node.args.args, *node.args.kwonlyargs)}
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "emit":
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in EMITTING:
                 calls.append((path, node.lineno, {k.arg for k in node.keywords if k.arg}))
     return parameters, calls
 

@@ -145,7 +145,7 @@ def test_nothing_is_imported_that_was_not_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     assert fencepost("list").code == 0
     assert fencepost("replay", made).err == (
-        f"fencepost: {made}: unknown protocol 'spy'; known: id-blocks, transactions, task-counts, lock; "
+        f"fencepost: {made}: unknown protocol 'spy'; known: id-blocks, transactions, task-counts, group-fencing, lock; "
         "name your own with --protocol PACKAGE\n"
     )
     assert "AssertionError: imported" in fencepost("list", "spy").err

@@ -35,6 +35,7 @@ from fencepost.properties.group_fencing.claims.upgrade import (
     NoWaitingPromises,
     UpgradePromises,
 )
+from fencepost.properties.group_fencing.variants.driven import IMPLEMENTATIONS, MISTAKES, SIMULATORS, UNDECIDED
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -179,6 +180,10 @@ GROUP_FENCING = ProtocolEntry(
     "Group-aware fencing (KIP-447): a group that reads, processes and writes, each input once.",
     VARIANTS,
     REASONS,
+    IMPLEMENTATIONS,
+    SIMULATORS,
+    on_request=MISTAKES,
+    undecided=UNDECIDED,
     claims=(
         Claim("447.15", "draft-repaired-by-assignment", OUTPUT, ("copies_part",),
               "a second copy of the assignment, which parts from the group's, does no harm where it fences only"),

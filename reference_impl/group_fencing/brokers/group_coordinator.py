@@ -29,6 +29,7 @@ from fencepost.reference_impl.transactions.messages import (
     ProduceRequest,
     ProduceResponse,
     ResponseBody,
+    WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
 
@@ -118,7 +119,7 @@ class GroupCoordinator(OffsetsLeader):
         """The group as it was stored last."""
         self.group = self.env.parts.new_group(self)
         self.loading = False
-        self.env.tell(Kind.COORDINATOR_LOADED)
+        self.env.tell(Kind.COORDINATOR_LOADED, generation=self.group.generation)
 
     def answer_loading(self, message: Message) -> None:
         """Nothing can be judged before the partition is loaded; a coordinator of transactions is told otherwise."""
@@ -220,6 +221,19 @@ class GroupCoordinator(OffsetsLeader):
             producer_id=commit.producer_id, epoch=commit.producer_epoch, error=error,
         )  # fmt: skip
 
+    def receive_marker(self, message: Message) -> None:
+        """A transaction ends here: what was pending of it counts from now on, or is no more."""
+        request: WriteTxnMarkersRequest = message.body.data
+        pending = self.log.pending.get(request.producer_id, {})
+        super().receive_marker(message)
+        if request.producer_id not in self.log.pending:
+            for partition, batch in pending.items():
+                self.env.tell(
+                    Kind.OFFSET_SETTLED, partition=partition, offset=self.env.contents[batch.record].offset,
+                    producer_id=batch.producer_id, epoch=batch.producer_epoch,
+                    outcome=int(request.transaction_result),
+                )  # fmt: skip
+
     # Commits in none, and fetches
 
     def receive_plain_commit(self, message: Message) -> None:
@@ -258,7 +272,12 @@ class GroupCoordinator(OffsetsLeader):
         if error:
             self.env.tell(Kind.FETCH_HELD, partition=partition, error=error)
             return error, NO_OFFSET
-        return 0, self.log.committed_offset(partition)
+        offset = self.log.committed_offset(partition)
+        self.env.tell(
+            Kind.FETCH_ANSWERED, partition=partition, offset=offset, outcome=int(request.require_stable),
+            generation=request.metadata.generation, member=request.metadata.member,
+        )  # fmt: skip
+        return 0, offset
 
     def unstable(self, request: OffsetFetchRequest) -> int:
         """The error while offsets are pending; 0 where they are passed over. Who does not know the draft's new error is

@@ -98,7 +98,7 @@ class GroupAwareCoordinator(Coordinator):
             self.answer_init(message, error)
         elif not self.others_are_out(request):
             self.answer_init(message, ErrorCode.CONCURRENT_TRANSACTIONS)
-        elif self.assignments.get(request.transactional_id) == self.assigned(request):
+        elif self.is_completing(request) or self.assignments.get(request.transactional_id) == self.assigned(request):
             super().receive_init(message)
         else:
             self.is_writing = True
@@ -120,6 +120,12 @@ class GroupAwareCoordinator(Coordinator):
         """The draft does not say that anybody looks (447.19)."""
         newest = max((assigned.generation for assigned in self.assignments.values()), default=request.generation)
         return self.env.options.fences_by_assignment and request.generation < newest
+
+    def is_completing(self, request: GroupInitProducerIdRequest) -> bool:
+        """Whether the last transaction of the transactional id is not over: until it is, what was assigned before is
+        remembered, or the next owner of that would not wait for it (447.2)."""
+        metadata = self.find(request.transactional_id)
+        return metadata is not None and metadata.now.state in (TransactionState.ONGOING, *PREPARED)
 
     def assigned(self, request: GroupInitProducerIdRequest) -> Assigned:
         """What the log will have of it."""

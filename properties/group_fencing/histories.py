@@ -1,0 +1,158 @@
+"""What KIP-447 promises of a consumer group that copies its input, held against what applications, an auditor and the
+group's offsets show.
+
+An auditor reads the committed output in the order of its positions, and asks for the group's offsets after that. What
+it reads is the promise itself: every place of the input once. The others say where it was lost: who committed though
+another had begun, who was told an offset that was not settled. `ProtocolView` has the sizes and time-outs that the
+config does not say.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from fencepost.properties.group_fencing.events import APPLICATION, AUDITOR, GROUP_FENCING, OFFSETS, Kind
+from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
+from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
+from fencepost.properties.history.words import Words
+
+CLASSIC = ("shipped", "group-id-only")
+NEW = ("new-protocol", "new-protocol-relaxed")
+SINCE = (*CLASSIC, *NEW, *(f"{mode}-metadata-at-send" for mode in NEW))
+"""What shipped, and what followed; the draft promises the same by other means."""
+DRAFTS = ("draft", "draft-repaired-by-assignment", "draft-repaired-by-generation", "draft-static-members")
+
+PARTITION, PLACE, OWNER = ("partition",), ("partition", "offset"), ("partition", "client")
+OF_PRODUCER = ("partition", "producer_id")
+AGREED = {Kind.output_read, Kind.audited}
+
+saying = Words(GROUP_FENCING, hidden=("slot",)).saying
+
+READ_FIRST = first(Kind.output_read, by=PLACE)
+READ = greatest("offset", Kind.output_read, by=PARTITION)
+AUDITED_LATER = following(Kind.audited, by=PARTITION)
+BEHIND = when(IT.offset < 0, 0, IT.offset)
+
+TAKEN = last(Kind.offset_taken, by=PARTITION)
+TAKEN_SETTLED = following(Kind.offset_settled, by=OF_PRODUCER, asking=TAKEN)
+SETTLED = following(Kind.offset_settled, by=OF_PRODUCER)
+NEWEST = greatest("generation", Kind.consumed, by=PARTITION)
+SENT = last(Kind.offset_sent, by=OF_PRODUCER)
+SENDER = greatest("generation", Kind.consumed, by=OWNER, asking=SENT)
+CURRENT = last(Kind.generation_begun, Kind.coordinator_loaded, by=())
+ASSIGNED_NEXT = following(Kind.assigned, by=PARTITION)
+GIVEN_UP = following(Kind.revoked, Kind.lost, Kind.left, by=("client",), asking=ASSIGNED_NEXT)
+INITIALISED = following(Kind.init_told, by=("client",), where=IT.error == 0, asking=ASSIGNED_NEXT)
+SEEN = (Kind.instance_started, Kind.joined, Kind.init_told)
+SEEN_NEWEST = greatest("client", *SEEN, by=())
+HOLDER = last(Kind.init_told, by=("producer_id",), where=IT.error == 0)
+
+PROMISES = (
+    declared(
+        "nothing_twice", "447.P1", "every place of the input is copied once in the committed output",
+        each(Kind.output_read, by=PLACE),
+        (READ_FIRST.output != IT.output) | (READ_FIRST.position != IT.position), saying("the same was copied by"),
+        explained=READ_FIRST,
+    ),
+    declared(
+        "nothing_skipped", "447.P1", "a copy is committed behind those of all records before it in its partition",
+        each(Kind.output_read, by=PARTITION),
+        IT.offset > READ.offset + 1, saying("records before it were left out after", "records before it were left out"),
+        explained=READ,
+    ),
+    declared(
+        "offsets_agree", "447.P1", "at the end the offset is right behind the last committed copy",
+        each(Kind.audited, by=PARTITION),
+        BEHIND != READ.offset + 1, saying("the last copy is", "nothing is copied"),
+        explained=READ, given=AUDITED_LATER.missing, needs_quiet_end=True,
+    ),
+    declared(
+        "everything_copied", "447.P3", "once faults stop, all of the input is copied and committed",
+        each(Kind.audited, by=PARTITION),
+        BEHIND != Setting("records"), saying("there are more records"),
+        given=AUDITED_LATER.missing, needs_quiet_end=True,
+    ),
+    declared(
+        "one_producer_commits", "447.P2", "while an offset of a partition is pending, no other producer's is taken",
+        each(Kind.offset_taken, by=PARTITION),
+        ~TAKEN.missing & (TAKEN.producer_id != IT.producer_id) & (TAKEN_SETTLED.at > IT.at),
+        saying("there is one pending by"), explained=TAKEN,
+    ),
+    declared(
+        "newest_owner_commits", "447.P2",
+        "once a member of a newer generation has consumed from a partition, no offset of an older owner is taken",
+        each(Kind.offset_taken, by=PARTITION),
+        NEWEST.generation > SENDER.generation, saying("it was consumed in a newer generation by"),
+        explained=NEWEST, given=~SENT.missing & ~SENDER.missing,
+    ),
+    declared(
+        "lone_client_not_fenced", "447.P2",
+        "no producer of an instance is fenced for its group that never had another one beside it",
+        each(Kind.producer_fenced, by=("producer_id",)),
+        (HOLDER.client == 0) & (SEEN_NEWEST.client == 0),
+        saying("there was never another instance than that of"), explained=HOLDER, given=~HOLDER.missing, modes=DRAFTS,
+    ),
+)  # fmt: skip
+
+MECHANISMS = (
+    declared(
+        "stale_never_commits", "447.16", "no offset is taken of a generation that is not the group's",
+        each(Kind.offset_taken, where=IT.generation >= 0),
+        ~CURRENT.missing & (IT.generation != CURRENT.generation), saying("the group is at"),
+        explained=CURRENT, modes=CLASSIC,
+    ),
+    declared(
+        "fetches_are_stable", "447.9", "no offset is told as stable while one of its partition is pending",
+        each(Kind.fetch_answered, by=PARTITION, where=IT.outcome == 1),
+        ~TAKEN.missing & (TAKEN_SETTLED.at > IT.at), saying("there is one pending by"), explained=TAKEN,
+    ),
+    declared(
+        "held_while_pending", "447.9", "a fetch is refused only while an offset of its partition is pending",
+        each(Kind.fetch_held, by=PARTITION),
+        TAKEN.missing | (TAKEN_SETTLED.at < IT.at), saying("the last that was pending is settled,", "none is pending"),
+        explained=TAKEN, modes=SINCE,
+    ),
+    declared(
+        "initialised_when_settled", "447.2",
+        "initTransactions() returns only when no offset of an assigned partition is pending",
+        each(Kind.offset_taken, by=OF_PRODUCER),
+        (INITIALISED.at < SETTLED.at) & (INITIALISED.at < GIVEN_UP.at), saying("it was still pending at"),
+        explained=INITIALISED, given=~ASSIGNED_NEXT.missing & ~INITIALISED.missing & (ASSIGNED_NEXT.at < SETTLED.at),
+        modes=DRAFTS,
+    ),
+)  # fmt: skip
+
+RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "clients": GROUP_FENCING.shown_by(APPLICATION, AUDITOR),
+        "clients and offsets": GROUP_FENCING.shown_by(APPLICATION, AUDITOR, OFFSETS),
+        "all": tuple(GROUP_FENCING.codes),
+    }
+)
+"""Kinds of event by recording."""
+
+
+class GroupView(EventView):
+    """Parts of one piece; what the config does not say of the cluster is as in Kafka."""
+
+    last_kind = max(Kind)
+
+    def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
+        super().__init__(columns, config)
+        self.records = int(config.get("records", 6))
+
+
+def figures(view: GroupView) -> dict[str, int]:
+    """What became of the copies of one piece; the figures of several pieces add up."""
+    kinds = {
+        "consumed": Kind.consumed, "transactions": Kind.txn_begun, "offsets_taken": Kind.offset_taken,
+        "offsets_refused": Kind.offset_refused, "fetches_held": Kind.fetch_held, "failed": Kind.instance_failed,
+    }  # fmt: skip
+    return {name: len(view.rows_of(kind)) for name, kind in kinds.items()}
+
+
+HISTORY = HistoryProperties(
+    GROUP_FENCING, in_a_table(*PROMISES, *MECHANISMS), view=GroupView, mode="shipped", figures=figures
+)

@@ -1,0 +1,112 @@
+"""The plug: what fencepost needs of a consumer group that copies its input exactly once, to drive it and to watch it.
+
+Structural: nothing has to be imported or inherited.  ``factory(config)`` makes brokers, a group, and instances of the
+application in ``members`` slots; the driver decides every delivery, loss, step of an instance and passing of time, and
+reads back events.  Config keys: ``seed``, ``mode`` (the variant), ``inputs`` and ``outputs`` (partitions), ``records``
+in each partition of the input, ``static`` (each slot has a group.instance.id of its own), ``stable_ids`` (a slot keeps
+its transactional id), ``metadata_at`` ("poll" or "send": when an instance asks groupMetadata()), and the time-outs in
+milliseconds, which are short so that a little time is enough for each.
+
+Of the events only what instances and an auditor see is needed; every further kind of the history vocabulary that an
+implementation emits is held against the promises as well, and makes a violation show earlier.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Protocol
+
+from fencepost.properties.driving import Event
+from fencepost.properties.roles import Between, Index, InFlight, OneOf
+
+Message = tuple[int, str, str, str, int]
+"""(number, kind, source, target, request).  Answers have ``_answer`` behind the kind of what they answer; ``request``
+is the number of the request that a message belongs to."""
+
+
+def _remark(message: Message) -> str:
+    return f"{message[1]} of request {message[4]} from {message[2]} to {message[3]}"
+
+
+_FIELDS = (None, None, None)
+Number = Annotated[int, InFlight(_FIELDS, _remark)]
+Waiting = Annotated[Message, InFlight(_FIELDS, _remark)]
+Lost = Annotated[int, InFlight(_FIELDS, _remark, happens=False)]
+Slot = Annotated[int, Index("members")]
+Ms = Annotated[int, OneOf(60, 200, 700)]
+
+SIZES: dict[str, Between | OneOf] = {
+    "members": Between(1, 3),
+    "inputs": Between(1, 3),
+    "outputs": OneOf(1, 1, 2),
+    "records": OneOf(8, 4, 20),
+    "static": OneOf(False, False, True),
+    "stable_ids": OneOf(True, True, False),
+    "metadata_at": OneOf("send", "poll"),
+    "session_timeout_ms": OneOf(300),
+    "heartbeat_ms": OneOf(60),
+    "max_poll_ms": OneOf(1_000, 4_000),
+    "initial_delay_ms": OneOf(30),
+    "transaction_timeout_ms": OneOf(2_000, 400),
+    "request_timeout_ms": OneOf(100),
+    "timeout_check_ms": OneOf(50),
+}
+
+DANGERS = {
+    "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",),
+    "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",), "advance": ("time-out",),
+}  # fmt: skip
+"""Which dangers it is to make a call."""
+
+
+class System(Protocol):
+    """A cluster with its application, which does nothing by itself: nothing happens between two calls."""
+
+    def messages(self) -> Sequence[Message]:
+        """What is in flight, oldest first."""
+
+    def deliver(self, number: Number, keep: bool = False) -> None:
+        """Deliver one message now; with ``keep`` a copy stays in flight."""
+
+    def drop(self, number: Lost) -> None:
+        """Lose one message."""
+
+    def step(self, slot: Slot) -> bool:
+        """The instance does the next line of its loop; False, and nothing happens, where it waits."""
+
+    def abort(self, slot: Slot) -> bool:
+        """The instance aborts its transaction of its own accord; False if it has none."""
+
+    def pause(self, slot: Slot) -> bool:
+        """Its process stands still, heartbeats included, and what arrives waits; False if it does already."""
+
+    def resume(self, slot: Slot) -> bool:
+        """It goes on, and knows nothing of what happened meanwhile; False if it does not stand still."""
+
+    def close(self, slot: Slot) -> None:
+        """It ends in order: its consumer leaves the group."""
+
+    def restart(self, slot: Slot) -> None:
+        """It is killed if it still runs, and another one takes its slot."""
+
+    def is_over(self, slot: Slot) -> bool:
+        """Has the instance in the slot ended, by an error, killed or closed?"""
+
+    def log_append(self, ok: bool = True) -> bool:
+        """The oldest append to the transaction log succeeds, or fails; False if there is none."""
+
+    def fail_over(self, durable: bool = True) -> None:
+        """Another broker coordinates transactions; ``durable``: unfinished appends made it into the log."""
+
+    def move_group(self) -> None:
+        """Another broker coordinates the group."""
+
+    def change_leader(self, output: Annotated[int, Index("outputs")]) -> None:
+        """Another broker leads a partition of the output."""
+
+    def advance(self, ms: Ms) -> None:
+        """Virtual milliseconds pass: heartbeats leave, sessions, requests and transactions time out."""
+
+    def audit(self) -> Any:
+        """An auditor reads all of the committed output, then asks for the group's offsets, and shows both."""
+
+    def drain_events(self) -> Sequence[Event]:
+        """The events since the last call, in order."""

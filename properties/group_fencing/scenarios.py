@@ -1,0 +1,209 @@
+"""What can come over a group that copies its input: two owners of one partition, commits that arrive late, instances
+and brokers that go in the middle of a transaction.
+
+`go`, `walk`, `idle` and `finish` are calls as well: programs are written with them, so that they need nothing but the
+plug.
+"""
+
+from typing import Annotated, Any
+
+from fencepost.properties.driving import read
+from fencepost.properties.group_fencing.interface import Slot, System, Waiting
+from fencepost.properties.machine import Machine, scenario
+from fencepost.properties.roles import Between, FromConfig, OneOf
+
+KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
+"""Of what arrives late: records and offsets, and whether they belong to a transaction; its end; its markers; what a new
+owner asks."""
+
+Members = Annotated[int, FromConfig("members")]
+Late = Annotated[str, OneOf("", *KINDS)]
+
+STEP_MS = 50
+"""Of virtual time, in which an instance does one line of its loop."""
+MOST = 2_000
+"""Deliveries at one instant: a broken cluster may go round in circles."""
+CALM_MS = 8_000
+"""So long after the last fault a correct cluster has copied everything, with time to spare: the group has new sessions
+and perhaps two rebalances, transactions time out, and each of three instances has its turns."""
+OWNED = 40
+"""Lines, and so often `STEP_MS`, within which an instance comes to consume, if there is something for it."""
+
+
+def arrive(system: System, without: str = "") -> None:
+    """Everything in flight arrives, oldest first, and what comes of it; appends succeed.  Not ``without``: messages of
+    this kind."""
+    for _ in range(MOST):
+        number = next((message[0] for message in system.messages() if message[1] != without), None)
+        if number is not None:
+            system.deliver(number)
+        elif not system.log_append():
+            return
+
+
+def walk(system: System, slot: Slot, lines: Annotated[int, Between(1, 8)] = 1, without: Late = "") -> int:
+    """The instance does so many lines of its loop, everything arrives, and time passes; how many did it do?"""
+    done = 0
+    for _ in range(lines):
+        done += system.step(slot)
+        arrive(system, without)
+        system.advance(STEP_MS)
+        arrive(system, without)
+    return done
+
+
+def go(system: System, ms: Annotated[int, OneOf(50, 200, 700)], members: Members, without: Late = "") -> None:
+    """All instances go on, a line each time, while time passes."""
+    for _ in range(0, ms, STEP_MS):
+        for slot in range(members):
+            system.step(slot)
+            arrive(system, without)
+        system.advance(STEP_MS)
+        arrive(system, without)
+
+
+def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
+    """Time passes, and everything arrives; no application does anything, though what is in the background of their
+    clients does."""
+    for _ in range(0, ms, STEP_MS):
+        system.advance(STEP_MS)
+        arrive(system)
+
+
+def finish(system: System, members: Members) -> Any:
+    """Faults are over: whoever stands still goes on, whoever has ended is started again, all work as fast as they can,
+    and an auditor looks when everything has had its time.  What did it see?"""
+    for _ in range(0, CALM_MS, STEP_MS):
+        for slot in range(members):
+            system.resume(slot)
+            if system.is_over(slot):
+                system.restart(slot)
+            for _ in range(MOST):
+                arrive(system)
+                if not system.step(slot):
+                    break
+        system.advance(STEP_MS)
+        arrive(system)
+    return system.audit()
+
+
+HELPERS = (walk, go, idle, finish)
+AT_REST = frozenset({"finish"})
+"""Calls after which nothing is left to happen."""
+
+
+STEPS = {
+    "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
+    "lead": "change_leader",
+}  # fmt: skip
+"""Single calls that are steps of their own, by the name of the rule."""
+WEIGHTS = {"overtaken": 4, "regained": 2, "interrupted": 3, "some_time": 1}
+
+
+class Scenarios(Machine, steps={}, weights=WEIGHTS):
+    """What is played with one group."""
+
+    apart = True
+
+    def go(self, ms: int, without: str = "") -> None:
+        self.call("go", ms, without=without)
+
+    def up(self, slot: int) -> None:
+        """The instance runs, whatever came over it."""
+        self.call("resume", slot)
+        if not self.run.over and self.run.system.is_over(slot):
+            self.call("restart", slot)
+
+    def another(self, slot: int, other: int) -> int:
+        """Another slot, if there is one."""
+        return other if other != slot else self.index("members", slot + 1)
+
+    def comes_to(self, slot: int, kind: str, without: str = "") -> bool:
+        """The instance goes on until it shows an event of this kind; False if it does not."""
+        for _ in range(OWNED):
+            made = self.call("walk", slot, 1, without=without)
+            if made is None:
+                return False
+            if any(read(event, "kind") == kind and read(event, "slot") == slot for event in made.events):
+                return True
+        return False
+
+    @scenario
+    def overtaken(
+        self, slot: Slot, lines: Annotated[int, Between(0, 5)], late: Late, other: Slot,
+        further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
+    ) -> None:  # fmt: skip
+        """An instance stands still with what it consumed, so many lines into its transaction; another one comes to have
+        its partitions, and is so far with them when the first goes on.  What was ``late`` of the first arrives then."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines, without=late) if lines else None
+        self.call("pause", slot)
+        self.up(other) if other != slot else None
+        if other != slot and self.comes_to(other, "consumed", late):
+            self.call("walk", other, further, without=late) if further else None
+        self.call("resume", slot)
+        self.call("walk", slot, more) if more else None
+        self.go(500)
+
+    @scenario
+    def regained(
+        self, slot: Slot, lines: Annotated[int, Between(0, 4)], other: Slot, moved: bool,
+        more: Annotated[int, Between(1, 8)],
+    ) -> None:  # fmt: skip
+        """An instance loses its partitions to another one, which commits and is gone; then it has them again, and goes
+        on where it was."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines) if lines else None
+        self.call("pause", slot)
+        self.up(other)
+        if self.comes_to(other, "end_told"):
+            self.call("close", other)
+        self.call("resume", slot)
+        self.call("idle", 300)
+        self.call("move_group") if moved else None
+        self.call("walk", slot, more)
+        self.go(500)
+
+    @scenario
+    def interrupted(
+        self, slot: Slot, lines: Annotated[int, Between(0, 6)], late: Late,
+        what: Annotated[str, OneOf("restart", "close", "abort", "fail_over", "move_group", "lost")],
+    ) -> None:  # fmt: skip
+        """Something happens in the middle of a transaction, while something else is late."""
+        self.up(slot)
+        if self.comes_to(slot, "consumed") and lines:
+            self.call("walk", slot, lines, without=late)
+        if what == "lost":
+            for message in self.waiting():
+                self.send(message, "drop")
+        elif what in ("fail_over", "move_group"):
+            self.call(what)
+        else:
+            self.call(what, slot)
+        self.go(100, late)
+        self.call("audit")
+        self.go(500)
+
+    @scenario
+    def twice(self, message: Waiting, ms: Annotated[int, OneOf(50, 400, 1_000)]) -> None:
+        """A message is delivered, and a copy of it comes much later."""
+        self.send(message, "deliver", keep=True)
+        self.go(ms, message[1])
+        self.go(200)
+
+    @scenario
+    def some_time(self, ms: Annotated[int, OneOf(100, 500, 1_500)]) -> None:
+        """All goes well for a while."""
+        self.go(ms)
+
+    def teardown(self) -> None:
+        """In the end faults are over."""
+        if hasattr(self, "run") and not self.run.over:
+            self.call("finish")
+        super().teardown()

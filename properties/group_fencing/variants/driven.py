@@ -1,0 +1,22 @@
+"""Which variants the reference implementation has, and how histories of each are simulated."""
+
+REFERENCE = "fencepost.reference_impl.group_fencing"
+
+RIGHT = (
+    "shipped", "new-protocol", "new-protocol-relaxed", "draft-repaired-by-generation", "draft-repaired-by-assignment",
+)  # fmt: skip
+MISTAKES = frozenset({
+    "draft", "draft-static-members", "group-id-only", "new-protocol-metadata-at-send",
+    "new-protocol-relaxed-metadata-at-send",
+})  # fmt: skip
+"""Which are driven and simulated to see what they break."""
+
+CONFIG = {"events": 400, "records": 8, "transaction_timeout_ms": 400, "quiet_end": True}
+"""Of simulated histories: faults for so many events, and then all there is gets copied, if it can be."""
+
+UNDECIDED = dict.fromkeys(RIGHT, frozenset({"conformance"}))
+"""Histories are held against what they promise: no model says yet what each of their events means to it."""
+
+DRIVEN = (*RIGHT, *sorted(MISTAKES))
+IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
+SIMULATORS = tuple((mode, f"{REFERENCE}.generator:simulate_with_stats", {"mode": mode, **CONFIG}) for mode in DRIVEN)

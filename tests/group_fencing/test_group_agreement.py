@@ -1,0 +1,101 @@
+"""Consumer groups are driven: the reference keeps its promises, and applications, texts and implementations with one
+thing wrong are found by the promise that they break."""
+
+from typing import Any
+
+import pytest
+from fencepost.proofs.testing import agree
+from fencepost.proofs.testing.engine import AgreementReport
+from fencepost.properties.agreement import driven
+from fencepost.properties.driving import Program
+from fencepost.properties.group_fencing.events import GROUP_FENCING
+from fencepost.properties.group_fencing.variants.driven import RIGHT
+from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
+from fencepost.reference_impl.group_fencing.system import reference
+
+REFERENCE = "fencepost.reference_impl.group_fencing:reference"
+BROKEN = "fencepost.reference_impl.group_fencing.defects.broken"
+EXAMPLES = 100
+CALLS = 25
+"""In a shortest program, at most."""
+
+
+def drive(implementation: Any, variant: str = "shipped", **options: Any) -> AgreementReport:
+    return agree(implementation, protocol="group-fencing", variant=variant, promises_only=True, **options)
+
+
+@pytest.mark.parametrize("variant", RIGHT)
+def test_reference_keeps_its_promises(variant: str) -> None:
+    """In each mode that is right, with every kind of event met that its promises need."""
+    report = drive(REFERENCE, variant, max_examples=25, seed=1)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+    assert report.verdict == "holds" and report.examples >= 25
+    assert {"zombie", "client-crash", "coordinator-fail-over", "loss"} <= report.dangers.keys()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("variant", RIGHT)
+def test_no_alarm_in_many_groups(variant: str) -> None:
+    """The same, longer."""
+    report = drive(REFERENCE, variant, max_examples=1_000, seed=2)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+
+
+def test_the_zombie_of_the_draft() -> None:
+    """A former owner commits before the new one has, and both process an input: the draft compares with the last
+    committer only (447.8).  The program fails by itself."""
+    report = drive(REFERENCE, "draft", max_examples=EXAMPLES, promises=("447.P1",), seed=1)
+    assert report.verdict == "violated"
+    assert report.failure is not None and report.failure.rules[0] == "447.P1"
+    assert "the same was copied by" in str(report.failure)
+    assert report.failure.calls <= CALLS
+    with pytest.raises(AssertionError, match="the same was copied by"):
+        exec(report.program, {})
+
+
+@pytest.mark.parametrize("variant", ["group-id-only", "new-protocol-metadata-at-send"])
+def test_what_applications_leave_out(variant: str) -> None:
+    """The metadata of the group (KAFKA-9365), or a rebalance listener, so that a member that is put out and comes back
+    commits what it polled before."""
+    report = drive(REFERENCE, variant, max_examples=EXAMPLES, verdict_only=True)
+    assert report.verdict == "violated"
+    assert report.failure is not None and report.failure.rules[0] in ("447.P1", "447.P2")
+
+
+FOUND = {
+    "any_generation_commits": {"447.16", "447.P2"},
+    "group_stored_once": {"447.16", "447.P2"},
+    "pending_ignored": {"447.9"},
+    "refusal_ignored": {"447.P1"},
+    "sessions_last": {"447.P3"},
+    "assigned_twice": {"447.P1", "447.P2"},
+    "others_left_alone": {"447.P2", "447.2"},
+    "any_epoch_commits": {"447.P2"},
+}
+"""In a few seconds each, by one of these rules."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_defect_is_found(name: str) -> None:
+    """By the promise, or the mechanism, that it breaks."""
+    config = dict(REGISTRY[name].needs)
+    mode = config.pop("mode", "shipped")
+    variant = {"draft-repaired": "draft-repaired-by-assignment"}.get(mode, mode)
+    report = drive(f"{BROKEN}:{name}", variant, config=config, max_examples=EXAMPLES, verdict_only=True)
+    assert report.verdict == "violated"
+    assert report.failure is not None and report.failure.rules[0] in FOUND[name]
+
+
+def test_how_it_is_driven_is_derived() -> None:
+    """From the interface and its scenarios: which calls there are, what is simpler, after what nothing is left to
+    happen, and what every implementation shows."""
+    agreeing = driven("group-fencing")
+    assert set(RIGHT) < set(agreeing.variants)
+    assert agreeing.reference == REFERENCE
+    assert agreeing.black_box == GROUP_FENCING.black_box
+    assert agreeing.composite == {"walk", "go", "idle", "finish"} and agreeing.ending == {"finish"}
+    assert agreeing.call("pause", 1).dangers == ("zombie",)
+    assert agreeing.missing(reference(dict(agreeing.small, mode="shipped")), "shipped") == []
+    assert "step" in agreeing.missing(object(), "shipped")
+    larger = Program({**agreeing.small, "members": 3}, (agreeing.call("pause", 1),))
+    assert 2 in [program.config["members"] for program in agreeing.call.smaller(larger)]
