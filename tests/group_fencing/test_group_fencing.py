@@ -46,7 +46,6 @@ NECESSARY = [
 REDUNDANT = [
     (SHIPPED, "447.16", "member_alone"),
     (BY_GENERATION, "447.2", "answer: guard 1 dropped"),
-    (BY_GENERATION, "447.5", "abort_for: guard 1 dropped"),
     (BY_GENERATION, "447.9", "fetch: guard 1 dropped"),
     (BY_GENERATION, "447.17", "fetch: guard 1 dropped"),
     (BY_ASSIGNMENT, "447.8", "nobody_looks"),

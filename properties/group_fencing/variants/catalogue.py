@@ -118,7 +118,7 @@ VARIANTS = (
         "draft-repaired-by-generation", ByGenerationLemmas,
         "the draft, comparing with the generation that the group has; members are dynamic",
         COORDINATED, features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
-        judged=("447.2", "447.5", "447.8", "447.9", "447.16", "447.17", "447.18"),
+        judged=("447.2", "447.8", "447.9", "447.16", "447.17", "447.18"),
     ),
     _wrong("draft-static-members", ByGenerationStaticPromises,
            "that repair, where a static member restarts in its generation under another producer id (H2)", "447.19",
@@ -184,10 +184,6 @@ GROUP_FENCING = ProtocolEntry(
     SIMULATORS,
     on_request=MISTAKES,
     undecided=UNDECIDED,
-    survivors={
-        ("447.5", "only_aborted"): "where the generation is looked at, whoever is not fenced is refused all the same; where it "
-        "is not, this is necessary",
-    },
     claims=(
         Claim("447.15", "draft-repaired-by-assignment", OUTPUT, ("copies_part",),
               "a second copy of the assignment, which parts from the group's, does no harm where it fences only"),
