@@ -98,7 +98,7 @@ def small(protocol: str) -> dict[str, Any]:
 
 
 def agreeing(protocol: str) -> Agreeing:
-    """How implementations are driven, for the main variants that the table of events has."""
+    """How implementations are driven, for the variants that its entry names and the table of events has."""
     package = PROTOCOLS[protocol]
     sizes, entry = sizes_of(protocol), find(protocol)[0]
     keys = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in sizes.items()}
@@ -106,8 +106,9 @@ def agreeing(protocol: str) -> Agreeing:
     shown = getattr(imported(f"{package}.events"), "SHOWN", None)
     if protocol not in HISTORIES:
         raise refused(f"there is nothing to hold implementations of {protocol} against: {HISTORIES.lacking(protocol)}")
-    main = [v.name for v in entry.variants if v.main and (shown is None or v.name in shown.models)]
-    names = dict.fromkeys([*main, *(variant for _, variant in entry.implementations)])
+    main = [v.name for v in entry.variants if v.main]
+    of_these = dict.fromkeys(variant for _, variant in entry.implementations) or main
+    names = [name for name in of_these if shown is None or name in shown.models]
     drawn = st.fixed_dictionaries(
         {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
     )

@@ -125,7 +125,7 @@ def make(system: Any, call: Call) -> Made | None:
     if spelled is None:
         return None
     module, _, helper = spelled.helper.partition(":")
-    arguments = [*map(repr, spelled.arguments), *(f"{k}={v}" for k, v in spelled.keywords.items())]
+    arguments = [*map(repr, spelled.arguments), *(f"{k}={v!r}" for k, v in spelled.keywords.items())]
     text = f"{helper}({', '.join(['system', *arguments])})" if helper else f"system.{call.name}({', '.join(arguments)})"
     text += f"  # {spelled.remark}" if spelled.remark else ""
     with UNDER_WAY.during(text):

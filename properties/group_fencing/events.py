@@ -42,10 +42,9 @@ class Kind(EventKind):
     txn_begun = 21, PRODUCER, APPLICATION
     output_sent = 22, f"{PRODUCER} output {PLACE}", APPLICATION  # the copy of one record is sent
     offset_sent = 23, f"{PRODUCER} {PLACE} generation? member? instance?", APPLICATION  # with what it says of itself
-    offsets_told = 24, f"{PRODUCER} error?", APPLICATION
-    end_sent = 25, f"{PRODUCER} outcome", APPLICATION
-    end_told = 26, f"{PRODUCER} outcome error?", APPLICATION
-    offset_put = 27, f"{CLIENT} {PLACE} generation?", APPLICATION  # committed beside any transaction
+    end_sent = 24, f"{PRODUCER} outcome", APPLICATION
+    end_told = 25, f"{PRODUCER} outcome error?", APPLICATION
+    offset_put = 26, f"{CLIENT} {PLACE} generation?", APPLICATION  # committed beside any transaction
 
     generation_begun = 40, "generation", OFFSETS
     member_removed = 41, "member instance? generation"

@@ -131,3 +131,5 @@ def test_simulated_variants_are_in_the_catalogue() -> None:
     assert all(entry.variant(variant).main for variant in RIGHT)
     assert not any(entry.variant(variant).main for variant in BROKEN)
     assert {variant for variant, _, _ in entry.simulators} == {*RIGHT, *BROKEN}
+    assert {variant for variant, _, _ in entry.verified_simulators} == set(RIGHT)
+    assert {variant for _, variant in entry.verified_implementations} == set(RIGHT)

@@ -168,10 +168,15 @@ def close(system: Any, buyers: Annotated[int, FromConfig("buyers")], fair: Fair 
     return buyers
 
 
+def wait(system: Any, ms: Annotated[int, OneOf(1, 10)] = 1, how: How = "ok") -> str:
+    """Nobody does anything."""
+    return f"{ms} {how}"
+
+
 class ShopCall(calls.Call):
     """A call on it."""
 
-    interface, helpers, columns = (Shop,), (close,), ()
+    interface, helpers, columns = (Shop,), (close, wait), ()
     keys: ClassVar = {"buyers": Amount(unless=("sellers",)), "sellers": Amount(0), "pieces": Amount()}
     merged = ("buyers",)
     dangerous: ClassVar = {"deliver": ("duplicate",), "deliver lost": ("loss",), "deliver *fer": ("late-copy",)}
@@ -185,6 +190,10 @@ def test_a_helper_is_called_with_the_system_first() -> None:
     made = make(Shop(), ShopCall.within(SHOP, "close"))
     assert made is not None
     assert (made.text, made.result, made.needs) == ("close(system, 2, fair=True)", 2, f"{__name__}:close")
+    waited = [make(Shop(), ShopCall("wait", **given)) for given in ({"how": "lost"}, {"how": "lost", "ms": 10})]
+    assert [made and (made.text, made.result) for made in waited] == [
+        ("wait(system, how='lost')", "1 lost"), ("wait(system, ms=10, how='lost')", "10 lost"),
+    ]  # fmt: skip
     lost = make(Shop(), ShopCall("deliver", Named(("offer", "seller-0", "buyer-1")), "lost"))
     assert lost is not None and lost.text.startswith("system.deliver(3, 'lost')")
 

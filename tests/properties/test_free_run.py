@@ -101,6 +101,28 @@ def test_every_method_is_called_with_all_that_its_parameters_may_be() -> None:
     assert {h[1:] for h in heard if h[0] == "deliver"} == {(False,), (True,)}
 
 
+def several(system: Nodes, node: Node, times: Annotated[int, Between(1, 2)] = 1) -> None:
+    """A function that makes several calls."""
+    for _ in range(times):
+        system.ask(node)
+
+
+class WithHelper(Call):
+    """The same, with that as a call of its own."""
+
+    helpers = (several,)
+
+
+def test_functions_are_called_as_methods_are() -> None:
+    """With all that their parameters may be."""
+    run = Run(Nodes, SIZES, Watching())
+    calls_ = list(islice(free_run.at_random(WithHelper, run.system, SIZES, 0), 400))
+    assert {call.get("times") for call in calls_ if call.name == "several"} == {1, 2}
+    before = len(run.system.heard)
+    run.call(WithHelper("several", 1, 2))
+    assert run.system.heard[before:] == [("ask", 1, False)] * 2
+
+
 def test_a_history_is_the_same_for_a_seed() -> None:
     """As many events as asked for, in rows of the vocabulary; and another one for another seed."""
     config = {**SIZES, "events": 25}

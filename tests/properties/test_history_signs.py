@@ -37,7 +37,9 @@ def began(client: int, txn_id: int = 0) -> list[Told]:
 @pytest.mark.parametrize("protocol", SIGNS)
 def test_signs_are_of_dangers_on_the_list_and_of_nothing_that_did_not_happen(protocol: str) -> None:
     assert {sign.danger for sign in SIGNS[protocol]} <= DANGERS.keys()
-    quiet = {"transactions": "fetched", "id-blocks": "id_handed_out", "task-counts": "joined"}[protocol]
+    quiet = {
+        "transactions": "fetched", "id-blocks": "id_handed_out", "task-counts": "joined", "group-fencing": "consumed",
+    }[protocol]  # fmt: skip
     assert seen(protocol, [(quiet, {})]) == {}
 
 
@@ -136,3 +138,14 @@ def test_connectors() -> None:
     assert seen("task-counts", [running, assigned]) == {"rebalance": 1}
     started = [("worker_started", {"node": 1, "support": s}) for s in (0, 1, 2, 3)]
     assert seen("task-counts", started) == {"worker-without-support": 3}
+
+
+def test_what_comes_over_a_group_is_counted() -> None:
+    """A rebalance while offsets are on their way, one that goes on after it, and what its transaction leaves."""
+    partitions = [("assigned", {"client": 0, "partition": partition}) for partition in range(2)]
+    told = [
+        *partitions, ("offset_sent", {"client": 0}), ("generation_begun", {"generation": 2}), ("resumed", {}),
+        ("offset_refused", {"error": 22}), ("offset_settled", {"outcome": 0}), ("offset_settled", {"outcome": 1}),
+    ]  # fmt: skip
+    assert seen("group-fencing", told) == {"several-partitions": 1, "rebalance": 1, "zombie": 2, "time-out": 1}
+    assert seen("group-fencing", [("generation_begun", {"generation": 1}), ("offset_refused", {"error": 22})]) == {}

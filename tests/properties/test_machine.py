@@ -25,6 +25,7 @@ class System(Protocol):
     def deliver(self, number: Number, keep: bool = False) -> None: ...
     def ask(self, node: Node, ms: Annotated[int, OneOf(10, 10, 500)]) -> bool: ...
     def crash(self) -> None: ...
+    def is_up(self, node: Node) -> bool: ...
     def drain_events(self) -> list[Any]: ...
 
 
@@ -55,6 +56,10 @@ class Locks:
     def deliver(self, number: int, keep: bool = False) -> None:
         self.called.append(("deliver", number, keep))
         self.answers = [each for each in self.answers if keep or each[0] != number]
+
+    def is_up(self, node: int) -> bool:
+        self.called.append(("is_up", node))
+        return True
 
     def ask(self, node: int, ms: int) -> bool:
         self.called.append(("ask", node, ms))

@@ -15,7 +15,7 @@ from related_sql import generated
 
 RECORDS = 10
 RENAMED = {"offset": "spot", "position": "place"}
-QUERIES = generated(HISTORY.properties.values(), {**RENAMED, "records": str(RECORDS)})
+QUERIES = generated(HISTORY.properties.values(), {**RENAMED, "records": str(RECORDS), "old": "0"})
 KINDS = np.array([kind for kind in Kind for _ in range(4 if kind in (42, 46, 60) else 1)], np.int16)
 RANGES = {
     "client": (-1, 3), "generation": (-1, 4), "partition": (-1, 2), "offset": (-1, 5), "output": (-1, 2),
