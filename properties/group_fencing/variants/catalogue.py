@@ -40,8 +40,8 @@ from fencepost.properties.group_fencing.variants.driven import IMPLEMENTATIONS, 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
 GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0)
-EPOCHS = dict(members=2, partitions=1, epochs=4, inputs=1, rebalances=1, crashes=0)
-EPOCHS_CRASHING = dict(EPOCHS, crashes=1)
+EPOCHS = dict(members=2, partitions=1, epochs=5, inputs=1, rebalances=1, crashes=0)
+EPOCHS_CRASHING = dict(EPOCHS, epochs=4, crashes=1)
 COORDINATED = dict(GENERATIONS, fail_overs=1)
 UPGRADED = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, upgrades=1, fail_overs=0)
 CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
@@ -52,7 +52,7 @@ CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
 }
 DYNAMIC_FEATURES = {name: more for name, more in CLASSIC_FEATURES.items() if "restarts" not in more}
 EPOCH_FEATURES: Mapping[str, Mapping[str, int]] = {
-    "two inputs": dict(inputs=2),
+    "two inputs": dict(inputs=2, epochs=4),
     "a member that crashes": EPOCHS_CRASHING,
     "two partitions": dict(partitions=2, epochs=3),
 }

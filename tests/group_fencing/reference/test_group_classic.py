@@ -122,6 +122,7 @@ def test_the_next_coordinator_knows_what_was_stored():
     assert bench.beat(1, member) == 0
 
 
+@pytest.mark.rule("447.7")
 @pytest.mark.parametrize(
     ("generation", "member", "transactional", "plain"),
     [

@@ -10,7 +10,11 @@ from fencepost.reference_impl.group_fencing.messages import (
 )
 from fencepost.reference_impl.transactions.brokers.states import TransactionState
 from fencepost.reference_impl.transactions.environment import COORDINATOR
-from fencepost.reference_impl.transactions.messages import AddPartitionsToTxnRequest, EndTxnRequest
+from fencepost.reference_impl.transactions.messages import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+)
 from group_bench import Bench
 
 ILLEGAL_GENERATION, UNSUPPORTED, CONCURRENT, CONCURRENT_COMMIT, PENDING, LOADING = 22, 35, 51, 85, 86, 14
@@ -46,6 +50,7 @@ def end(bench, txn_id, pair):
     return bench.ask("end", EndTxnRequest(txn_id, *pair, True), COORDINATOR).error_code
 
 
+@pytest.mark.rule("447.1")
 @pytest.mark.parametrize("mode", [DRAFT, REPAIRED])
 def test_it_may_be_called_again(mode):
     """447.1: each time with another pair, since it names none."""
@@ -153,6 +158,7 @@ def commit(bench, producer_id, generation, partition=0):
     return error
 
 
+@pytest.mark.rule("447.7")
 @pytest.mark.parametrize("mode", [DRAFT, REPAIRED])
 def test_the_reverse_map(mode):
     """447.8: another producer with a smaller generation, or with none, is refused; with an equal one it is not (H2)."""
@@ -195,6 +201,20 @@ def test_a_fetch_waits_for_what_is_pending(mode, new, old):
         assert answer.offsets == ((error, -1), (0, -1))
 
 
+@pytest.mark.rule("447.4")
+def test_without_a_group_it_is_as_ever():
+    """447.4: who names its id alone, as old clients do, fences who has that id, and looks at nobody's partitions."""
+    bench = Bench(mode=DRAFT, transactions="v1")
+    other, _ = init(bench, 0, 1, 0)
+    begin(bench, 0, other)
+    old = bench.ask("init", InitProducerIdRequest(1, 60_000), COORDINATOR)
+    assert old.error_code == 0
+    again = bench.ask("init", InitProducerIdRequest(1, 60_000), COORDINATOR)
+    assert (again.producer_id, again.producer_epoch) == (old.producer_id, old.producer_epoch + 1)
+    assert end(bench, 0, other) == 0
+
+
+@pytest.mark.rule("447.11")
 def test_older_brokers_know_none_of_it():
     """447.11: neither the group in InitProducerId, nor a generation in TxnOffsetCommit."""
     bench = Bench(mode=DRAFT, old_brokers=True)

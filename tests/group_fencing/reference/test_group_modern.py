@@ -161,6 +161,7 @@ def test_fetches_are_as_strict_as_ever():
     assert bench.group.fetch_refused(GroupMetadata()) == 0
 
 
+@pytest.mark.rule("447.22")
 @pytest.mark.parametrize(("version", "unknown_group", "stale"), [(5, 22, 22), (6, 69, 113)])
 def test_errors_in_the_words_of_the_version(version, unknown_group, stale):
     """KIP-1319: 69 and 113 from version 6 on, 22 before."""
@@ -175,6 +176,7 @@ def test_errors_in_the_words_of_the_version(version, unknown_group, stale):
     assert coordinator.commit_refused(request._replace(metadata=GroupMetadata(1, B))) == UNKNOWN
 
 
+@pytest.mark.rule("447.22")
 @pytest.mark.parametrize(("version", "error"), [(3, 3), (5, 3), (6, 100)])
 def test_topics_go_by_id_since_version_6(version, error):
     """A topic that the brokers do not know (yet) is refused by a name or by an id, and the commit is sent again."""
