@@ -185,6 +185,8 @@ GROUP_FENCING = ProtocolEntry(
     SIMULATORS,
     on_request=MISTAKES,
     undecided=UNDECIDED,
+    examples={"smoke": 12},
+    histories={"smoke": 30, "ci": 1_000, "nightly": 50_000},
     claims=(
         Claim("447.15", "draft-repaired-by-assignment", OUTPUT, ("copies_part",),
               "a second copy of the assignment, which parts from the group's, does no harm where it fences only"),
