@@ -28,6 +28,8 @@ MEMBERS: dict[str, dict[str, Any]] = {
     # With metadata of the time of the send it copies twice: `test_live_zombies_of_groups.py`.
     "kafka-python-classic": {"library": "kafka-python", "protocol": CLASSIC, "metadata": AT_POLL},
 }
+IN_EACH_RUN = "librdkafka-consumer"
+"""The new protocol; the others are under fire at night."""
 UNFENCED: dict[str, dict[str, Any]] = {
     "librdkafka-classic-none": {"library": "librdkafka", "protocol": CLASSIC, "metadata": LEFT_OUT},
     "librdkafka-consumer-none": {"library": "librdkafka", "protocol": CONSUMER, "metadata": LEFT_OUT},
@@ -61,7 +63,9 @@ def keeps(kafka: KafkaCluster, name: str, members: str, seed: int, **fire: Any) 
     assert burning.failures()["send_offsets"] > 0
 
 
-@pytest.mark.parametrize("members", MEMBERS)
+@pytest.mark.parametrize(
+    "members", [pytest.param(m, marks=[] if m == IN_EACH_RUN else pytest.mark.nightly) for m in MEMBERS]
+)
 def test_under_fire(kafka_groups: KafkaCluster, members: str) -> None:
     """Eight faults."""
     keeps(kafka_groups, f"fire-{members}", members, SEED)
