@@ -24,7 +24,7 @@ from fencepost.properties.catalogue import find, protocols
 
 BATCH = 5_000
 JUDGED_BY = ("proofs/scale", "proofs/traces", "proofs/readings", "tests/support/histories_campaign.py")
-VARIANTS = tuple(f"{protocol}/{one[0]}" for protocol, entry in protocols().items() for one in entry.simulators)
+VARIANTS = tuple(f"{protocol}/{one[0]}" for protocol, entry in protocols().items() for one in entry.verified_simulators)
 
 
 def batch(which: str, seed: int, histories: int = BATCH, cores: int | None = None) -> dict[str, Any]:
