@@ -245,7 +245,9 @@ SHOWN_BY_DRIVING = frozenset(
         "producer_counts_batches",
         "one_offset_of_a_commit",
         "first_offset_kept",
+        "first_key_committed",
         "aborted_from_the_last_record",
+        "leaderless_taken_for_deleted",  # every partition has a leader
         # No partition forgets a producer.
         "aborted_are_forgotten",
         "forgotten_start_anew",
