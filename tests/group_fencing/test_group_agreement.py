@@ -33,7 +33,7 @@ def test_reference_keeps_its_promises(variant: str) -> None:
     assert {"zombie", "client-crash", "coordinator-fail-over", "loss"} <= report.dangers.keys()
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=5)
 @pytest.mark.parametrize("variant", RIGHT)
 def test_no_alarm_in_many_groups(variant: str) -> None:
     """The same, longer."""

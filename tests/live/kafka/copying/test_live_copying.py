@@ -71,14 +71,14 @@ def test_under_fire(kafka_groups: KafkaCluster, members: str) -> None:
     keeps(kafka_groups, f"fire-{members}", members, SEED)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.parametrize("members", MEMBERS)
 def test_under_fire_for_longer(kafka_groups: KafkaCluster, members: str) -> None:
     """Forty faults."""
     keeps(kafka_groups, f"long-{members}", members, night() or SEED, faults=40)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.parametrize("members", UNFENCED)
 def test_the_same_fire_finds_who_is_not_fenced(kafka_groups: KafkaCluster, members: str) -> None:
     """Members whose offsets name no member of the group copy records twice."""
@@ -86,7 +86,7 @@ def test_the_same_fire_finds_who_is_not_fenced(kafka_groups: KafkaCluster, membe
     assert audited.twice
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.parametrize("members", MEMBERS)
 def test_while_its_broker_is_killed(jars: Path, tmp_path: Path, members: str) -> None:
     """The one broker is killed and started again, after every third fault: both coordinators load their logs."""
@@ -97,7 +97,7 @@ def test_while_its_broker_is_killed(jars: Path, tmp_path: Path, members: str) ->
         )  # fmt: skip
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.parametrize("members", MEMBERS)
 def test_while_a_broker_fails_over(jars: Path, tmp_path: Path, members: str) -> None:
     """One of two brokers, not the controller, is killed and started again after every third fault: the other one takes

@@ -90,7 +90,7 @@ def test_zombie(kafka_groups: KafkaCluster, jars: Path, case: Case) -> None:
     run(kafka_groups, jars, case)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=2)
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.id)
 def test_other_zombies(kafka_groups: KafkaCluster, jars: Path, case: Case) -> None:
     """The same, in the other ways to be one."""
