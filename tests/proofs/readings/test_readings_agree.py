@@ -39,8 +39,6 @@ ALWAYS = {
     "id-blocks/by-broker-id": {"configure 3", "zookeeper_gave 1"},
     "id-blocks/by-broker-id-durable": {"configure 3", "zookeeper_gave 1"},
     "id-blocks/by-broker-id-repaired": {"zookeeper_gave 1"},
-    # Whoever could be refused by the map of last commits has been fenced by then.
-    "group-fencing/draft-repaired-by-assignment": {"accept 3", "refuse 3"},
 }
 NEAR = 5_000  # states explored for the sample of those near the start; random walks see the others
 WALKS, STEPS = 8, 60
@@ -90,7 +88,7 @@ def samples(variant: Variant, bounds: dict[str, int], plain: Plain) -> tuple[Sta
     """States near the start and on random walks, and their neighbours, reachable or not."""
     rng = random.Random(3)
     witnesses = {n: p for n, p in variant.properties.properties.items() if p.kind == "sometimes"}
-    far = any(name in bounds for name in ("stragglers", "left_running", "elections"))
+    far = any(name in bounds for name in ("stragglers", "left_running", "elections", "members"))
     made = explore(variant.spec, witnesses if far else {}, bounds, max_states=FAR if far else NEAR)
     reachable = [*reachable_sample(made, 40, seed=3), *(s for _ in range(WALKS) for s in walk(plain, rng))]
     reachable += [state for trace in made.traces.values() for state in trace.states]
