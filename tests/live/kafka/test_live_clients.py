@@ -90,7 +90,7 @@ def judged(sender: Connection, bootstrap: str, mode: str, library: str) -> None:
     sender.send(("" if report.failure is None else f"{report.failure}\n{report.program}", report.examples))
 
 
-@pytest.mark.parametrize("library", FACTORIES)
+@pytest.mark.parametrize("library", ["librdkafka", pytest.param("kafka_python", marks=pytest.mark.nightly)])
 def test_promises_are_kept(kafka: KafkaCluster, mode: str, library: str) -> None:
     """But for those that late copies break by design below version 2, which are told as predicted.
 
