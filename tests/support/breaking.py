@@ -9,22 +9,25 @@ reference implementation.  The report lists (test, defect, failed).
 import json
 from collections.abc import Iterator
 from dataclasses import fields
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.reference_impl.id_blocks.defects import broken as id_block_broken
-from fencepost.reference_impl.id_blocks.defects import interface as id_block_interface
-from fencepost.reference_impl.task_counts.defects import broken as connect_broken
-from fencepost.reference_impl.task_counts.defects import interface as connect_interface
-from fencepost.reference_impl.transactions.defects import broken as transaction_broken
-from fencepost.reference_impl.transactions.defects import interface as transaction_interface
+from fencepost.properties.registry import PROTOCOLS, folder
+from fencepost.reference_impl.simulation.defects import Defect
 
-MODULES = (
-    connect_broken, connect_interface, id_block_broken, id_block_interface, transaction_broken, transaction_interface,
-)  # fmt: skip
 TESTS = Path(__file__).parents[1]
-DEFECTS = {f"{module.__name__.split('.')[2]}:{name}": d for module in MODULES for name, d in module.REGISTRY.items()}
+TABLES = {
+    (stem, module): import_module(f"fencepost.reference_impl.{stem}.defects.{module}").REGISTRY
+    for stem in map(folder, PROTOCOLS)
+    for module in ("broken", "interface")
+    if find_spec(f"fencepost.reference_impl.{stem}.defects.{module}")
+}
+DEFECTS: dict[str, Defect[Any]] = {
+    f"{stem}:{name}": d for (stem, _), table in TABLES.items() for name, d in table.items()
+}
 """Every defect of the reference implementation, as package:name."""
 
 
