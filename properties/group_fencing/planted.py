@@ -65,6 +65,6 @@ PLANTS = {
     ),
 }  # fmt: skip
 
-EXAMPLE = "fencepost.reference_impl.group_fencing.scenarios_whole:rows"
+EXAMPLE = "fencepost.reference_impl.group_fencing.everything:rows"
 BED = Bed(GROUP_FENCING, EXAMPLE, PLANTS, {"mode": "shipped", "records": 10, "quiet_end": True})
 simulate_many = BED.simulate_many
