@@ -36,7 +36,7 @@ REPAIRED_V1 = (*REPAIRED, ("transactions", "v1"))
 PER_PARTITION = (*LONG, ("group_aware", False))
 SAME_INSTANCE = (("static", True), ("identities", 2), ("stable_ids", False))
 MIXED = (*DRAFT, ("old", 1))
-ONE_IS_ENOUGH = "a member id is never given twice, so that either of member and generation is enough"
+MEMBER_IS_ENOUGH = "a member id is never given twice, and a member takes the newest generation as it polls"
 FENCED_ANYWAY = "the newer one is fenced, and begins anew; no two of them make progress"
 REGAINED = "what a member has lost and has again is its own, whenever it polled what it commits"
 
@@ -44,9 +44,13 @@ _BROKEN = (
     # 447.16: commits are held against the group
     Broken("any_generation_commits", "447.16", PROMISE, Parts(classic_group=members.AnyGenerationCommits)),
     Broken(
-        "generation_unchecked", "447.16", NOTHING, Parts(classic_group=members.GenerationUnchecked), (), ONE_IS_ENOUGH
+        "generation_unchecked",
+        "447.16",
+        NOTHING,
+        Parts(classic_group=members.GenerationUnchecked),
+        (),
+        MEMBER_IS_ENOUGH,
     ),
-    Broken("member_unchecked", "447.16", NOTHING, Parts(classic_group=members.MemberUnchecked), (), ONE_IS_ENOUGH),
     Broken("instance_unchecked", "447.16", PROMISE, Parts(classic_group=members.MemberUnchecked), SAME_INSTANCE),
     Broken("judged_too_early", "447.16", PROMISE, Parts(coordinator=offsets.JudgedTooEarly)),
     Broken("group_stored_once", "447.16", PROMISE, Parts(classic_group=members.NeverStoredAgain)),
@@ -109,6 +113,12 @@ _BROKEN = (
     Broken("acknowledges_too_early", "447.21", PROMISE, Parts(modern_consumer=clients.AcknowledgesTooEarly), STRICT),
     Broken("ownership_checked", "447.21", PROMISE, Parts(modern_group=members.OwnershipChecked), NO_LISTENER, REGAINED),
 )
+
+HARMLESS = {
+    "generation_unchecked": ("shipped", "447.16", "member_alone"),
+    "older_generation_taken": ("draft-repaired-by-assignment", "447.19", "abort_for: guard 1 dropped"),
+}
+"""Of what breaks nothing: the variant of the model that keeps every promise with the same mistake, and its mutation."""
 
 REGISTRY = Registry(_BROKEN)
 find = REGISTRY.find

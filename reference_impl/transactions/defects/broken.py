@@ -278,9 +278,6 @@ _BROKEN = (
     Broken("leaderless_taken_for_deleted", "txn.26", PROMISE, Parts(coordinator=outages.TakesLeaderlessForDeleted)),
 )  # fmt: skip
 
-HARMLESS: dict[str, tuple[str, str, str]] = {}
-"""Of what breaks nothing: the variant of the model that keeps every promise with the same mistake, and its mutation."""
-
 REGISTRY = Registry(_BROKEN)
 find = REGISTRY.find
 __getattr__ = partial(REGISTRY.attribute, __name__)

@@ -15,12 +15,11 @@ import pytest
 import transactions_doubles
 from fencepost.proofs.testing import ImplementationError, agree
 from fencepost.properties.transactions.monitoring import EXPECTING, ON_THE_WAY
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY, Breaks
+from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from fencepost.reference_impl.transactions.system import reference
 
 REFERENCE = "fencepost.reference_impl.transactions.system:reference"
 BROKEN = "fencepost.reference_impl.transactions.defects.broken"
-CONTROLS = {name for name, broken in REGISTRY.items() if broken.breaks is Breaks.NOTHING}
 EXAMPLES = 150
 LONGEST = 70
 """Calls in a shortest program.  Most take under 30; where the epochs of an id are used up, one took 64."""
@@ -162,10 +161,7 @@ def rate(name):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(n, marks=[] if n in QUICK else pytest.mark.nightly(nights=4))
-        for n in sorted(set(REGISTRY) - CONTROLS)
-    ],
+    [pytest.param(n, marks=[] if n in QUICK else pytest.mark.nightly(nights=4)) for n in sorted(REGISTRY)],
 )
 def test_broken_implementation_is_found(name):
     """Found, shrunk, told by the rule that is broken, and the pasted program fails on it and, if it asserts what is not
@@ -212,14 +208,6 @@ def asserts_on_reference(program, name):
     except KeyError:
         return False  # a message that only the broken one has sent
     return False
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", sorted(CONTROLS))
-def test_controls_are_not_found(name):
-    """A defect that nothing can show is left alone."""
-    variant, config = needs(name)
-    assert driven(f"{BROKEN}:{name}", variant, config=config, max_examples=EXAMPLES).verdict == "holds"
 
 
 SCRIPT = """

@@ -1,7 +1,7 @@
 """Commands that are interrupted, with arguments made from what the command line's parser knows of them.
 
-    python tests/support/interrupting.py begin     each command, interrupted by each signal when its work is to begin
-    python tests/support/interrupting.py work FD WORD...     one command, which tells through FD when its work has begun
+    python tests/proofs/cli/support/interrupting.py begin            each command, interrupted when its work is to begin
+    python tests/proofs/cli/support/interrupting.py work FD WORD...  one command, which tells FD when its work has begun
 
 Each of the first gives a line of JSON: the words, the signal, exit code, error stream, seconds and reports.
 """

@@ -1,7 +1,7 @@
 """Inputs that were changed, and what every command owes them: an exit code of the table, one line where it is 2, an end
 within ten seconds, and never 0 for an input that was changed so that it has no verdict.
 
-    python tests/support/fuzzing.py --inputs 100000 --state fuzz.json
+    python tests/proofs/cli/support/fuzzing.py --inputs 100000 --state fuzz.json
 
 is the campaign: it goes on where it was interrupted, shows how much is left, and prints what failed with the seed that
 shows it again.  The command runs in this process, by the function that the command line calls with its arguments.
