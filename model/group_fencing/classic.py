@@ -65,7 +65,8 @@ class Classic(Group):
 
 
 class Shipped(Classic):
-    """Kafka 2.5 and later: the coordinator knows members and their generation, and fetches ask for stable offsets."""
+    """Kafka 2.5 and later: the coordinator knows members and their generation, and fetches ask for stable offsets.  The
+    transactions below refuse late requests, as those of transaction.version 2 do; `LateCopies` has others."""
 
     def takes_of(s, m, p, e):
         """Of a member of the newest generation; else UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82),

@@ -99,7 +99,9 @@ TWICE = ("nothing_twice", "one_producer", "only_owners", "starts_from_what_count
 
 VARIANTS = (
     _main(
-        "shipped", ShippedLemmas, "Kafka 2.5 and later: a commit needs a member of the group's generation", GENERATIONS,
+        "shipped", ShippedLemmas,
+        "Kafka 2.5 and later over transactions that refuse late requests (transaction.version 2; before it, see "
+        "late-copies): a commit needs a member of the group's generation", GENERATIONS,
         features=CLASSIC_FEATURES, depth=DEPTH, progress_bounds=(dict(GENERATIONS, crashes=1),),
     ),
     _main(
