@@ -81,7 +81,7 @@ class TopicsByName(GroupCoordinator):
     def receive_commit(self, message: Message) -> None:
         commit: TxnOffsetCommitRequest = message.body.data
         older = message.body._replace(data=commit._replace(version=min(commit.version, 5)))
-        super().receive_commit(message._replace(body=older))
+        super().receive_commit(Message(message.number, message.kind, message.source, message.target, older))
 
 
 NOTHING = Breaks.NOTHING

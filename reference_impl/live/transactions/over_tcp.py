@@ -51,30 +51,36 @@ class Control(Protocol):
 class WireSystem(ClientSide):
     """Clients here, brokers elsewhere. `control` moves the brokers, where their owner has passed one."""
 
-    def __init__(self, config: Config, wire: WireConfig, control: Control | None) -> None:
-        kernel = Kernel(config.seed)
-        super().__init__(Environment(config, kernel, Network(kernel), DrivenPace()), Producer, Admin, Reader)
-        self.log = TimedLog(kernel)
-        self.env.log, self.env.emit = self.log, self.log.emit
+    def __init__(self, env: Environment, wire: WireConfig, control: Control | None) -> None:
+        super().__init__(env, Producer, Admin, Reader)
+        config = env.config
         self.wire = wire
         self.control = control
         self.brokers = connect(wire.bootstrap, wire.answer_timeout_ms / 1000)
         versions = self.brokers.offered.negotiate(config.mode)
         pool = shared_pool(self.brokers)
         self.names = Names(pool.fresh_name(), pool.take(config.partitions))
-        codec = Codec(versions, self.names, partial(transaction_timeout, config, wire), APPEND_MS)
-        self.line = Line(self.brokers, codec, wire.collapse)
+        self.line = self.new_line(versions)
         self.logs = [FetchedLog(self.brokers, versions, self.names, number) for number in range(config.partitions)]
         self.offsets = [
             FetchedOffsets(self.brokers, versions, self.names, config.partitions + group, group)
             for group in range(config.groups)
         ]
         for name in (COORDINATOR, *map(partition_name, range(config.all_partitions))):
-            self.env.network.nodes[name] = Remote(name, self.env.network, self.line.carry)
+            self.env.network.nodes[name] = self.new_remote(name)
         self._new_producers()
         left = Returned(self.names.places, self.names.transactional_id(0))
         self._finalizer = weakref.finalize(self, pool.returned.append, left)  # nothing above may refer to self
         self._finalizer.atexit = False
+
+    def new_line(self, versions: Mapping[str, int]) -> Line:
+        """The way to the brokers, in these versions of each request."""
+        timeout = partial(transaction_timeout, self.env.config, self.wire)
+        return Line(self.brokers, Codec(versions, self.names, timeout, APPEND_MS), self.wire.collapse)
+
+    def new_remote(self, name: str) -> Remote:
+        """The address of a broker."""
+        return Remote(name, self.env.network, self.line.carry)
 
     def close(self) -> None:
         """Give the partitions back; connections are shared and stay. Happens by itself when the system is collected."""
@@ -127,7 +133,9 @@ class WireSystem(ClientSide):
 
     def drain_timed_events(self) -> list[tuple[int, Event]]:
         """(microseconds since 1970, event) since the last call of this; `drain_events` goes by a count of its own."""
-        return self.log.drain_timed()
+        log = self.env.log
+        assert isinstance(log, TimedLog), "over_tcp() has one written"
+        return log.drain_timed()
 
     def settle(self) -> None:
         """Wait until the transactional id is not in a Prepare state: what is decided is then in every partition.
@@ -176,4 +184,9 @@ def over_tcp(config: Mapping[str, Any], control: Control | None = None) -> WireS
 
     Raises ValueError for a configuration that cannot be, WireError if no broker answers or the mode is not spoken.
     """
-    return WireSystem(*split(config), control)
+    checked, wire = split(config)
+    kernel = Kernel(checked.seed)
+    env = Environment(checked, kernel, Network(kernel), DrivenPace())
+    env.log = log = TimedLog(kernel)
+    env.emit = log.emit
+    return WireSystem(env, wire, control)
