@@ -53,8 +53,8 @@ class Mapped:
         return substitute(self.value, {name: key for (name, _), key in zip(self.bound, keys, strict=True)})
 
 
-def mapped_variable(name: str, kind: Type, given: Any, where: Place) -> Mapped:
-    """The value that the mapping gives to one variable, checked against its type."""
+def mapped_variable(name: str, kind: Type, given: Any, where: Place, known: frozenset[str] = frozenset()) -> Mapped:
+    """The value that the mapping gives to one variable, checked against its type; ``known``: locals of the view."""
     role = f"the value of {name}"
     if isinstance(kind, SeqType):
         if not isinstance(given, Symbol) or given.term.type != kind:
@@ -76,7 +76,7 @@ def mapped_variable(name: str, kind: Type, given: Any, where: Place) -> Mapped:
             raise mistake(f"{role} is {given!r} where {kind} is meant", "write each(lambda key: ...)", where)
     except ModelError as error:
         raise moved(error, where) from None
-    check_locals({n for n, _ in bound}, value, where=where)
+    check_locals({n for n, _ in bound} | known, value, where=where)
     return apart(Mapped(bound, value))
 
 
