@@ -108,7 +108,7 @@ class Relaxed(Modern):
     """KIP-1251 (4.3): an older epoch is taken too, where each partition had been assigned by then, and still is."""
 
     def takes_of(s, m, p, e):
-        was_assigned = (s.owner[p] == m) & (s.since[m, p] <= e)
+        was_assigned = (s.since[m, p] <= e) & (s.owner[p] == m)
         return (0 < e) & ((s.epoch[m] == e) | ((e < s.epoch[m]) & was_assigned))
 
     def is_taken(s, m):

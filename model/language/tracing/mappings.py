@@ -180,12 +180,12 @@ def _becomes(core: Spec, variable: str, action: Action, now: Read, later: Read) 
         return _same_sequence(core, variable, now, later, in_core(updates[0].value, now))
 
     def holds(keys: tuple[Term, ...]) -> Term:
-        return boolean("eq", later[variable].at(keys), _assigned(updates, keys, now[variable].at(keys), now))
+        return boolean("eq", later[variable].at(keys), assigned(updates, keys, now[variable].at(keys), now))
 
     return everywhere(core, variable, holds)
 
 
-def _assigned(updates: Any, keys: tuple[Term, ...], before: Term, now: Read) -> Term:
+def assigned(updates: Any, keys: tuple[Term, ...], before: Term, now: Read) -> Term:
     """The entry at these keys after some updates of one variable; where keys coincide the later one wins."""
     result = before
     for u in updates:
@@ -231,7 +231,7 @@ def initially(core: Spec, variable: str, now: Read) -> Term:
     value = kind.value if isinstance(kind, MapType) else kind
 
     def holds(keys: tuple[Term, ...]) -> Term:
-        return boolean("eq", now[variable].at(keys), _assigned(updates, keys, zero(value), {}))
+        return boolean("eq", now[variable].at(keys), assigned(updates, keys, zero(value), {}))
 
     return everywhere(core, variable, holds)
 

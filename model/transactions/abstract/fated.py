@@ -72,7 +72,7 @@ class Fated(Protocol):
     @action
     def fence(s):
         """Another producer initialises the id, or an administrator fences it, and finds nothing to abort."""
-        require(s.is_settled())
+        require(s.is_settled() & ~s.fenced)
         s.open = False
         s.fenced = True
 
