@@ -249,7 +249,7 @@ def _decide(
         verdict = "violated" if example is not None else verdict
     question.forget()
     uses = tuple(n for n, t in always.items() if t in needed)
-    where = question.action.name if question.action else "init"
+    where = question.action.name if question.action else "" if kind == "follows" else "init"
     return Obligation(kind, where, name, verdict, time.perf_counter() - start, "solver", uses, example)
 
 

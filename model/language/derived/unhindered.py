@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.derived.refinements import Refinement, RefinementMethod
 from fencepost.model.language.properties import Property, PropertyMethod
+from fencepost.model.language.protocol import Decorator
 from fencepost.model.language.specs import Action, Spec
 from fencepost.model.language.tracing.mappings import (
     Bound,
@@ -47,7 +48,7 @@ class UnhinderedMethod(PropertyMethod):
         return Property(name, "consequence", None, (root,), (), None, doc)
 
 
-def unhindered(of: RefinementMethod, *steps: str) -> object:
+def unhindered(of: RefinementMethod, *steps: str) -> Decorator:
     """States that these steps of a refinement's core are never hindered: where the core may take one, in the view of
     any element, some action that the refinement takes for it is enabled, and does that to the core.  An action's
     parameters of the view's names are the view's."""

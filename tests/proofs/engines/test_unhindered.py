@@ -1,5 +1,5 @@
-"""Where a core may take a step by itself, a protocol over it has to be able to follow: a guard of its own in the way, or
-an action that does something else, is found by every engine that checks states."""
+"""Where a core may take a step by itself, a protocol over it has to be able to follow: a guard of its own in the way,
+or an action that does something else, is found by every engine that checks states."""
 
 import pytest
 from fencepost.model.language import (
@@ -15,6 +15,7 @@ from fencepost.model.language import (
     unhindered,
     when,
 )  # fmt: skip
+from fencepost.proofs.engines.attempts import tell
 from fencepost.proofs.engines.bounded import check
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
@@ -130,6 +131,10 @@ def test_a_step_that_is_hindered(properties: type[Properties]) -> None:
     """The refinement alone does not tell: all that these do is what a lamp may do."""
     spec = properties.protocol.spec
     proof = prove(spec, properties.properties)
+    (failed,) = proof.failures
+    assert next(tell(spec, properties.properties, failed)) == (
+        "a state of the invariant breaks goes out at any time: No lamp asks whether it may."
+    )
     assert (proof.verdict("each_lamp"), proof.verdict("goes_out_at_any_time")) == ("holds", "violated")
     made = explore(spec, properties.properties, BOUNDS)
     assert made.verdicts == {"each_lamp": "holds", "goes_out_at_any_time": "violated"}
