@@ -1,0 +1,310 @@
+"""What shipped, where one member's transactions are the core of v2 itself, and the others' are their interface.
+
+The core of v2 is a part: with requests that come late, several times or never, markers for each partition, time-outs,
+fences and coordinators that take over.  The member is any one, `watched`.  That it makes no difference which members'
+transactions are the core and which are the interface follows when this refines what shipped: the members' transactions
+are exchanged for the core one after the other.
+
+A step of the member that waits for an answer, such as to go on after a commit, is taken together with what the
+coordinator does: until it has the answer the member does nothing.  What a producer processes whose epoch is not the
+newest one goes nowhere, and is left out.
+"""
+
+from fencepost.model.group_fencing.classic import Shipped
+from fencepost.model.group_fencing.core import Epoch, Member, Offset, Partition, Stage
+from fencepost.model.language import (
+    Bool,
+    Constant,
+    Map,
+    Nat,
+    Part,
+    Sort,
+    action,
+    each,
+    exists,
+    fault,
+    forall,
+    implies,
+    limit,
+    part,
+    require,
+    when,
+)
+from fencepost.model.transactions.abstract import core
+from fencepost.model.transactions.abstract.core import Client, Fate, Outcome, Txn
+from fencepost.model.transactions.abstract.cores import V2Core
+
+
+class Log(Sort, bound="logs"):
+    """A partition that producers write to: that of the group's offsets, or one of outputs."""
+
+
+class ProducerEpoch(Nat, upto="producer_epochs"):
+    """Epoch of a producer."""
+
+
+class Term(Nat, upto="fail_overs"):
+    """Coordinator epoch of the transaction coordinator."""
+
+
+class ShippedOverCore(Shipped):
+    """Kafka 2.5 and later, with transaction.version 2."""
+
+    txn: Part[V2Core] = part(
+        joint=[
+            "initialize", "initialize_again", "begin", "send", "commit", "abort", "append", "end", "answer_again",
+            "mark", "mark_late",
+        ],
+        sorts={core.Partition: Log, core.Epoch: ProducerEpoch, core.Term: Term},
+    )  # fmt: skip
+
+    watched: Constant[Member]
+    offsets: Constant[Log]  # the partition of the group's offsets
+
+    mine: Client  # the member's producer
+    now: Txn  # its transaction, unless the member polls
+    request: Map[Txn, Partition, Offset]  # what TxnOffsetCommit of a transaction says; 0: nothing
+    request_stamp: Map[Txn, Epoch]
+
+    # The other members
+
+    @action
+    def process(s, m: Member, p: Partition, i: Offset):
+        """The next input; the watched member begins a transaction otherwise."""
+        require((m != s.watched) | (s.stage[m] == Stage.PROCESSING))
+        Shipped.process(s, m, p, i)
+
+    @action
+    def send(s, m: Member):
+        """TxnOffsetCommit of another member."""
+        require(m != s.watched)
+        Shipped.send(s, m)
+
+    @action
+    def accept(s, m: Member):
+        """It is taken."""
+        require(m != s.watched)
+        Shipped.accept(s, m)
+
+    @action
+    def refuse(s, m: Member):
+        """It is refused."""
+        require(m != s.watched)
+        Shipped.refuse(s, m)
+
+    @action
+    def commit(s, m: Member):
+        """EndTxn."""
+        require(m != s.watched)
+        Shipped.commit(s, m)
+
+    @action
+    def abort(s, m: Member):
+        """EndTxn."""
+        require(m != s.watched)
+        Shipped.abort(s, m)
+
+    @action(fair="weak")
+    def initialise(s, m: Member):
+        """initTransactions."""
+        require(m != s.watched)
+        Shipped.initialise(s, m)
+
+    @action(fair="weak", rule="447.10", danger="time-out")
+    def give_up(s, m: Member):
+        """The transaction timed out."""
+        require(m != s.watched)
+        Shipped.give_up(s, m)
+
+    @fault(budget="fencings")
+    def fence(s, m: Member):
+        """Another producer initialises the id."""
+        require(m != s.watched)
+        Shipped.fence(s, m)
+
+    @action(fair="weak")
+    def end(s, m: Member):
+        """The marker arrives."""
+        require(m != s.watched)
+        Shipped.end(s, m)
+
+    def is_up(s, m):
+        """The watched member's producer has the newest epoch, or will have it with an answer that is on its way."""
+        return when(m == s.watched, s.has_newest(), ~s.fenced[m]) & ~s.crashed[m]
+
+    def has_newest(s):
+        on_its_way = exists(
+            Txn,
+            lambda t: s.txn.success[t] & (s.txn.owner[t] == s.mine) & (s.txn.follows[t] == s.txn.epoch),
+        )
+        return s.txn.given[s.mine, s.txn.epoch] | on_its_way
+
+    def is_stable(s, p):
+        """Offsets that came when their transaction was to be aborted already do not count, and delay a fetch."""
+        mine = exists(Txn, lambda t: (s.txn.fate[t, s.offsets] == Fate.OPEN) & (0 < s.request[t, p]))
+        return ~mine & Shipped.is_stable(s, p)
+
+    # The watched member
+
+    @action
+    def begin(s, p: Partition, i: Offset, t: Txn):
+        """The first input of a transaction."""
+        m = s.watched
+        require(s.has[m, p] & s.is_up(m) & (s.stage[m] == Stage.POLLING) & (s.next[m, p] < i))
+        limit(i <= s.next[m, p] + 1)
+        mine, newest = s.mine, s.txn.epoch
+        s.stage[m] = Stage.PROCESSING
+        s.next[m, p] = i
+        s.now = t
+        s.txn.begin(mine, t, newest)
+
+    @action
+    def produce(s, q: Log):
+        """An output is sent."""
+        require((s.stage[s.watched] == Stage.PROCESSING) & ~s.crashed[s.watched] & (q != s.offsets))
+        s.txn.send(s.now, q)
+
+    @action
+    def send_offsets(s):
+        """TxnOffsetCommit is sent.  From now on it may come, at any time and several times."""
+        m, t = s.watched, s.now
+        require((s.stage[m] == Stage.PROCESSING) & ~s.crashed[m])
+        stamp = s.epoch_sent(m)
+        s.stage[m] = Stage.SENT
+        s.request = each(lambda u, p: when(u == t, when(s.is_in(m, p), s.next[m, p], 0), s.request[u, p]))
+        s.request_stamp[t] = stamp
+        s.txn.send(t, s.offsets)
+
+    def takes_request(s, t):
+        return forall(
+            Partition,
+            lambda p: implies(0 < s.request[t, p], s.takes_of(s.watched, p, s.request_stamp[t])),
+        )
+
+    @action
+    def accept_offsets(s, t: Txn):
+        """TxnOffsetCommit of some transaction of the member arrives, and the group takes it."""
+        m = s.watched
+        require(s.takes_request(t), rule="447.16")
+        current = s.txn.number[t] == s.txn.epoch
+        s.pending = each(
+            lambda n, p: when((n == m) & current & (0 < s.request[t, p]), s.request[t, p], s.pending[n, p])
+        )
+        s.stage[m] = when(current & (s.stage[m] == Stage.SENT), Stage.ACCEPTED, s.stage[m])
+        s.txn.append(t, s.offsets)
+
+    @action
+    def append_output(s, t: Txn, q: Log):
+        """An output arrives."""
+        require(q != s.offsets)
+        s.txn.append(t, q)
+
+    @action
+    def be_refused(s):
+        """The group does not take the offsets, and the application asks for an abort."""
+        m = s.watched
+        require((s.stage[m] == Stage.SENT) & ~s.crashed[m] & ~s.takes_request(s.now))
+        s.txn.abort(s.now)
+
+    @action
+    def ask_commit(s):
+        """EndTxn is sent, which may come at any time."""
+        require((s.stage[s.watched] == Stage.ACCEPTED) & ~s.crashed[s.watched])
+        s.txn.commit(s.now)
+
+    @action
+    def ask_abort(s):
+        """So is this one."""
+        require((s.stage[s.watched] != Stage.POLLING) & ~s.crashed[s.watched])
+        s.txn.abort(s.now)
+
+    @action(fair="weak")
+    def end_txn(s, t: Txn, marker: ProducerEpoch, to: ProducerEpoch):
+        """EndTxn of some transaction arrives.  If it is the present one, the member goes on."""
+        m = s.watched
+        mine = (t == s.now) & (s.stage[m] != Stage.POLLING)
+        commits = mine & (s.txn.choice[t] == Outcome.COMMIT)
+        aborts = mine & ~commits
+        s.twice = s.twice | exists(Partition, lambda p: commits & s.is_in(m, p) & (s.first[m, p] < s.done[p]))
+        s.skipped = s.skipped | exists(Partition, lambda p: commits & s.is_in(m, p) & (s.done[p] < s.first[m, p]))
+        s.done = each(lambda p: when(commits & s.is_in(m, p), s.next[m, p], s.done[p]))
+        stage, positions = s.stage[m], when(commits, 1, 0)
+        s.stage[m] = when(mine, Stage.POLLING, stage)
+        s.has = each(lambda n, p: s.has[n, p] & ~((n == m) & aborts))
+        s.first = each(lambda n, p: when((n == m) & mine, when(positions == 1, s.next[n, p], 0), s.first[n, p]))
+        s.next = each(lambda n, p: when((n == m) & aborts, 0, s.next[n, p]))
+        s.txn.end(t, marker, to)
+
+    @action(fair="weak", danger=("lost-answer", "duplicate"))
+    def answer_again(s, t: Txn):
+        """EndTxn comes again.  A producer that took too long, and asks for an abort, is given the newest epoch."""
+        require(~(s.crashed[s.watched] & (s.txn.owner[t] == s.mine)))
+        s.begin_anew((s.txn.owner[t] == s.mine) & ~s.has_newest())
+        s.txn.answer_again(t)
+
+    @action(danger="lost-answer")
+    def initialize_again(s, c: Client):
+        """So is one that initialises with the epoch that ended last."""
+        require(~(s.crashed[s.watched] & (c == s.mine)))
+        s.begin_anew((c == s.mine) & ~s.has_newest())
+        s.txn.initialize_again(c)
+
+    @action(fair="weak")
+    def start(s, c: Client, to: ProducerEpoch):
+        """initTransactions of the member, or of the one that takes its place."""
+        m = s.watched
+        require(s.crashed[m] | ~s.has_newest())
+        crashed = s.crashed[m]
+        s.assigned = each(lambda n, p: s.assigned[n, p] & ~((n == m) & crashed))
+        s.begin_anew(s.stage[m] == s.stage[m])
+        s.crashed[m] = False
+        s.mine = c
+        s.txn.initialize(c, to)
+
+    @fault(budget="fencings")
+    def be_fenced(s, c: Client, to: ProducerEpoch):
+        """Another producer initialises the member's transactional id."""
+        require(c != s.mine)
+        s.txn.initialize(c, to)
+
+    def begin_anew(s, if_so):
+        """The positions of the member are forgotten."""
+        m = s.watched
+        s.stage[m] = when(if_so, Stage.POLLING, s.stage[m])
+        s.has = each(lambda n, p: s.has[n, p] & ~((n == m) & if_so))
+        s.first = each(lambda n, p: when((n == m) & if_so, 0, s.first[n, p]))
+        s.next = each(lambda n, p: when((n == m) & if_so, 0, s.next[n, p]))
+
+    # Markers
+
+    @action(fair="weak")
+    def mark_offsets(s, e: ProducerEpoch, commit: Bool, k: Term):
+        """A marker of the transaction that is prepared reaches the group's coordinator."""
+        s.settle(commit)
+        s.txn.mark(s.offsets, e, commit, k)
+
+    @action(danger="late-copy")
+    def mark_offsets_late(s, e: ProducerEpoch, commit: Bool, k: Term):
+        """So does an earlier one, or one of an earlier coordinator."""
+        s.settle(commit)
+        s.txn.mark_late(s.offsets, e, commit, k)
+
+    def settle(s, commit):
+        """What is open in the partition of the offsets counts, or is forgotten."""
+        m = s.watched
+        settles = exists(Txn, lambda t: s.txn.fate[t, s.offsets] == Fate.OPEN)
+        counts = settles & commit
+        s.committed = each(lambda p: when(counts & (0 < s.pending[m, p]), s.pending[m, p], s.committed[p]))
+        s.pending = each(lambda n, p: when((n == m) & settles, 0, s.pending[n, p]))
+
+    @action(fair="weak")
+    def mark_output(s, q: Log, e: ProducerEpoch, commit: Bool, k: Term):
+        """A marker reaches another partition."""
+        require(q != s.offsets)
+        s.txn.mark(q, e, commit, k)
+
+    @action(danger="late-copy")
+    def mark_output_late(s, q: Log, e: ProducerEpoch, commit: Bool, k: Term):
+        """An earlier one does."""
+        require(q != s.offsets)
+        s.txn.mark_late(q, e, commit, k)
