@@ -6,7 +6,8 @@ TRANSACTIONS = (
     *excused(
         "each member's transactions take the steps of their interface, and a group is in the way of none that they "
         "take by themselves (does as fated, follows transactions); does as fated of transactions/core-v2-fated, "
-        "core-v2-overlapping-fated and core-v2-timed-out-fated proves with these dangers that v2 keeps that interface",
+        "core-v2-overlapping-fated and core-v2-timed-out-fated proves with these dangers that v2 keeps that interface, "
+        "and group-fencing/shipped-over-core-v2 has the core of v2 in the place of a member's transactions",
         "duplicate", "loss", "lost-answer", "broker-restart", "overlapping-coordinators",
     ),
     *excused(

@@ -26,6 +26,7 @@ from fencepost.model.language import (
     forall,
     implies,
     limit,
+    open_hole,
     part,
     require,
     when,
@@ -56,6 +57,11 @@ class ShippedOverCore(Shipped):
             "mark", "mark_late",
         ],
         sorts={core.Partition: Log, core.Epoch: ProducerEpoch, core.Term: Term},
+    )  # fmt: skip
+
+    outside = open_hole(
+        "the watched member's transactions have these dangers as steps of their own, and need no excuse",
+        "duplicate", "loss", "lost-answer",
     )  # fmt: skip
 
     watched: Constant[Member]
@@ -228,10 +234,9 @@ class ShippedOverCore(Shipped):
         s.twice = s.twice | exists(Partition, lambda p: commits & s.is_in(m, p) & (s.first[m, p] < s.done[p]))
         s.skipped = s.skipped | exists(Partition, lambda p: commits & s.is_in(m, p) & (s.done[p] < s.first[m, p]))
         s.done = each(lambda p: when(commits & s.is_in(m, p), s.next[m, p], s.done[p]))
-        stage, positions = s.stage[m], when(commits, 1, 0)
-        s.stage[m] = when(mine, Stage.POLLING, stage)
+        s.stage[m] = when(mine, Stage.POLLING, s.stage[m])
         s.has = each(lambda n, p: s.has[n, p] & ~((n == m) & aborts))
-        s.first = each(lambda n, p: when((n == m) & mine, when(positions == 1, s.next[n, p], 0), s.first[n, p]))
+        s.first = each(lambda n, p: when((n == m) & mine, when(commits, s.next[n, p], 0), s.first[n, p]))
         s.next = each(lambda n, p: when((n == m) & aborts, 0, s.next[n, p]))
         s.txn.end(t, marker, to)
 

@@ -1,10 +1,8 @@
 """Where a member's transactions are the core of v2, the group does nothing else than where they are their interface."""
 
 from fencepost.model.group_fencing.classic import Shipped
-from fencepost.model.group_fencing.core import Fate, Stage
-from fencepost.model.group_fencing.over_core import ShippedOverCore
-from fencepost.model.group_fencing.core import Partition
-from fencepost.model.group_fencing.over_core import ProducerEpoch
+from fencepost.model.group_fencing.core import Fate, Partition, Stage
+from fencepost.model.group_fencing.over_core import ProducerEpoch, ShippedOverCore
 from fencepost.model.language import Part, Properties, each, exists, forall, implies, lemma, refinement, when
 from fencepost.model.transactions.abstract.core import Client, Outcome, Phase, Txn
 from fencepost.model.transactions.abstract.core import Fate as TxnFate
@@ -77,14 +75,16 @@ class OverCore(Properties, of=ShippedOverCore):
     @lemma
     def open_is_mine(s):
         """Offsets that are undecided are of the member's producer."""
-        return forall(Txn, lambda t: implies(s.is_undecided(t), s.txn.owner[t] == s.mine))
+        return forall(Txn, lambda t: implies(s.txn.fate[t, s.offsets] == TxnFate.OPEN, s.txn.owner[t] == s.mine))
 
     @lemma
     def pending_is_open(s):
         """Offsets are pending while the record that says them is undecided."""
         return forall(
             Partition,
-            lambda p: implies(0 < s.pending[s.watched, p], exists(Txn, lambda t: s.is_undecided(t))),
+            lambda p: implies(
+                0 < s.pending[s.watched, p], exists(Txn, lambda t: s.txn.fate[t, s.offsets] == TxnFate.OPEN)
+            ),
         )
 
     @lemma
@@ -95,9 +95,6 @@ class OverCore(Properties, of=ShippedOverCore):
             Partition,
             lambda p: implies(s.txn.epoch == 0, ~s.has[m, p] & (s.first[m, p] == 0) & (s.next[m, p] == 0)),
         )
-
-    def is_undecided(s, t):
-        return s.txn.fate[t, s.offsets] == TxnFate.OPEN
 
     @refinement(
         of=Shipped,

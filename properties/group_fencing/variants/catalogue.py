@@ -28,6 +28,7 @@ from fencepost.properties.group_fencing.claims.modern import (
     RelaxedAtSendPromises,
     RelaxedLemmas,
 )
+from fencepost.properties.group_fencing.claims.over_core import OverCore
 from fencepost.properties.group_fencing.claims.upgrade import (
     AsShippedPromises,
     InTwoStepsLemmas,
@@ -60,6 +61,18 @@ EPOCH_FEATURES: Mapping[str, Mapping[str, int]] = {
     "a producer is fenced": dict(fencings=1, epochs=3),
     "two partitions": dict(partitions=2, epochs=3),
 }
+OVER_CORE = dict(
+    GENERATIONS, clients=1, transactions=2, logs=1, producer_epochs=3, fail_overs=0, watched=0, offsets=0,
+    **{"txn.fail_overs": 0, "txn.fences": 0},
+)  # fmt: skip
+_ONE_TRANSACTION = dict(transactions=1)
+OVER_CORE_FEATURES: Mapping[str, Mapping[str, int]] = {
+    "a member that crashes": dict(_ONE_TRANSACTION, clients=2, crashes=1),
+    "a producer is fenced": dict(_ONE_TRANSACTION, clients=2, fencings=1, **{"txn.fences": 1}),
+    "another coordinator of transactions": dict(_ONE_TRANSACTION, fail_overs=1, **{"txn.fail_overs": 1}),
+    "outputs, and their markers": dict(_ONE_TRANSACTION, logs=2),
+    "two inputs": dict(inputs=2, producer_epochs=2),
+}
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 9, "nightly": 12}
 NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 
@@ -71,6 +84,14 @@ REASONS = {
     "inputs": "one that is processed once, or twice; a second one follows it in the transaction, or in the next",
     "rebalances": "one that changes the owner; a second one changes it back",
     "crashes": "a member that loses its memory once, with a transaction open",
+    "clients": "a producer; one that takes its place",
+    "transactions": "one whose requests come late, and one that they meet",
+    "logs": "the partition of the offsets, and one of outputs",
+    "producer_epochs": "of the first owner, and after each transaction",
+    "watched": "any member: they are alike",
+    "offsets": "any partition: they are alike",
+    "txn.fail_overs": "another coordinator, which sends markers again",
+    "txn.fences": "an administrator fences once",
     "fencings": "a producer that is fenced once, with nothing to abort",
     "restarts": "a static member that is replaced once",
     "copies": "one request that is there twice",
@@ -99,6 +120,13 @@ def _profiles(bounds: Mapping[str, int]) -> Bounds:
     return {"smoke": bounds}
 
 
+NOT_OVER_CORE = Names(
+    lambda: (
+        n for n, p in OverCore.properties.items()
+        if p.role != "lemma" and n not in ("does_as_shipped", "txn.nothing_hangs")
+    )
+)  # fmt: skip
+"""Its promises are those of what it refines; of transactions, that is left which the proof rests on."""
 OUTPUT = ("nothing_twice", "nothing_skipped", "offsets_agree")
 TWICE = ("nothing_twice", "one_producer", "only_owners", "starts_from_what_counts")
 
@@ -113,6 +141,11 @@ VARIANTS = (
         "shipped-cooperative", CooperativeLemmas, "the same, where members keep their partitions over a rebalance", GENERATIONS,
         features=CLASSIC_FEATURES, progress_bounds=(dict(GENERATIONS, crashes=1),), judged=(),
         leaves_out=("owner_is_taken", "sends_in_time"),
+    ),
+    Variant(
+        "shipped-over-core-v2", OverCore, "what shipped, where a member's transactions are the core of v2 itself",
+        bounds={"smoke": OVER_CORE, "nightly": dict(OVER_CORE, inputs=2)}, features=OVER_CORE_FEATURES,
+        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(),
     ),
     _wrong("late-copies", LateCopiesPromises,
            "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",

@@ -1,0 +1,143 @@
+"""What shipped, over the core of v2 itself: it does nothing that it does not do over the interface of transactions."""
+
+from dataclasses import replace
+
+import pytest
+from fencepost.model.group_fencing.core import Member, Partition, Stage
+from fencepost.model.group_fencing.over_core import ShippedOverCore
+from fencepost.model.language import Properties, exists, implies, lemma, witness
+from fencepost.model.language.derived.inheritance import departure
+from fencepost.model.language.derived.mutations import mutation
+from fencepost.model.language.derived.refinements import Refinement
+from fencepost.model.language.tracing.mappings import in_core
+from fencepost.model.transactions.abstract.core import Fate, Outcome, Txn
+from fencepost.proofs.engines.explore import coverage, explore, unsaid
+from fencepost.proofs.engines.induction import prove
+from fencepost.properties.catalogue import features_of, find
+from fencepost.properties.group_fencing.claims.classic import ShippedLemmas
+from fencepost.properties.transactions.claims.for_groups import FatedV2
+
+_, VARIANT = find("group-fencing/shipped-over-core-v2")
+NAME = "does_as_shipped"
+BOUNDS = features_of(VARIANT, "smoke")
+ITEM = VARIANT.asked[NAME]
+assert isinstance(ITEM, Refinement)
+
+
+def test_it_is_proved() -> None:
+    """With any number of members, partitions, generations, producers, transactions and coordinators; what is proved of
+    the core of v2 alone is inherited."""
+    proof = prove(VARIANT.spec, VARIANT.kept)
+    assert proof.failures == () and proof.verdict(NAME) == "holds"
+    assert departure(VARIANT.spec, "txn", FatedV2.protocol.spec) is None
+    assert {fact.fact.protocol for fact in proof.inherited.values()} == {"V2Core"}
+    assert "txn.cleared_takes_part" in proof.rests_on(NAME)
+
+
+def test_all_that_happens_to_a_member_happens() -> None:
+    """Each step of what shipped that a member's transactions take part in is, within the bounds, a step of the core as
+    well as of the interface, and none is another than the refinement says."""
+    by: dict[str, set[str]] = {}
+    for bounds in BOUNDS.values():
+        made = explore(VARIANT.spec, {NAME: ITEM}, bounds)
+        assert made.verdicts[NAME] == "holds" and unsaid(made, NAME) == []
+        for step, actions in coverage(made, NAME).items():
+            by.setdefault(step, set()).update(actions)
+    assert by["accept"] == {"accept", "accept_offsets"}
+    assert by["commit"] == {"commit", "end_txn"}
+    assert by["give_up"] == {"give_up", "txn.take_over"}
+    assert by["fence"] == {"fence", "be_fenced", "txn.fence_producers"}
+    assert by["initialise"] == {"initialise", "start", "answer_again", "initialize_again"}
+    assert by["end"] == {"end", "mark_offsets", "mark_offsets_late", "txn.complete"}
+
+
+PROMISES = [n for n, p in ShippedLemmas.properties.items() if p.role == "promise"]
+
+
+def test_the_promises_hold_as_the_refinement_reads_them() -> None:
+    """So says the explorer, which knows of no proof; each is asked in terms of the core's state."""
+    asked = {}
+    for name in PROMISES:
+        if name != "owner_is_taken":  # of a variable that the refinement leaves out
+            item = ShippedLemmas.properties[name]
+            asked[name] = replace(item, terms=(in_core(item.term, ITEM.mapping),))
+    assert len(asked) == 5
+    for bounds in BOUNDS.values():
+        made = explore(VARIANT.spec, asked, bounds)
+        assert made.complete and set(made.verdicts.values()) == {"holds"}
+
+
+class Dangers(Properties, of=ShippedOverCore):
+    """What has to be there for the promises to say something."""
+
+    @lemma
+    def nothing(s):
+        """What the witnesses are of."""
+        return implies(s.twice, s.twice)
+
+    @witness(of="nothing")
+    def late_offsets(s):
+        """TxnOffsetCommit of a transaction that is over may still come, while the next one is open."""
+        return exists(
+            Txn, Txn,
+            lambda t, u: s.txn.sent[t, s.offsets] & (s.txn.fate[t, s.offsets] == Fate.ABSENT)
+            & (s.txn.result[t] != Outcome.NONE) & s.txn.begun[u] & (s.txn.number[u] == s.txn.epoch)
+            & (s.stage[s.watched] == Stage.PROCESSING),
+        )  # fmt: skip
+
+    @witness(of="nothing")
+    def late_end(s):
+        """So may its EndTxn, which asks for a commit."""
+        return exists(
+            Txn, Txn,
+            lambda t, u: (s.txn.choice[t] == Outcome.COMMIT) & (s.txn.result[t] != Outcome.NONE)
+            & s.txn.begun[u] & (s.txn.number[u] == s.txn.epoch) & (s.stage[s.watched] == Stage.SENT),
+        )  # fmt: skip
+
+    @witness(of="nothing")
+    def too_late_to_commit(s):
+        """EndTxn is on its way when the transaction is aborted, since it took too long."""
+        return exists(Txn, lambda t: (s.txn.choice[t] == Outcome.COMMIT) & (s.txn.result[t] == Outcome.ABORT))
+
+    @witness(of="nothing")
+    def next_begins_before_the_marker(s):
+        """The member is at work again, and the marker of its last transaction has not reached the group's
+        coordinator."""
+        return exists(
+            Partition, lambda p: (0 < s.pending[s.watched, p]) & (s.stage[s.watched] == Stage.PROCESSING)
+            & (s.txn.outcome == Outcome.COMMIT),
+        )  # fmt: skip
+
+    @witness(of="nothing")
+    def delayed_by_what_never_counts(s):
+        """Offsets came between the decision to abort and its marker: another owner has to wait for that."""
+        return exists(
+            Txn, Member, Partition,
+            lambda t, n, p: (s.txn.fate[t, s.offsets] == Fate.OPEN) & (s.txn.result[t] == Outcome.ABORT)
+            & (s.pending[s.watched, p] == 0) & (0 < s.request[t, p]) & (n != s.watched) & (s.owner[p] == n),
+        )  # fmt: skip
+
+
+def test_the_dangers_are_there() -> None:
+    """Within the bounds that are explored."""
+    seen: set[str] = set()
+    for bounds in BOUNDS.values():
+        made = explore(VARIANT.spec, Dangers.properties, bounds)
+        seen |= {n for n, verdict in made.verdicts.items() if verdict == "holds"}
+    assert seen == set(Dangers.properties)
+
+
+NOTICED = [
+    ("txn.15", "txn.append: guard 1 dropped"),
+    ("txn.7", "txn.end: guard 1 dropped"),
+    ("txn.9", "txn.end: guard 1 dropped"),
+    ("txn.18", "txn.take_over: guard 1 dropped"),
+]
+
+
+@pytest.mark.parametrize(("rule", "name"), NOTICED, ids=[f"{r} {n}" for r, n in NOTICED])
+def test_a_mistake_in_transactions_is_noticed_by_the_group(rule: str, name: str) -> None:
+    """A mutation of the core of v2 makes the group do what it does not do over the interface."""
+    spec = mutation(ShippedOverCore.spec, rule, name).apply()
+    made = explore(spec, {NAME: ITEM}, BOUNDS[""], stop_when_violated=True)
+    assert made.verdicts[NAME] == "violated"
