@@ -15,7 +15,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Protocol
 
@@ -346,8 +346,16 @@ DRIVEN: Found[Agreeing] = Found(
 
 
 def over_the_wire(protocol: str) -> Agreeing | None:
-    """How brokers that run by themselves are driven, over TCP; None where that is not provided for."""
-    found: Agreeing | None = getattr(DRIVEN.module(protocol), "OVER_THE_WIRE", None)
+    """How brokers that run by themselves are driven, over TCP; None where that is not provided for.  Where the driver
+    is derived, ``LIVE`` of the interface names the factory, and its ``LIVE_VARIANTS`` what brokers can be."""
+    module = DRIVEN.module(protocol)
+    found: Agreeing | None = getattr(module, "OVER_THE_WIRE", None)
+    if found is None and hasattr(module, "LIVE"):
+        own = driven(protocol)
+        found = replace(
+            own, implementation=module.LIVE, machines={name: own.machines[name] for name in module.LIVE_VARIANTS},
+            lacking=None, tries=2, replays=20, probed=False, between=True,
+        )  # fmt: skip
     return found
 
 

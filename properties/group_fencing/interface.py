@@ -50,6 +50,14 @@ SIZES: dict[str, Between | OneOf] = {
     "timeout_check_ms": OneOf(50),
 }
 
+LIVE = "fencepost.reference_impl.live.group_fencing.over_tcp:over_tcp"
+LIVE_VARIANTS = (
+    "shipped", "new-protocol", "new-protocol-relaxed", "group-id-only", "new-protocol-metadata-at-send",
+    "new-protocol-relaxed-metadata-at-send",
+)  # fmt: skip
+"""What brokers and applications can be: no release has the draft.  Whether brokers of the new protocol are from before
+or after KIP-1251 is for their owner to know."""
+
 DANGERS = {
     "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",),
     "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",), "advance": ("time-out",),

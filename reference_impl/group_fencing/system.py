@@ -164,11 +164,15 @@ class System(DrivenSystem[Environment]):
                     offset=place.offset,
                 )  # fmt: skip
                 found.append((place.partition, place.offset))
-        coordinator = self.group_coordinator
-        offsets = [coordinator.log.committed_offset(partition) for partition in range(env.options.inputs)]
+        offsets = self.committed_offsets()
         for partition, offset in enumerate(offsets):
             env.tell(Kind.AUDITED, client=auditor, partition=partition, offset=offset)
         return found, offsets
+
+    def committed_offsets(self) -> list[int]:
+        """The group's offset in each partition of the input, -1 for none."""
+        log = self.group_coordinator.log
+        return [log.committed_offset(partition) for partition in range(self.env.options.inputs)]
 
     @property
     def group_coordinator(self) -> GroupCoordinator:
