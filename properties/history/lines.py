@@ -33,7 +33,7 @@ class Lines:
             fits = Annotated[int, msgspec.Meta(ge=int(self._bounds[name].min), le=int(self._bounds[name].max))]
             optional = name in kind.optional | kind.optional_with_error | self._unseen | {"error"}
             fields.append((name, fits, self._absent[name]) if optional else (name, fits))
-        needed = {name: self._absent[name] for name in kind.optional_with_error}
+        needed = {name: self._absent[name] for name in kind.optional_with_error - self._unseen}
 
         def __post_init__(event: Any) -> None:
             for name, absent in needed.items():
