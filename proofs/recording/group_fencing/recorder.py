@@ -37,9 +37,9 @@ OF_AUDITOR = GROUP_FENCING.shown_by(AUDITOR)
 AGAINST_LOG = ("consumed", "offset_sent")
 """What members do that a property compares with the log."""
 NOTES = (
-    "The group's log and each client's events stand in their own order, an offset that is sent before the same as it is "
-    "taken, and clients' events as late as that allows: what stands before an entry of the log came before it. The "
-    "order of events of several clients is no evidence."
+    "The group's log and each client's events stand in their own order, an offset sent before it is taken, "
+    "and clients' events as late as that allows: what stands before an entry of the log came before it. Of "
+    "events of several clients the order is no evidence."
 )
 NOT_ALONG = "copies of one partition of the input lie in several of the output, between which there is no order"
 UNEVEN = "the partitions of the input have not the same number of records"
