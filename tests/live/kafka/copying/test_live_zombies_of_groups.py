@@ -121,6 +121,7 @@ def run(kafka: KafkaCluster, jars: Path, folder: Path, case: Case, release: str 
             zombie.go()
             told = zombie.until("committed", "failed")
             zombie.finish()
+            job.until_done()  # what the zombie gave up is copied by the owner
             owner.finish()
     audited, report = audit_and_replay(kafka, job, folder, release)
     if case.ends == REFUSED:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cluster import KafkaCluster, kafka_version
 from copiers import Job
@@ -40,34 +41,34 @@ def audit_and_replay(kafka: KafkaCluster, job: Job, folder: Path, release: str =
     says, held by the properties that hold simulated ones."""
     job.settle()
     read, offsets = job.read(), job.offsets()
-    recorded = record_job(job, kafka.log_dirs, folder, read, offsets, mode_of(job.copiers[0].settings, release))
-    report = replay(folder / "out", cores=1)
+    lines = [line for copier in job.copiers for line in copier.lines()]
+    recorded = record_job(kafka, job, folder, lines, read, offsets, mode_of(job.copiers[0].settings, release))
     assert DECIDED <= set(recorded.decidable), recorded.undecidable
-    return audit(job.inputs, [copy for _, copy in read], offsets), report
+    return audit(job.inputs, [copy for _, copy in read], offsets), replay(folder / "out", cores=1)
 
 
 def record_job(
-    job: Job, log_dirs: Sequence[Path], folder: Path, read: Sequence[tuple[Place, Copy]], offsets: Mapping[int, int],
-    mode: str,
+    kafka: KafkaCluster, job: Job, folder: Path, lines: Sequence[Mapping[str, Any]],
+    read: Sequence[tuple[Place, Copy]], offsets: Mapping[int, int], mode: str,
 ) -> RecordedGroup:  # fmt: skip
-    """Into `folder / "out"`; `read` and `offsets` are what an auditor read."""
-    lines = [line for copier in job.copiers for line in copier.lines()]
+    """Into `folder / "out"`; `lines` are the members', `read` and `offsets` what an auditor read."""
     now = time.time_ns() // 1000
+    audited: list[Mapping[str, Any]] = []
     for (output, position), copy in read:
         place = {"output": output, "position": position, "partition": copy.partition, "offset": copy.offset}
-        lines.append({"time_us": now, "kind": "output_read", **place})
+        audited.append({"time_us": now, "kind": "output_read", **place})
     for partition, offset in sorted(offsets.items()):
-        lines.append({"time_us": now, "kind": "audited", "partition": partition, "offset": offset})
+        audited.append({"time_us": now, "kind": "audited", "partition": partition, "offset": offset})
     header = GroupHeader(
         group=job.name, mode=mode, quiet_end=True, observable=OBSERVABLE, clock_error_us=CLOCK_ERROR_US,
         inputs=tuple((job.source, partition, 0, end) for partition, end in sorted(job.inputs.items())),
         faults=_faults(lines),
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    write_members(folder / "clients.jsonl", header, lines)
-    return record_group(log_dirs, folder / "clients.jsonl", folder / "out", kafka_version=kafka_version())
+    write_members(folder / "clients.jsonl", header, [*lines, *audited])
+    return record_group(kafka.log_dirs, folder / "clients.jsonl", folder / "out", kafka_version=kafka_version())
 
 
-def _faults(lines: Sequence[Mapping[str, object]]) -> dict[str, int]:
+def _faults(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     kinds = [line["kind"] for line in lines]
     return {kind: kinds.count(kind) for kind in ("paused", "resumed") if kind in kinds}
