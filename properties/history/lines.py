@@ -63,7 +63,7 @@ class Lines:
 
     def _wanted(self, line: str) -> str:
         found = msgspec.json.decode(line)
-        kind = self._kinds.get(found.get("kind", "")) if isinstance(found, dict) else None
+        kind = self._kinds.get(str(found.get("kind", ""))) if isinstance(found, dict) else None
         if kind is None:
             return f"kind is one of {', '.join(self._kinds)}"
         return f"{kind.name} has time_us, {', '.join(kind.columns)}"

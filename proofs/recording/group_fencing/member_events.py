@@ -157,7 +157,8 @@ class _Reading:
         kind = BY_NAME.get(str(said.get("kind", "")))
         client = said.get("client", "")
         if kind is not None and (kind in OF_AUDITOR) == bool(client):
-            raise ValueError(f"{kind.name} is seen by {'an auditor' if kind in OF_AUDITOR else 'a client, whose name'}")
+            whose = "the auditor, who has no name" if kind in OF_AUDITOR else "a client, and has to name it"
+            raise ValueError(f"{kind.name} is of {whose}")
         for column in NAMED:
             if column in said:
                 said[column] = self._number(column, said[column])

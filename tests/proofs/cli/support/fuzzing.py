@@ -31,6 +31,9 @@ from hypothesis import strategies as st
 from metadata_logs import real_logs, segment
 
 HISTORIES = {"id-blocks/kraft": "k", "transactions/v2": "t", "task-counts/shipped": "c"}
+COPYING = (
+    Path(__file__).parent / "data" / "copying" / "classic"
+)  # made by tests/live/kafka/copying/support/ship_copying.py
 SECONDS = 10
 CHUNK = 500
 """Inputs between two entries in the state of a campaign."""
@@ -71,6 +74,7 @@ class Beds:
             assert code == 0, told
         self.logs = self.place / "logs"
         real_logs(self.logs)
+        shutil.copytree(COPYING, self.place / "copying")
 
     def copy(self, name: str) -> Path:
         """One of them, to be changed."""
@@ -243,9 +247,20 @@ def segments(draw: Any, beds: Beds) -> Fuzzed:
     return Fuzzed(words, False, "segment")
 
 
+def group_segments(draw: Any, beds: Beds) -> Fuzzed:
+    """The log of a group's offsets, of which something was changed."""
+    place = beds.copy("copying")
+    file = draw(st.sampled_from(sorted(f for f in (place / "node-1").rglob("*") if f.is_file())))
+    file.write_bytes(_changed_bytes(draw, file.read_bytes()))
+    shutil.rmtree(beds.place / "out", ignore_errors=True)
+    words = ["record", "--protocol", "group-fencing", str(place / "node-1"), "--clients", str(place / "clients.jsonl")]
+    return Fuzzed([*words, "--out", str(beds.place / "out")], False, "group segment")
+
+
 def client_lines(draw: Any, beds: Beds) -> Fuzzed:
     """What clients saw, of which a line was changed."""
-    place = beds.copy("logs")
+    protocol = draw(st.sampled_from(("id-blocks", "transactions", "group-fencing")))
+    place = beds.copy("copying" if protocol == "group-fencing" else "logs")
     file = place / "clients.jsonl"
     lines = file.read_bytes().splitlines()[:20]
     number = draw(st.integers(0, len(lines) - 1))
@@ -259,7 +274,6 @@ def client_lines(draw: Any, beds: Beds) -> Fuzzed:
     file.write_bytes(content)
     shutil.rmtree(beds.place / "out", ignore_errors=True)
     words = ["record", "--clients", str(file), "--out", str(beds.place / "out")]
-    protocol = draw(st.sampled_from(("id-blocks", "transactions")))
     return Fuzzed([*words, "--protocol", protocol], content in (b"", b"\n"), "client lines")
 
 
@@ -310,7 +324,9 @@ def as_passed(word: str) -> str:
     return word.replace("\x00", "").replace("\ud800", "\udcff")
 
 
-KINDS: tuple[Callable[[Any, Beds], Fuzzed], ...] = (manifests, pieces, segments, client_lines, options)
+KINDS: tuple[Callable[[Any, Beds], Fuzzed], ...] = (
+    manifests, pieces, segments, group_segments, client_lines, options,
+)  # fmt: skip
 
 
 def hold(beds: Beds, number: int, first_seed: int) -> None:
