@@ -22,6 +22,7 @@ from copy_settings import AT_POLL, AT_SEND, LEFT_OUT, POINTS, Settings
 RESTART_S = 0.2
 ABORT, COMMIT = 0, 1
 NO_CODE = -1
+LOOKS = 5
 
 
 class Member:
@@ -65,19 +66,26 @@ class Member:
         tell(ended=True)
 
     def _handed(self, batch: list[tuple[int, int]]) -> None:
-        """In which generation it has these records: in the one that it is in now, if it owns their partitions all the
-        while that it looks; else it cannot tell."""
+        """Take note of these records, and of the membership with which it has them."""
         now = self.client.said(self.client.metadata())
         if now != self.known and now.member and now.generation >= 0:
             self.diary.note("joined", **now._asdict())
         self.known = now
         if batch:
-            owned = self.client.look().get("assignment")
-            same = self.client.said(self.client.metadata()) == now and now.generation >= 0
-            sure = same and (owned is None or {partition for partition, _ in batch} <= set(owned))
-            of = {"generation": now.generation} if sure else {}
+            generation = self._generation({partition for partition, _ in batch})
+            of = {} if generation is None else {"generation": generation}
             for partition, offset in batch:
                 self.diary.note("consumed", partition=partition, offset=offset, **of)
+
+    def _generation(self, partitions: set[int]) -> int | None:
+        """In which it begins to work on records of these, as their owner; None if it can't tell. Before and after it
+        looks at what it owns it has to be in the same one: under the new protocol that changes in the background."""
+        for _ in range(LOOKS):
+            before = self.client.said(self.client.metadata())
+            owned = self.client.look().get("assignment")
+            if before.generation >= 0 and before == self.client.said(self.client.metadata()):
+                return before.generation if owned is None or partitions <= set(owned) else None
+        return None
 
     def _copy(self, batch: list[tuple[int, int]], at_poll: Any) -> None:
         self._point("polled", batch)
