@@ -18,7 +18,7 @@ from fencepost.proofs.recording import RecordedGroup, record_group
 from fencepost.proofs.recording.logs.segments import CONTROL, CRC_FROM, Segment, read_segment
 from fencepost.proofs.scale.replay import ReplayReport, replay
 
-DATA = Path(__file__).parents[2] / "support" / "data" / "copying"
+DATA = Path(__file__).parents[2] / "support" / "data" / "copying"  # made by ship_copying.py
 LOG = Path("node-1") / "__consumer_offsets-0" / "00000000000000000000.log"
 CRC_AT, PRODUCER_AT = 17, 43  # bytes from the start of a batch
 Line = dict[str, Any]

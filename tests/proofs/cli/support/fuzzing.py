@@ -24,6 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from copying_logs import DATA as COPYING
 from fencepost.proofs.cli import run
 from fencepost.proofs.cli.exits import IN_THE_CODE
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -31,9 +32,6 @@ from hypothesis import strategies as st
 from metadata_logs import real_logs, segment
 
 HISTORIES = {"id-blocks/kraft": "k", "transactions/v2": "t", "task-counts/shipped": "c"}
-COPYING = (
-    Path(__file__).parent / "data" / "copying" / "classic"
-)  # made by tests/live/kafka/copying/support/ship_copying.py
 SECONDS = 10
 CHUNK = 500
 """Inputs between two entries in the state of a campaign."""
@@ -74,7 +72,7 @@ class Beds:
             assert code == 0, told
         self.logs = self.place / "logs"
         real_logs(self.logs)
-        shutil.copytree(COPYING, self.place / "copying")
+        shutil.copytree(COPYING / "classic", self.place / "copying")
 
     def copy(self, name: str) -> Path:
         """One of them, to be changed."""
