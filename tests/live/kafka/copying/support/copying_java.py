@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from copy_client import CALL_S, POLL_S, AbortableError, FatalError
+from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership
 from copy_settings import CLASSIC, Settings
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
@@ -21,6 +21,8 @@ that can abort."""
 
 class Java:
     """kafka-clients, of the version whose jars the settings name."""
+
+    renews = False
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -88,6 +90,9 @@ class Java:
     def no_metadata(self) -> Any:
         return self._kafka.clients.consumer.ConsumerGroupMetadata(self._settings.group)
 
+    def said(self, metadata: Any) -> Membership:
+        return Membership(int(metadata.generationId()), str(metadata.memberId()))
+
     def begin(self) -> None:
         self._call("begin", self._producer.beginTransaction)
 
@@ -98,11 +103,11 @@ class Java:
     def flush(self) -> None:
         self._call("flush", self._producer.flush)
 
-    def send_offsets(self, offsets: dict[int, int], metadata: Any) -> None:
+    def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
         told = self._jvm.java.util.HashMap()
         for partition, offset in offsets.items():
             place = self._kafka.common.TopicPartition(self._settings.source, partition)
-            told[place] = self._kafka.clients.consumer.OffsetAndMetadata(offset)
+            told[place] = self._kafka.clients.consumer.OffsetAndMetadata(offset, tag)
         self._call("send_offsets", self._producer.sendOffsetsToTransaction, told, metadata)
 
     def commit(self) -> None:

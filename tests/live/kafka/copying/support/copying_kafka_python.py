@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import kafka
-from copy_client import CALL_S, POLL_S, AbortableError, FatalError
+from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership
 from copy_settings import Settings
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
@@ -14,6 +14,8 @@ from kafka.structs import OffsetAndMetadata
 
 class Producing:
     """The producer's half of a client."""
+
+    renews = True
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -36,6 +38,11 @@ class Producing:
     def no_metadata(self) -> Any:
         return self._settings.group
 
+    def said(self, metadata: Any) -> Membership:
+        if isinstance(metadata, str):
+            return Membership(-1, "")
+        return Membership(metadata.generation_id, metadata.member_id or "")
+
     def begin(self) -> None:
         self._call("begin", self._producer.begin_transaction)
 
@@ -45,9 +52,9 @@ class Producing:
     def flush(self) -> None:
         self._call("flush", self._producer.flush, CALL_S)
 
-    def send_offsets(self, offsets: dict[int, int], metadata: Any) -> None:
+    def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
         told = {
-            kafka.TopicPartition(self._settings.source, partition): OffsetAndMetadata(offset, "", -1)
+            kafka.TopicPartition(self._settings.source, partition): OffsetAndMetadata(offset, tag, -1)
             for partition, offset in offsets.items()
         }
         self._call("send_offsets", self._producer.send_offsets_to_transaction, told, metadata)
@@ -59,7 +66,6 @@ class Producing:
         self._call("abort", self._producer.abort_transaction)
         # 3.0.12 keeps what was refused, and sends it with its next transaction: test_live_aborted_offsets.py.
         self.renew()
-        self.init()
 
     def renew(self) -> None:
         self._producer.close(timeout=0)

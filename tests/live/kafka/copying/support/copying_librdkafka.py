@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from copy_client import CALL_S, POLL_S, AbortableError, FatalError
+from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership
 from copy_settings import CLASSIC, Settings
 
+METADATA = b"CGMDv2:"
+"""What rd_kafka_consumer_group_metadata_write() begins with; then come the generation, as the machine has it, and the
+names of group and member, each with a zero behind it (rdkafka_cgrp.c)."""
 SILENT = {"log_level": 0}  # of syslog's; librdkafka prints errors of clients that are killed on purpose
 
 
 class Librdkafka:
     """Of either group protocol. confluent-kafka gives librdkafka a callback for rebalances in any case, and calls it in
     poll; `listener` has it call ours from there."""
+
+    renews = False
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -78,6 +84,12 @@ class Librdkafka:
         finally:
             alone.close()
 
+    def said(self, metadata: Any) -> Membership:
+        assert metadata.startswith(METADATA), metadata
+        (generation,) = struct.unpack_from("=i", metadata, len(METADATA))
+        _, member, *_ = metadata[len(METADATA) + 4 :].split(b"\0")
+        return Membership(generation, member.decode())
+
     def begin(self) -> None:
         self._call("begin", self._producer.begin_transaction)
 
@@ -87,8 +99,8 @@ class Librdkafka:
     def flush(self) -> None:
         self._producer.flush(CALL_S)
 
-    def send_offsets(self, offsets: dict[int, int], metadata: Any) -> None:
-        told = [TopicPartition(self._settings.source, partition, offset) for partition, offset in offsets.items()]
+    def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
+        told = [TopicPartition(self._settings.source, *place, tag) for place in offsets.items()]
         self._call("send_offsets", self._producer.send_offsets_to_transaction, told, metadata, CALL_S)
 
     def commit(self) -> None:
