@@ -16,6 +16,7 @@ from fencepost.proofs.recording.group_fencing.ordering import in_order
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.group_fencing.events import Kind
+from transaction_logs import batch, marker, write_log
 
 OF_OUTPUT = {"nothing_twice", "nothing_skipped", "offsets_agree", "everything_copied"}
 DECIDABLE = OF_OUTPUT | {"one_producer_commits", "newest_owner_commits", "stale_never_commits"}
@@ -103,8 +104,8 @@ def of_a_former_owner(logs: CopyingLogs) -> None:
 
 
 def never_settled(logs: CopyingLogs) -> None:
-    for batch in logs.markers()[:-2]:
-        logs.patch(batch, another_producer)
+    for place in logs.markers()[:-2]:
+        logs.patch(place, another_producer)
 
 
 EDITS: dict[Callable[[CopyingLogs], None], set[str]] = {
@@ -237,3 +238,18 @@ def test_partitions_of_other_sizes_have_no_common_end(under_fire: CopyingLogs) -
     """Whether all is copied is asked of partitions of one size."""
     under_fire.header["inputs"][0][3] += 1
     assert undecidable(under_fire).keys() == {"everything_copied"}
+
+
+def test_an_input_with_gaps_hides_what_is_left_out(under_fire: CopyingLogs) -> None:
+    """Where its log is there, it is asked whether each offset is a record: with 48 of them, and with one that is the
+    marker of a transaction."""
+    node = under_fire.folder / "logs" / "node-1"
+    full = batch(0, [(None, b"x")] * 48)
+    for partition in (0, 1):
+        write_log(node, f"fire-classic-in-{partition}", [full])
+    assert undecidable(under_fire) == {}
+    parts = [batch(0, [(None, b"x")] * 40), marker(40, (7, 0), True), batch(41, [(None, b"x")] * 7)]
+    write_log(node, "fire-classic-in-1", parts)
+    found = undecidable(under_fire)
+    assert found.keys() == {"nothing_skipped", "offsets_agree", "everything_copied"}
+    assert found["nothing_skipped"].startswith("fire-classic-in-1 has 47 records from offset 0 to 48")

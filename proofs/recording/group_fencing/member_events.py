@@ -58,10 +58,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     `inputs`: (topic, partition, first offset, end) of the partitions of the input, which lines call 0, 1, …; each
     offset from the first up to the end, without it, has to be a record: no compaction, no markers of transactions
-    between them.  `observable`: the kinds of which every event is there; of an instance that is killed, those until
-    then.  `mode` and `quiet_end`: as in a manifest's config.  `clock_error_us`: by how much the clocks of members and
-    brokers may differ; without it their times say nothing of what was first.  `faults`: what was done to the members
-    and the cluster meanwhile, by name, and how often.
+    between them, which is asked of the logs that are given.  `observable`: the kinds of which every event is there; of
+    an instance that is killed, those until then.  `mode` and `quiet_end`: as in a manifest's config.  `clock_error_us`:
+    by how much the clocks of members and brokers may differ; without it their times say nothing of what was first.
+    `faults`: what was done to the members and the cluster meanwhile, by name, and how often.
     """
 
     group: str

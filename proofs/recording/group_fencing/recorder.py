@@ -25,8 +25,10 @@ from fencepost.proofs.recording.group_fencing.member_events import Header, Row, 
 from fencepost.proofs.recording.group_fencing.offsets_log import OffsetsLog, offsets_log
 from fencepost.proofs.recording.group_fencing.ordering import in_order
 from fencepost.proofs.recording.logs.log_dirs import Progress
+from fencepost.proofs.recording.logs.segments import CONTROL
 from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs, read_cluster
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC
+from fencepost.proofs.recording.transactions.partition_events import committed_batches
 from fencepost.properties.group_fencing.events import AUDITOR, GROUP_FENCING, OFFSETS, Kind
 from fencepost.properties.group_fencing.histories import HISTORY
 from fencepost.properties.history import Manifest, write_histories
@@ -42,6 +44,7 @@ NOTES = (
     "events of several clients the order is no evidence."
 )
 NOT_ALONG = "copies of one partition of the input lie in several of the output, between which there is no order"
+GAPS = "{} has {} records from offset {} to {}: what is no record there cannot be told from one that was left out"
 UNEVEN = "the partitions of the input have not the same number of records"
 STRANGE = "{} of the offsets that were taken are of no member that is recorded"
 UNSURE = "a member could not tell in which generation it was handed {} records"
@@ -83,7 +86,10 @@ def record_group(
     """
     seen = read_members(clients)
     header = seen.header
-    logs = read_cluster(list(map(Path, log_dirs)), lambda place: place.topic == TOPIC, progress) if log_dirs else None
+    wanted = {*header.places}
+    logs = None
+    if log_dirs:
+        logs = read_cluster(list(map(Path, log_dirs)), lambda place: place.topic == TOPIC or place in wanted, progress)
     log = offsets_log(logs.offsets, header) if logs is not None else OffsetsLog([], 0, 0)
     if logs is not None and not log.events:
         todo = "name the log directories of all brokers, or correct the group in the header"
@@ -99,7 +105,7 @@ def record_group(
         "kafka_version": kafka_version,
         "partitions": list(map(str, header.places)),
         "names": {column: names for column, names in seen.names.items() if names},
-        "undecidable": _undecidable(seen, ordered.strangers),
+        "undecidable": _undecidable(seen, ordered.strangers) | _by_gaps(header, logs),
         "ordered_among": sorted({*OF_AUDITOR, *((*OF_LOG, *AGAINST_LOG) if whole else ())}),
     }
     sizes = {end - first for _, _, first, end in header.inputs}
@@ -152,6 +158,21 @@ def _undecidable(seen: Seen, strangers: int) -> dict[str, str]:
     if unsure := sum(row["generation"] < 0 for row in consumed):
         found["newest_owner_commits"] = UNSURE.format(unsure)
     return found
+
+
+def _by_gaps(header: Header, logs: ClusterLogs | None) -> dict[str, str]:
+    """Reasons by property where the log of an input is given, and not each offset of it is a record."""
+    for part in logs.data if logs is not None else ():
+        _, _, first, end = header.inputs[header.places.index(part.place)]
+        there = 0
+        for segment, rows in committed_batches(part, first):
+            headers = segment.headers[rows]
+            records = headers[(headers["attributes"] & CONTROL == 0) & (segment.last_offsets[rows] < end)]
+            there += int(records["count"].sum())
+        if there != end - first:
+            why = GAPS.format(part.place, there, first, end)
+            return dict.fromkeys(("nothing_skipped", "offsets_agree", "everything_copied"), why)
+    return {}
 
 
 def _uneven(header: Header) -> bool:
