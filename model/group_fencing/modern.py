@@ -1,19 +1,31 @@
 """Groups with member epochs (KIP-848): a partition moves when its owner has given it up, or is out of the group.
 
 The consumer's background thread takes part in the group whenever it likes: it learns of new epochs and partitions,
-drops them when it is told that its epoch is old or that it is not a member, and joins again, while the application still
-processes what it has polled.  Since Kafka 4.2 (KAFKA-19233) it may do so while the coordinator knows it, which then
-takes it for a member that has given up everything (GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid).  So
+drops them when it is told that its epoch is old or that it is not a member, and joins again, while the application
+still processes what it has polled.  Since Kafka 4.2 (KAFKA-19233) it may do so while the coordinator knows it, which
+then takes it for one that has given up everything (GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid).  So
 it matters when the application reads the group's metadata: with the inputs that it polls, or as it sends their offsets.
 
 Where a partition becomes free, the epoch of its member moves (CurrentAssignmentBuilder.java).  To that there are two
 exceptions, which are assumed away but in `PatternChanged` and `EpochAgain`: a partition does not belong any more to
-what the member has subscribed to (`withdraw`), and a member joins again before the group has a new assignment.  Left out
-are heartbeats that are there twice, and members that use the classic protocol in such a group.
+what the member has subscribed to (`withdraw`), and a member joins again before the group has a new assignment.
 """
 
 from fencepost.model.group_fencing.core import Epoch, Group, Member, Partition, Stage
-from fencepost.model.language import Map, Set, action, each, either, exists, fault, forall, limit, require, when
+from fencepost.model.language import (
+    Map,
+    Set,
+    action,
+    each,
+    either,
+    exists,
+    fault,
+    forall,
+    limit,
+    open_hole,
+    require,
+    when,
+)
 
 
 class Modern(Group):
@@ -21,6 +33,12 @@ class Modern(Group):
 
     since: Map[Member, Partition, Epoch]  # the epoch in which the member was assigned the partition
     left: Set[Member]  # a static member that left for a while (epoch -2): its partitions are kept for its instance id
+
+    outside = open_hole(
+        "all members use the new protocol: a classic group that becomes such a group is left out. (Its members then "
+        "take part in poll() alone, and their commits are judged alike: ConsumerGroup.validateOffsetCommit)",
+        "mixed-clients",
+    )
 
     # The group's coordinator
 
@@ -66,6 +84,16 @@ class Modern(Group):
         """The coordinator hears, in a heartbeat or as the member joins again, that it does not have a partition any
         more which is to go to another one.  It is free, and the member's epoch follows."""
         require((s.owner[p] == m) & ~s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
+        limit(g <= s.newest + 1)
+        s.newest = when(s.newest < g, g, s.newest)
+        s.owner[p] = None
+        s.epoch[m] = g
+
+    @fault(budget="fences", danger=("late-copy", "duplicate"))
+    def mishear(s, m: Member, p: Partition, g: Epoch):
+        """A late copy of a heartbeat in which the member had nothing, such as that with which it joined: a partition
+        that is to go to another one is free, though the member has it."""
+        require((s.owner[p] == m) & s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
         limit(g <= s.newest + 1)
         s.newest = when(s.newest < g, g, s.newest)
         s.owner[p] = None
@@ -137,7 +165,13 @@ class Modern(Group):
     def learn(s, m: Member):
         """A heartbeat's answer brings the epoch, in the background."""
         require((0 < s.epoch[m]) & (s.knows[m] != s.epoch[m]))
+        require(~s.has_too_much(m), rule="447.21")
         s.knows[m] = s.epoch[m]
+
+    def has_too_much(s, m):
+        """The member has a partition that it does not own: with an older epoch it is fenced for that (isSubset in
+        GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid)."""
+        return exists(Partition, lambda p: s.assigned[m, p] & (s.owner[p] != m))
 
     @action
     def revoke(s, m: Member, p: Partition):
@@ -148,9 +182,9 @@ class Modern(Group):
 
     @action(fair="weak")
     def fall_out(s, m: Member):
-        """A member learns that it was put out, or has left, and drops its partitions at once: in the background, so
-        that its application goes on with what it has polled."""
-        require((s.epoch[m] == 0) & s.has_some(m))
+        """A member learns that it was put out, has left, or has something that it does not own, and drops its
+        partitions at once: in the background, so that its application goes on with what it has polled."""
+        require(((s.epoch[m] == 0) & s.has_some(m)) | s.has_too_much(m))
         s.drop(m)
 
     @fault(budget="fences", danger="lost-answer")
@@ -222,6 +256,16 @@ class Relaxed(Modern):
 
 class PatternChanged(Relaxed):
     """There an application changes its pattern in the middle of a transaction, and polls before it has committed."""
+
+    @fault(budget="fences", danger=("late-copy", "duplicate"))
+    def mishear(s, m: Member, p: Partition, g: Epoch):
+        """A late copy of a heartbeat in which the member had nothing, such as that with which it joined: a partition
+        that is to go to another one is free, though the member has it."""
+        require((s.owner[p] == m) & s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
+        limit(g <= s.newest + 1)
+        s.newest = when(s.newest < g, g, s.newest)
+        s.owner[p] = None
+        s.epoch[m] = g
 
     @action
     def withdraw(s, m: Member, p: Partition):

@@ -44,10 +44,13 @@ class EpochLemmas(OwnersGoOn):
 
     @lemma
     def members_own(s):
-        """A member owns what it believes to own, and has fetched no other."""
+        """A member owns what it believes to own, or has a newer epoch by now; and it has fetched nothing else."""
         return forall(
             Member, Partition,
-            lambda m, p: implies(s.assigned[m, p] & (0 < s.epoch[m]), s.owner[p] == m)
+            lambda m, p: implies(
+                s.assigned[m, p] & (0 < s.epoch[m]),
+                (s.owner[p] == m) | ((s.knows[m] < s.epoch[m]) & (s.stamp[m] < s.epoch[m])),
+            )
             & implies(s.has[m, p], s.assigned[m, p]) & (s.first[m, p] <= s.next[m, p]),
         )  # fmt: skip
 

@@ -384,8 +384,8 @@ def _pattern_changed(ask: Asker) -> Steps:
 @corner(
     "group-pattern-changed", on="v2", rules="447.21 447.P1 447.P2",
     says="""A member gives its partitions up since it has subscribed by another pattern, in which no topic has been
-        found yet: they are free, and its epoch stays (CurrentAssignmentBuilder.updateCurrentAssignment, deduced). Until its
-        next heartbeat it commits what it read of them, which another one has read since.""",
+        found yet: they are free, and its epoch stays (CurrentAssignmentBuilder.updateCurrentAssignment, deduced).
+        Until its next heartbeat it commits what it read of them, which another one has read since.""",
     answered="So it is: the input is in the committed output twice, and the committed offset goes back.",
     follows="An epoch does not say that what was owned in it is owned still, if what was subscribed to has changed.",
 )  # fmt: skip
