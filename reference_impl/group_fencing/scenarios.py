@@ -242,8 +242,8 @@ def regains_what_it_had(script: Script) -> None:
 
 @KNOWN.shown("447.21-epoch-again", {**AT_POLL, "assignment_interval_ms": 60_000}, AT_POLL)
 def has_its_epoch_again(script: Script) -> None:
-    """A member is removed, and joins again in the background, before the group that it was in is assigned anew: it is in
-    the epoch that it had when it polled, and another member has a partition of its by the time it commits."""
+    """A member is removed, and joins again in the background, before the group that it was in is assigned anew: it is
+    in the epoch that it had when it polled, and another member has a partition of its by the time it commits."""
     script.until(0, "consumed")
     script.until(1, "joined")
     script.cut_off(0, ms=46_000)

@@ -15,7 +15,7 @@ from fencepost.model.group_fencing.modern import (
     Relaxed,
     RelaxedAtSend,
 )
-from fencepost.model.language import forall, implies, lemma
+from fencepost.model.language import exists, forall, implies, lemma, witness
 from fencepost.properties.group_fencing.claims.core import OwnersGoOn
 from fencepost.properties.group_fencing.claims.promises import Promises
 
@@ -103,6 +103,22 @@ class ReadAtThePoll(EpochLemmas):
                 s.has[m, p] & (s.owner[p] == m),
                 s.had_it_in(m, p, s.knows[m]) & ((s.stage[m] == Stage.POLLING) | s.had_it_in(m, p, s.stamp[m])),
             ),
+        )  # fmt: skip
+
+    @witness(of="only_owners")
+    def dropped_meanwhile(s):
+        """Offsets are under way of a partition that the member has dropped, though it owns it, and would be taken."""
+        return exists(
+            Member, Partition,
+            lambda m, p: (s.stage[m] == Stage.SENT) & s.is_in(m, p) & ~s.has[m, p] & s.takes_of(m, p, s.stamp[m]),
+        )  # fmt: skip
+
+    @witness(of="nothing_twice")
+    def another_instance_goes_on(s):
+        """Offsets are under way of a static member, while another instance has taken its place, and has fetched."""
+        return exists(
+            Member, Member, Partition,
+            lambda m, n, p: (m != n) & (s.stage[m] == Stage.SENT) & s.is_in(m, p) & s.has[n, p] & (s.since[n, p] == 0),
         )  # fmt: skip
 
     def had_it_in(s, m, p, e):
