@@ -131,9 +131,7 @@ class Draft(Classic):
 
     def asks(s, m):
         """The member has sent InitProducerId, and has no answer."""
-        return (
-            ~s.ready[m] & ~s.fenced[m] & (s.stage[m] == Stage.POLLING) & exists(Partition, lambda p: s.assigned[m, p])
-        )
+        return ~s.ready[m] & s.is_up(m) & (s.stage[m] == Stage.POLLING) & exists(Partition, lambda p: s.assigned[m, p])
 
     @action(fair="weak")
     def answer(s, m: Member):
@@ -202,16 +200,17 @@ class ByAssignment(Draft):
 
     owner_fenced: Ghost[Bool]  # an initialisation has fenced a member that owned what it worked on
 
-    @action(fair="weak")
+    @action(fair="strong")
     def abort_for(s, m: Member):
         """InitProducerId of a member finds others that were initialised for its partitions: they are fenced, and their
         transactions aborted, and from now on it is the member that is remembered.  If one was in a later generation,
-        the request is refused."""
+        the request is refused; while markers of one are on the way, it is told to ask again, which it does."""
         require(s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)))
         require(
             forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n))),
             rule="447.19",
         )
+        require(forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.can_be_fenced(n))))
         s.owner_fenced = s.owner_fenced | exists(
             Member,
             Partition,
@@ -224,6 +223,10 @@ class ByAssignment(Draft):
     def is_in_the_way(s, m, n):
         """The other member is remembered for a partition that this one is assigned."""
         return (m != n) & exists(Partition, lambda p: s.assigned[m, p] & s.remembers[n, p])
+
+    def can_be_fenced(s, n):
+        """No marker of its transactions is on the way: InitProducerId waits for those (txn.3)."""
+        return (s.fate[n] == Fate.NONE) | (s.fate[n] == Fate.OPEN)
 
     def may_be_fenced_by(s, m, n):
         return s.remembered_epoch[n] <= s.knows[m]

@@ -7,10 +7,11 @@ offset of a partition that it was assigned, processes inputs in a transaction, s
 request that waits in the network is a member that has sent and was not yet taken.  What a member believes of its
 partitions and its epoch is its own, and may be long out of date.
 
-Of transactions this stands on what is proved of them elsewhere: outputs and offsets share one fate (txn.P2), a
-fenced producer can't commit (txn.P1), a request that arrives after its transaction is refused (txn.15, and since v2
-txn.9), and what a group's coordinator has in memory is what its log says (txn.P9, proved of transactional-offsets).
-So a transaction is: open, decided with its marker on the way to the group's coordinator, or none.
+Of a member's transactions this says what their interface says (`Fated` in model/transactions/abstract), and no more:
+`properties/group_fencing/claims/transactions.py` has it proved that each step is a step of that interface, for every
+member, and that none is in the way which transactions take by themselves.  That the core of v2 keeps the interface is
+proved of transactions/core-v2-fated.  What a group's coordinator has in memory is what its log says (txn.P9, proved of
+transactional-offsets).
 
 Which commits are taken, and when an owner may fetch, is for `classic`, `modern` and `upgrade` to say.
 """
@@ -63,7 +64,8 @@ class Stage(Enumeration):
 
 
 class Fate(Enumeration):
-    """Of a producer's transaction.  A decided one has its marker on the way to the group's coordinator."""
+    """Of a producer's last transaction.  A decided one has its marker on the way to the group's coordinator; the next
+    one may have begun meanwhile, of which nothing is taken until then."""
 
     NONE, OPEN, COMMITTED, ABORTED = range(4)
 
@@ -79,6 +81,7 @@ class Group(Protocol):
 
     fate: Map[Member, Fate]  # what the transaction coordinator knows of the producer's transaction
     fenced: Set[Member]  # the producer's epoch is not the newest one
+    crashed: Set[Member]  # the member has lost its memory: only what it has sent goes on
 
     stage: Map[Member, Stage]
     knows: Map[Member, Epoch]  # the epoch that the member's consumer has
@@ -103,13 +106,17 @@ class Group(Protocol):
     @action(fair="weak")
     def fetch(s, m: Member, p: Partition):
         """OffsetFetch: the committed offset, from which the member goes on; refused while another may come to count."""
-        require(s.assigned[m, p] & ~s.has[m, p] & (s.stage[m] == Stage.POLLING) & ~s.fenced[m])
+        require(s.assigned[m, p] & ~s.has[m, p] & (s.stage[m] == Stage.POLLING) & s.is_up(m))
         s.may_fetch(m, p)
         require(s.is_stable(p), rule="447.9")
         start = s.committed[p]
         s.has[m, p] = True
         s.first[m, p] = start
         s.next[m, p] = start
+
+    def is_up(s, m):
+        """The member is there, with a producer that is not fenced."""
+        return ~s.fenced[m] & ~s.crashed[m]
 
     def may_fetch(s, m, p):
         """What has to come before, if anything."""
@@ -120,13 +127,14 @@ class Group(Protocol):
 
     @action
     def process(s, m: Member, p: Partition, i: Offset):
-        """The next input is processed, and its output sent in the transaction, which begins with it."""
-        require(s.has[m, p] & ~s.fenced[m] & (s.next[m, p] < i))
+        """The next input is processed, and its output sent in the transaction, which begins with it.  The markers of
+        the one before may be on their way."""
+        require(s.has[m, p] & s.is_up(m) & (s.next[m, p] < i))
         limit(i <= s.next[m, p] + 1)
-        require((s.stage[m] == Stage.PROCESSING) | ((s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE)))
+        require((s.stage[m] == Stage.PROCESSING) | (s.stage[m] == Stage.POLLING))
         s.begins(m)
         s.stage[m] = Stage.PROCESSING
-        s.fate[m] = Fate.OPEN
+        s.fate[m] = when(s.fate[m] == Fate.NONE, Fate.OPEN, s.fate[m])
         s.next[m, p] = i
 
     def begins(s, m):
@@ -139,7 +147,7 @@ class Group(Protocol):
     @action
     def send(s, m: Member):
         """TxnOffsetCommit, with the epoch that the application has read; it may be long under way."""
-        require(s.stage[m] == Stage.PROCESSING)
+        require((s.stage[m] == Stage.PROCESSING) & ~s.crashed[m])
         s.stage[m] = Stage.SENT
         s.stamp[m] = s.epoch_sent(m)
 
@@ -162,7 +170,7 @@ class Group(Protocol):
     @action
     def refuse(s, m: Member):
         """It is not taken, and the application gives its transaction up."""
-        require(s.has_arrived(m) & ~s.is_taken(m))
+        require(s.has_arrived(m) & ~s.is_taken(m) & ~s.crashed[m])
         some = exists(Partition, lambda p: s.is_in(m, p))
         owns_all = s.for_all_in(m, lambda p: (s.owner[p] == m) & s.has[m, p])
         s.owner_refused = s.owner_refused | (some & owns_all)
@@ -216,17 +224,23 @@ class Group(Protocol):
     @action(fair="weak")
     def initialise(s, m: Member):
         """initTransactions, after which the producer has the newest epoch: its own transaction is over by then."""
-        require(s.fenced[m] & (s.fate[m] == Fate.NONE))
+        require((s.fenced[m] | s.crashed[m]) & s.is_settled(m))
+        s.assigned = each(lambda n, p: s.assigned[n, p] & ~((n == m) & s.crashed[m]))
+        s.fate[m] = Fate.NONE
         s.fenced[m] = False
+        s.crashed[m] = False
         s.forget(m)
+
+    def is_settled(s, m):
+        """Nothing of the member's transactions has arrived that is not over."""
+        return (s.fate[m] == Fate.NONE) | ((s.fate[m] == Fate.OPEN) & forall(Partition, lambda p: s.pending[m, p] == 0))
 
     @fault(budget="crashes", danger="client-crash")
     def crash(s, m: Member):
-        """A member loses its memory; its transaction stays open, and the coordinator does not know yet."""
-        require(~s.fenced[m])
-        s.fenced[m] = True
-        s.assigned = each(lambda n, p: s.assigned[n, p] & (n != m))
-        s.forget(m)
+        """A member loses its memory.  Its transaction stays open, what it has sent goes on, and the coordinator does
+        not know yet."""
+        require(~s.crashed[m])
+        s.crashed[m] = True
 
     # The coordinators
 
@@ -237,14 +251,21 @@ class Group(Protocol):
         s.fate[m] = Fate.ABORTED
         s.fenced[m] = True
 
+    @fault(budget="fencings")
+    def fence(s, m: Member):
+        """Another producer initialises the member's id, or an administrator fences it, and finds nothing to abort."""
+        require(s.is_settled(m) & ~s.fenced[m])
+        s.fate[m] = Fate.NONE
+        s.fenced[m] = True
+
     @action(fair="weak")
     def end(s, m: Member):
-        """The marker reaches the group's coordinator."""
+        """The marker reaches the group's coordinator; a transaction that has begun since is open from now on."""
         commits = s.fate[m] == Fate.COMMITTED
         require(commits | (s.fate[m] == Fate.ABORTED))
         s.committed = each(lambda p: when(commits & (0 < s.pending[m, p]), s.pending[m, p], s.committed[p]))
         s.pending = each(lambda n, p: when(n == m, 0, s.pending[n, p]))
-        s.fate[m] = Fate.NONE
+        s.fate[m] = when((s.stage[m] != Stage.POLLING) & ~s.fenced[m], Fate.OPEN, Fate.NONE)
 
     # What is in the way
 

@@ -2,11 +2,18 @@
 
 from fencepost.model.language import excused, kafka_excludes, not_of_this, open_hole
 
-TRANSACTIONS = excused(
-    "transactions keep txn.P1, txn.P2, txn.P5 and txn.P7, which are proved of core-v2 and its parts: what was sent "
-    "in a transaction that is over is refused, both fates reach every partition, and a decision is final",
-    "duplicate", "loss", "lost-answer", "id-expiry", "end-of-epochs", "transaction-version", "producer-expiry",
-    "leader-restart", "sequence-wrap", "broker-restart", "overlapping-coordinators",
+TRANSACTIONS = (
+    *excused(
+        "each member's transactions take the steps of their interface, and a group is in the way of none that they "
+        "take by themselves (does as fated, follows transactions); does as fated of transactions/core-v2-fated, "
+        "core-v2-overlapping-fated and core-v2-timed-out-fated proves with these dangers that v2 keeps that interface",
+        "duplicate", "loss", "lost-answer", "broker-restart", "overlapping-coordinators",
+    ),
+    *excused(
+        "by name alone: models of transactions that have them keep txn.P1, txn.P2 and txn.P5 (v2, v2-expiring, "
+        "core-versions, parked-v2, idempotence), and none of these is held against the interface",
+        "id-expiry", "end-of-epochs", "transaction-version", "producer-expiry", "leader-restart", "sequence-wrap",
+    ),
 )  # fmt: skip
 COORDINATORS = (
     *excused(
@@ -21,7 +28,10 @@ COORDINATORS = (
     *excused(
         "what a coordinator's log has acknowledged stays there (acks=all, no unclean election)", "unreplicated-tail",
     ),
-    *open_hole("an append succeeds at once: transaction-log has those that fail or stay in doubt", "failed-append"),
+    *open_hole(
+        "an append of the group's coordinator succeeds at once; those of the transaction coordinator may stay in doubt "
+        "(transactions/core-v2-timed-out-fated)", "failed-append",
+    ),
     *open_hole(
         "a marker comes in the end, and says what was decided: offsets-marker-dropped has KAFKA-20734",
         "partition-away",

@@ -39,7 +39,7 @@ class Upgrade(Draft):
     @action(fair="weak")
     def claim(s, m: Member, p: Partition):
         """An old client initialises the id of a partition that it is assigned: whoever held it is fenced."""
-        require(s.old[m] & s.assigned[m, p] & ~s.has[m, p] & ~s.fenced[m] & (s.stage[m] == Stage.POLLING))
+        require(s.old[m] & s.assigned[m, p] & ~s.has[m, p] & s.is_up(m) & (s.stage[m] == Stage.POLLING))
         require(s.holder[p] != m)
         s.fenced = each(lambda n: s.fenced[n] | s.is_held(n, m, p))
         s.fate = each(lambda n: when(s.is_held(n, m, p), Fate.ABORTED, s.fate[n]))

@@ -3,6 +3,7 @@
 from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.derived.refinements import refinement
 from fencepost.model.language.derived.scope import excused, kafka_excludes, not_of_this, open_hole
+from fencepost.model.language.derived.unhindered import unhindered
 from fencepost.model.language.properties import (
     Properties,
     Property,
@@ -93,6 +94,7 @@ __all__ = [
     "rule",
     "service",
     "step",
+    "unhindered",
     "when",
     "witness",
 ]  # fmt: skip

@@ -29,8 +29,8 @@ from fencepost.model.language.tree.terms import Term, local
 from fencepost.model.language.tree.types import Place, ScalarType
 
 KINDS = {
-    "promise": "always", "lemma": "always", "step": "step", "refinement": "step", "witness": "sometimes",
-    "progress": "eventually",
+    "promise": "always", "lemma": "always", "consequence": "always", "step": "step", "refinement": "step",
+    "witness": "sometimes", "progress": "eventually",
 }  # fmt: skip
 
 
@@ -46,7 +46,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Property:
-    """``role`` is promise, lemma, step, refinement, witness or progress.  A step's term reads primed variables; a
+    """``role`` is promise, lemma, consequence, step, refinement, witness or progress.  A consequence holds in every
+    state in which the promises and lemmas do, and no proof assumes it.  A step's term reads primed variables; a
     refinement's terms are of every step and of the initial state; progress has two terms (from, to) and parameters;
     ``of`` names the property that a witness shows to bite.  ``serves``: a progress property that says that work gets
     done; ``ceasing``: actions that stop in the end; ``source``: of which part it is stated, if it is of one."""

@@ -175,6 +175,7 @@ def in_words(o: "Obligation") -> str:
         "initial": f"init satisfies {name_in_words(o.property)}",
         "preserved": f"{subject} preserves {name_in_words(o.property)}",
         "step": f"{subject} obeys {name_in_words(o.property)}",
+        "follows": f"{name_in_words(o.property)} follows from the lemmas",
         "antecedent": f"{name_in_words(o.property)} is not vacuous",
         "enabled": f"{subject} can happen",
         "dead": f"{subject} never happens",
@@ -247,7 +248,7 @@ def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[st
 
 _BEGINS = {
     "initial": "satisfies", "preserved": "preserves", "step": "obeys", "inherited": "has",
-    "antecedent": "satisfies the premises of",
+    "follows": "has as a consequence", "antecedent": "satisfies the premises of",
 }  # fmt: skip
 WIDTH = 110
 """Of lines with many names."""

@@ -44,7 +44,8 @@ def tell(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> 
     if failed.kind == "dead":
         yield f"{failed.action} can happen, as far as is proved; its author says it cannot: {action and action.dead}"
         return
-    example, where = failed.counterexample, failed.action if action else "the initial state"
+    elsewhere = "a state of the invariant" if failed.kind == "follows" else "the initial state"
+    example, where = failed.counterexample, failed.action if action else elsewhere
     if example is None:
         yield f"whether {where} breaks {name} was not decided; --rlimit N allows more than that to each obligation"
         return
@@ -52,7 +53,7 @@ def tell(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> 
     sizes = [f"{sort} {count}" for sort, count in example.sizes.items()]
     yield f"  of     {', '.join(sizes + [f'{name} {value}' for name, value in example.constants.items()])}"
     if example.before is None or example.event is None:
-        yield from _marked("at first", say_state(spec, example.after))
+        yield from _marked("state" if failed.kind == "follows" else "at first", say_state(spec, example.after))
         return
     yield from _marked("before", say_state(spec, example.before))
     assert action is not None

@@ -29,7 +29,7 @@ from fencepost.proofs.results import Verdict, worst
 
 FACTS = Facts()
 """Facts about parts that this process has proved."""
-Kind = Literal["initial", "preserved", "step", "antecedent", "enabled", "dead", "inherited"]
+Kind = Literal["initial", "preserved", "step", "follows", "antecedent", "enabled", "dead", "inherited"]
 VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
 """Kinds of obligation that show that the invariant is not vacuous; they are no steps of a proof."""
 
@@ -121,7 +121,7 @@ def number_of_obligations(spec: Spec, properties: Mapping[str, Property]) -> int
     always, step = invariant(properties), steps(properties)
     first = len(always) + sum(p.kind == "step" and p.initially is not None for p in properties.values())
     asked = sum(len(antecedents(term)) for term in (*always.values(), *step.values()))
-    return first + asked + len(spec.actions) * (len(always) + len(step) + 1)
+    return first + asked + len(consequences(properties)) + len(spec.actions) * (len(always) + len(step) + 1)
 
 
 def _together(
@@ -130,7 +130,7 @@ def _together(
     """The largest inductive part of the conjunction, in which nothing is assumed that is not inductive: the
     obligations, proved again where that takes other lemmas, and the properties that are left without a proof, with what
     they lean on."""
-    always, step = invariant(properties), steps(properties)
+    always, terms = invariant(properties), {n: p.term for n, p in properties.items() if p.kind in ("always", "step")}
     failing = {
         o.property
         for o in found
@@ -146,7 +146,7 @@ def _together(
             if o.property and o.property in open_ones:
                 continue
             left = {name: term for name, term in always.items() if name not in fallen}
-            again = _again(spec, o, left, {**always, **step}.get(o.property, TRUE), rlimit)
+            again = _again(spec, o, left, terms.get(o.property, TRUE), rlimit)
             if again.verdict == "holds":
                 found[place] = again
             elif o.kind == "dead":
@@ -173,17 +173,24 @@ def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
 def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], term: Term, rlimit: int) -> Obligation:
     """Decides an obligation again from fewer assumptions, without a counterexample if it fails: the step may be
     harmless."""
-    action = spec.actions[o.action]
-    question = Question.step(spec, action, left.values(), rlimit)
+    if o.kind == "follows":
+        question = Question.state(spec, left.values(), rlimit)
+    else:
+        question = Question.step(spec, spec.actions[o.action], left.values(), rlimit)
     if o.kind == "dead":
-        return replace(_alive(question, action, left), seconds=o.seconds)
+        return replace(_alive(question, spec.actions[o.action], left), seconds=o.seconds)
     made = _decide(question, o.kind, o.property, term, left, examples=False)
     return replace(made, seconds=o.seconds + made.seconds)
 
 
 def invariant(properties: Mapping[str, Property]) -> dict[str, Term]:
     """Promises and lemmas by name: what is assumed before every step."""
-    return {name: p.term for name, p in properties.items() if p.kind == "always"}
+    return {name: p.term for name, p in properties.items() if p.kind == "always" and p.role != "consequence"}
+
+
+def consequences(properties: Mapping[str, Property]) -> dict[str, Term]:
+    """What follows from the promises and lemmas, in any state, and is assumed nowhere."""
+    return {name: p.term for name, p in properties.items() if p.role == "consequence"}
 
 
 def steps(properties: Mapping[str, Property]) -> dict[str, Term]:
@@ -212,6 +219,8 @@ def _obligations(
     for name, term in mine.items():
         for antecedent in antecedents(term):
             yield _possible(somewhere, "antecedent", name, antecedent, always)
+    for name, term in consequences(properties).items():
+        yield _decide(somewhere, "follows", name, term, always, examples=examples)
     antecedents_of_steps = _Search([(name, a) for name, term in step.items() for a in antecedents(term)])
     for action in spec.actions.values():
         question = Question.step(spec, action, always.values(), rlimit)
@@ -240,7 +249,7 @@ def _decide(
         verdict = "violated" if example is not None else verdict
     question.forget()
     uses = tuple(n for n, t in always.items() if t in needed)
-    where = question.action.name if question.action else "init"
+    where = question.action.name if question.action else "" if kind == "follows" else "init"
     return Obligation(kind, where, name, verdict, time.perf_counter() - start, "solver", uses, example)
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.protocol import Spec
@@ -14,15 +15,18 @@ from fencepost.proofs.results import Event, State, Trace
 def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trace) -> Iterator[str]:
     """Explains the last step of a trace that breaks a refinement (or its initial state): what it does to
     the core's variables, and the action of the core that comes nearest, with what it lacks."""
-    told = _Told(item, spec, bounds)
+    views = [_Told(item, spec, bounds, seen) for seen in _views(item, spec, bounds)]
     if not trace.events:
-        yield from told.start(trace.states[0])
+        yield from next((t for t in views if any(t.wrong_start(trace.states[0]))), views[0]).start(trace.states[0])
         return
-    *_, before, after = (told.mapped(state) for state in trace.states[-2:])
+    hints = item.hints.get(trace.events[-1].action, (trace.events[-1].action,))
+    *_, old, new = trace.states
+    told = next((t for t in views if not t.explains(old, new, hints)), views[0])
+    before, after = told.mapped(old), told.mapped(new)
     name = item.core.name
-    yield f"{trace.events[-1]} is no step of {name}, of which it changes"
+    yield f"{trace.events[-1]} is no step of {name}{told.of_what}, of which it changes"
     yield from (f"       {line}" for line in told.changes(before, after))
-    found = told.nearest(before, after, item.hints.get(trace.events[-1].action, (trace.events[-1].action,)))
+    found = told.nearest(before, after, hints)
     if found is None:
         yield f"{name} has no actions"
         return
@@ -32,11 +36,18 @@ def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trac
     yield from (f"       {line}" for line in wrong)
 
 
-class MappedState:
-    """The core's state in a state of the larger protocol, as plain data."""
+def _views(item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """Each choice of the view's parameters; one without any, if it has none."""
+    full = Plain(spec, {n: bound_of(bounds, n) for n in spec.constants}, bounds)
+    for values in itertools.product(*(full.domain(kind) for _, kind in item.each)):
+        yield dict(zip((name for name, _ in item.each), values, strict=True))
 
-    def __init__(self, item: Refinement, full: Plain) -> None:
-        self.item, self.full = item, full
+
+class MappedState:
+    """The core's state in a state of the larger protocol, as plain data; ``seen``: the view's parameters."""
+
+    def __init__(self, item: Refinement, full: Plain, seen: Mapping[str, Any] | None = None) -> None:
+        self.item, self.full, self.seen = item, full, seen or {}
 
     def of(self, state: State) -> State:
         return {name: self._variable(name, state) for name in self.item.mapping}
@@ -44,26 +55,39 @@ class MappedState:
     def _variable(self, name: str, state: State) -> object:
         kind, mapped = self.item.core.types[name], self.item.mapping[name]
         if not isinstance(kind, MapType):
-            return self.full.evaluate(mapped.value, state)
+            return self.full.evaluate(mapped.value, state, None, **self.seen)
         names, entries = [n for n, _ in mapped.bound], {}
         for key in itertools.product(*map(self.full.domain, kind.keys)):
-            value = self.full.evaluate(mapped.value, state, None, **dict(zip(names, key, strict=True)))
+            value = self.full.evaluate(mapped.value, state, None, **self.seen, **dict(zip(names, key, strict=True)))
             if value != zero_value(kind.value):
                 entries[key] = value
         return entries
 
 
 class _Told:
-    def __init__(self, item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> None:
+    def __init__(self, item: Refinement, spec: Spec, bounds: Mapping[str, int], seen: Mapping[str, Any]) -> None:
         self.item = item
+        said = ", ".join(f"{n} = {say_value(seen[n], kind)}" for n, kind in item.each)
+        self.of_what = f" for {said}" if said else ""
         self.full = Plain(spec, {n: bound_of(bounds, n) for n in spec.constants}, bounds)
         self.core = Plain(item.core, {n: bound_of(bounds, n) for n in item.core.constants}, bounds)
-        self.mapped = MappedState(item, self.full).of
+        self.mapped = MappedState(item, self.full, seen).of
 
     def start(self, state: State) -> Iterator[str]:
-        yield f"the initial state is none of {self.item.core.name}"
-        lines = list(self.wrong(self.core.initial(), self.mapped(state), "it starts as"))
+        yield f"the initial state is none of {self.item.core.name}{self.of_what}"
+        lines = list(self.wrong_start(state))
         yield from (f"       {line}" for line in lines or ["the constants do not satisfy its axioms"])
+
+    def wrong_start(self, state: State) -> Iterator[str]:
+        return self.wrong(self.core.initial(), self.mapped(state), "it starts as")
+
+    def explains(self, before: State, after: State, hints: tuple[str, ...]) -> bool:
+        """The step is one of the core's, in this view, or leaves it alone."""
+        old, new = self.mapped(before), self.mapped(after)
+        if self._entries(old) == self._entries(new):
+            return True
+        found = self.nearest(old, new, hints)
+        return found is not None and not found[1] and not found[2]
 
     def nearest(self, before: State, after: State, hints: tuple[str, ...]) -> tuple[Event, list[str], list[str]] | None:
         """The event of the core with the fewest false guards and wrong variables, those hinted at before others."""

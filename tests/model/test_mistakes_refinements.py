@@ -197,10 +197,10 @@ CASES = [
         "name the core's class: refinement(of=Core)",
     ),
     (
-        "a mapping with a parameter",
-        variant(CORE.replace("def core(s)", "def core(s, b: Broker)") % ("", f"dict({GIVEN})")),
-        "refinement core takes more than the state",
-        "write def core(s): return dict(...)",
+        "a view of an element without a sort",
+        variant(CORE.replace("def core(s)", "def core(s, b)") % ("", f"dict({GIVEN})")),
+        "parameter b of core has no sort",
+        "write b: Broker",
     ),
     (
         "a mapping without a sentence",

@@ -7,6 +7,9 @@ made (`Refinement`), which every engine that checks steps checks.  Budgets of fa
 exploration and no part of the core's steps.
 
 What the core promises of variables that the mapping leaves out is not carried over.
+
+A refinement may have parameters, ``def as_one(s, c: Client)``: the core is then a view of one element, such as one
+client's transactions, and every step of the protocol is, in the view of each element, a step of the core or none.
 """
 
 import inspect
@@ -22,6 +25,7 @@ from fencepost.model.language.properties import Property, PropertyMethod, Source
 from fencepost.model.language.protocol import Action, Decorator, Protocol, Spec
 from fencepost.model.language.tracing.composing import steps_taken
 from fencepost.model.language.tracing.mappings import (
+    Bound,
     Mapped,
     in_core,
     initially,
@@ -30,9 +34,11 @@ from fencepost.model.language.tracing.mappings import (
     mapped_variable,
     steps_of_action,
 )
+from fencepost.model.language.tracing.methods import sorted_parameters
 from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.sources import line_of
-from fencepost.model.language.tree.terms import Term, boolean, both, term, variables
+from fencepost.model.language.tracing.symbols import Symbol
+from fencepost.model.language.tree.terms import Term, boolean, both, local, term, variables
 from fencepost.model.language.tree.types import BOOL, Place, ScalarType
 
 
@@ -57,13 +63,15 @@ class CoreStep:
 class Refinement(Property):
     """``terms`` are (of every step, of the initial state).  ``core`` is settled, without bounds of exploration and the
     variables left out; ``mapping`` has an entry for each of the others, and ``kept`` says of each that it does not
-    change; ``steps`` are the core's; ``hints``: for an action, the actions of the core that it is first taken for."""
+    change; ``steps`` are the core's; ``hints``: for an action, the actions of the core that it is first taken for;
+    ``each``: the parameters of the view, free in the mapping, in ``kept`` and in ``steps``."""
 
     core: Spec = field(compare=False)
     mapping: dict[str, Mapped] = field(compare=False)
     kept: dict[str, Term] = field(compare=False)
     steps: dict[str, CoreStep] = field(compare=False)
     hints: dict[str, tuple[str, ...]] = field(compare=False)
+    each: Bound = field(compare=False, default=())
 
     def of_whole(self, whole: Spec, source: Source) -> "Refinement":
         """A part's refinement of its core is one of the whole."""
@@ -88,6 +96,7 @@ class Refinement(Property):
             kept=renamed(self.kept),
             steps={name: core_step(s) for name, s in self.steps.items()},
             hints=hints,
+            each=part.parameters(self.each),
         )
 
 
@@ -106,20 +115,19 @@ class RefinementMethod(PropertyMethod):
         if self.rule is not None:
             check_rule(self.rule, where)
         check_source(self.body, owner.helpers)
-        if len(inspect.signature(self.body).parameters) != 1:
-            raise mistake(
-                f"refinement {name} takes more than the state", f"write def {name}(s): return dict(...)", where
-            )
+        each = sorted_parameters(self.body, name, 1)
         core = settle(self.core.spec)
         check_constants(core, owner, where)
-        mapping = trace_mapping(core, owner, self, self.body(StateProxy(owner, None)))
+        given = self.body(StateProxy(owner, None), *(Symbol(local(n, kind)) for n, kind in each))
+        mapping = trace_mapping(core, owner, self, given, frozenset(n for n, _ in each))
         hints = check_hints(name, core, owner, self.actions, where)
-        return refine(name, core, mapping, self.rule, doc, hints)
+        return refine(name, core, mapping, self.rule, doc, hints, each)
 
 
 def refine(
-    name: str, settled: Spec, mapping: dict[str, Mapped], rule: str | None, doc: str, hints: dict[str, tuple[str, ...]]
-) -> Refinement:
+    name: str, settled: Spec, mapping: dict[str, Mapped], rule: str | None, doc: str,
+    hints: dict[str, tuple[str, ...]], each: Bound = (),
+) -> Refinement:  # fmt: skip
     """The property that each step is, under the mapping, one of the core's or none at all, and that the core starts so
     and its axioms hold."""
     core = without_bounds(settled, mapping.keys())
@@ -128,7 +136,8 @@ def refine(
     steps = {a.name: CoreStep(a, *steps_of_action(core, a, now, later)) for a in core.actions.values()}
     step = boolean("or", both(*kept.values()), *(s.term for s in steps.values()))
     start = both(*(initially(core, v, now) for v in mapping), *(in_core(axiom, now) for axiom in core.axioms))
-    return Refinement(name, "refinement", rule, (step, start), (), None, doc, core, mapping, kept, steps, hints)
+    terms = tuple(term("forall", (root,), each, BOOL) if each else root for root in (step, start))
+    return Refinement(name, "refinement", rule, terms, (), None, doc, core, mapping, kept, steps, hints, each)
 
 
 def refinement(
@@ -143,17 +152,20 @@ def refinement(
 
     An entry is a value, or for a map ``each(lambda key: ...)`` or a map of the same type; for a sequence, one of the
     same type.  Variables that both protocols have under one name and type are mapped to themselves unless the dict
-    says otherwise; constants are shared by name.  ``leaves_out``: variables, such as ghosts, that nothing kept depends
-    on.  ``actions``: for actions of the larger protocol, the actions of the core that each is for, none where it only
-    leaves the mapped state alone; no verdict depends on it, but `verify` says which explored steps were something else.
+    says otherwise; constants are shared by name.  Parameters after the state, each with its sort, make the mapping a
+    view of one element.  ``leaves_out``: variables, such as ghosts, that nothing kept depends on.  ``actions``: for
+    actions of the larger protocol, the actions of the core that each is for, none where it only leaves the mapped state
+    alone; no verdict depends on it, but `verify` says which explored steps were something else.
     """
     if not (isinstance(of, type) and issubclass(of, Protocol) and of is not Protocol):
         raise mistake(f"refinement of {of!r}, which is no protocol", "name the core's class: refinement(of=Core)")
     return lambda body: RefinementMethod(body, "refinement", rule, None, of, tuple(leaves_out), dict(actions or {}))
 
 
-def trace_mapping(core: Spec, owner: Spec, method: RefinementMethod, given: Any) -> dict[str, Mapped]:
-    """The mapping that the method returned, checked and completed."""
+def trace_mapping(
+    core: Spec, owner: Spec, method: RefinementMethod, given: Any, known: frozenset[str]
+) -> dict[str, Mapped]:
+    """The mapping that the method returned, checked and completed; ``known``: the parameters of the view."""
     where, left = line_of(method.body), method.leaves_out
     if not isinstance(given, dict):
         raise mistake(f"the mapping to {core.name} is {given!r}", "return dict(variable=value, ...)", where)
@@ -167,7 +179,7 @@ def trace_mapping(core: Spec, owner: Spec, method: RefinementMethod, given: Any)
         if name in left:
             continue
         if name in given:
-            mapping[name] = mapped_variable(name, kind, given[name], where)
+            mapping[name] = mapped_variable(name, kind, given[name], where, known)
         elif owner.types.get(name) == kind:
             mapping[name] = mapped_variable(name, kind, getattr(StateProxy(owner, None), name), where)
         else:

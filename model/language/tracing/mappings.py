@@ -53,8 +53,8 @@ class Mapped:
         return substitute(self.value, {name: key for (name, _), key in zip(self.bound, keys, strict=True)})
 
 
-def mapped_variable(name: str, kind: Type, given: Any, where: Place) -> Mapped:
-    """The value that the mapping gives to one variable, checked against its type."""
+def mapped_variable(name: str, kind: Type, given: Any, where: Place, known: frozenset[str] = frozenset()) -> Mapped:
+    """The value that the mapping gives to one variable, checked against its type; ``known``: locals of the view."""
     role = f"the value of {name}"
     if isinstance(kind, SeqType):
         if not isinstance(given, Symbol) or given.term.type != kind:
@@ -76,7 +76,7 @@ def mapped_variable(name: str, kind: Type, given: Any, where: Place) -> Mapped:
             raise mistake(f"{role} is {given!r} where {kind} is meant", "write each(lambda key: ...)", where)
     except ModelError as error:
         raise moved(error, where) from None
-    check_locals({n for n, _ in bound}, value, where=where)
+    check_locals({n for n, _ in bound} | known, value, where=where)
     return apart(Mapped(bound, value))
 
 
@@ -180,12 +180,12 @@ def _becomes(core: Spec, variable: str, action: Action, now: Read, later: Read) 
         return _same_sequence(core, variable, now, later, in_core(updates[0].value, now))
 
     def holds(keys: tuple[Term, ...]) -> Term:
-        return boolean("eq", later[variable].at(keys), _assigned(updates, keys, now[variable].at(keys), now))
+        return boolean("eq", later[variable].at(keys), assigned(updates, keys, now[variable].at(keys), now))
 
     return everywhere(core, variable, holds)
 
 
-def _assigned(updates: Any, keys: tuple[Term, ...], before: Term, now: Read) -> Term:
+def assigned(updates: Any, keys: tuple[Term, ...], before: Term, now: Read) -> Term:
     """The entry at these keys after some updates of one variable; where keys coincide the later one wins."""
     result = before
     for u in updates:
@@ -231,7 +231,7 @@ def initially(core: Spec, variable: str, now: Read) -> Term:
     value = kind.value if isinstance(kind, MapType) else kind
 
     def holds(keys: tuple[Term, ...]) -> Term:
-        return boolean("eq", now[variable].at(keys), _assigned(updates, keys, zero(value), {}))
+        return boolean("eq", now[variable].at(keys), assigned(updates, keys, zero(value), {}))
 
     return everywhere(core, variable, holds)
 

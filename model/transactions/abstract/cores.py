@@ -189,3 +189,13 @@ class LateMarkerCore(PromptVerifiedCore):
 
     def marker_in_time(s, p, e, commit, k):
         return Core.marker_in_time(s, p, e, commit, k)
+
+
+class LateRecordCore(PromptV1Core):
+    """v1 on a network that is prompt but for records: one of an earlier transaction, such as a repeated
+    TxnOffsetCommit, may still come."""
+
+    outside = excused("other requests do not come late, records do", "late-copy")
+
+    def record_in_time(s, t):
+        return V1Core.record_in_time(s, t)

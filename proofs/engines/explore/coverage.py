@@ -19,7 +19,7 @@ def coverage(exploration: Exploration, name: str, among: Collection[str] | None 
     """By action of the core, the actions whose explored steps were it, as far as they changed the core's variables;
     none for one that no step was.  ``among``: the actions of the core that are worth a second look, if not all are."""
     kernels = exploration.kernels
-    actions, known = kernels.ground.refinements[name].actions, kernels.judge.taken[name]
+    actions, known = kernels.ground.refinements[name][0].actions, kernels.judge.taken[name]
     taken = {action: set(known.get(action, ())) for action in actions}
     # The search is content with one action of the core for each step; a second look is for those it never came to.
     missing = {action for action, found in taken.items() if not found and (among is None or action in among)}
@@ -32,7 +32,7 @@ def coverage(exploration: Exploration, name: str, among: Collection[str] | None 
 def unsaid(exploration: Exploration, name: str) -> list[tuple[str, str]]:
     """(action, action of the core): explored steps that are no other step of the core, although the refinement names
     the steps of the core that the action is for, and not this one."""
-    item, spec = exploration.kernels.ground.refinements[name], exploration.kernels.ground.spec
+    item, spec = exploration.kernels.ground.refinements[name][0], exploration.kernels.ground.spec
     taken = exploration.kernels.judge.taken[name]
     pairs = ((action, core) for action in spec.actions for core in item.actions if action in taken.get(core, ()))
     return [(action, core) for action, core in pairs if core not in item.hints.get(action, (core,))]
@@ -44,16 +44,16 @@ class _Search:
     def __init__(self, exploration: Exploration, name: str, missing: set[str]) -> None:
         self.exploration, self.missing = exploration, missing
         self.found: dict[str, set[str]] = {}
-        self.asked: dict[int, tuple[Explained, dict[str, list[Node]]]] = {}
+        self.asked: dict[int, list[tuple[Explained, dict[str, list[Node]]]]] = {}
         judge = exploration.kernels.judge
         for number in (n for n, steps in enumerate(exploration.instances) if steps and missing):
             for refinement, explained in judge.explained(number):
                 if refinement == name:
-                    self.asked[number] = explained, _by_action(explained, missing)
+                    self.asked.setdefault(number, []).append((explained, _by_action(explained, missing)))
 
     def run(self) -> dict[str, set[str]]:
         kernels = self.exploration.kernels
-        possible = {action for _, steps in self.asked.values() for action in steps}
+        possible = {action for views in self.asked.values() for _, steps in views for action in steps}
         for _, block in blocks(self.exploration):
             if possible <= self.found.keys():
                 break
@@ -63,13 +63,11 @@ class _Search:
         return self.found
 
     def __call__(self, number: int, words: Words, rows: Rows, _: Broken) -> None:
-        if number not in self.asked:  # it changes the core of another refinement
-            return
-        explained, steps = self.asked[number]
-        for action in steps.keys() - self.found.keys():
-            moving = explained.moving(words, rows)
-            if any(column.any() for column in explained.columns(action, steps[action], words, moving)):
-                self.found[action] = {explained.action}
+        for explained, steps in self.asked.get(number, ()):  # none if it changes the core of another refinement
+            for action in steps.keys() - self.found.keys():
+                moving = explained.moving(words, rows)
+                if any(column.any() for column in explained.columns(action, steps[action], words, moving)):
+                    self.found[action] = {explained.action}
 
 
 def _by_action(explained: Explained, missing: set[str]) -> dict[str, list[Node]]:

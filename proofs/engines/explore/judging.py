@@ -84,7 +84,7 @@ class Judge:
                 broken.append((self._numbers[name], number, int(left[0])))
 
     def explained(self, number: int) -> list[tuple[str, Explained]]:
-        """By refinement, of those that the instance's steps may change."""
+        """By refinement, of those whose core, in some view, the instance's steps may change."""
         found = self._explained.get(number)
         if found is None:
             with self._lock:  # several threads may ask, and a table of nodes is one thread's at a time
@@ -93,10 +93,10 @@ class Judge:
 
     def _explain(self, instance: Instance) -> Iterator[tuple[str, Explained]]:
         table, primed = self.ground.table, self.ground.primed(instance)
-        for name, item in self.ground.refinements.items():
-            stutters = item.stutters(table, primed)
+        for name, view in ((name, view) for name, views in self.ground.refinements.items() for view in views):
+            stutters = view.stutters(table, primed)
             if stutters is not table.true:
-                candidates = item.candidates(table, primed, instance.action, instance.enabled)
+                candidates = view.candidates(table, primed, instance.action, instance.enabled)
                 yield name, Explained(instance.action, self.packing, stutters, list(_groups(candidates)))
 
 

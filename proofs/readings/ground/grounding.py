@@ -26,7 +26,7 @@ from fencepost.proofs.readings.ground.layout import (
 )
 from fencepost.proofs.readings.ground.lowering import Lowering
 from fencepost.proofs.readings.ground.nodes import Node, Table
-from fencepost.proofs.readings.ground.refining import GroundRefinement, ground_refinement
+from fencepost.proofs.readings.ground.refining import GroundRefinement, ground_refinements
 from fencepost.proofs.results import Event, State
 
 
@@ -65,8 +65,8 @@ class Promise:
 class Ground:
     """``always``, ``sometimes``: conditions over fields.  ``steps``: over fields and, as fields from ``len(fields)``
     on, their values after the step; ``initially``: what such a property says of the initial state, whose field values
-    are ``initial``.  ``refinements``: the steps of the core one by one, for those of the ``steps`` that are such;
-    ``presences``: the conditions in which dangers are there; ``lowering``: makes nodes of further terms."""
+    are ``initial``.  ``refinements``: the steps of the core one by one, in each view, for those of the ``steps`` that
+    are such; ``presences``: the conditions in which dangers are there; ``lowering``: makes nodes of further terms."""
 
     spec: Spec
     bounds: dict[str, int]
@@ -78,7 +78,7 @@ class Ground:
     sometimes: dict[str, Node] = field(default_factory=dict)
     steps: dict[str, Node] = field(default_factory=dict)
     initially: dict[str, Node] = field(default_factory=dict)
-    refinements: dict[str, GroundRefinement] = field(default_factory=dict)
+    refinements: dict[str, list[GroundRefinement]] = field(default_factory=dict)
     presences: dict[str, Node] = field(default_factory=dict)
     progress: list[Promise] = field(default_factory=list)
     lowering: Lowering | None = field(default=None, repr=False)
@@ -108,7 +108,8 @@ class Ground:
     def moves(self, instance: Instance) -> bool:
         """May its steps change what some refinement maps?"""
         primed = self.primed(instance)
-        return any(r.stutters(self.table, primed) is not self.table.true for r in self.refinements.values())
+        views = (view for views in self.refinements.values() for view in views)
+        return any(view.stutters(self.table, primed) is not self.table.true for view in views)
 
 
 def ground(spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> Ground:
@@ -203,7 +204,7 @@ def _property(made: Ground, lowering: Lowering, prop: Property) -> None:
         if prop.initially is not None:
             made.initially[prop.name] = lowering.lower(prop.initially, {})
         if isinstance(prop, Refinement):
-            made.refinements[prop.name] = ground_refinement(lowering, prop)
+            made.refinements[prop.name] = ground_refinements(lowering, prop)
     elif prop.role == "witness":
         made.sometimes[prop.name] = lowering.lower(prop.term, {})
     elif prop.role == "progress":

@@ -6,10 +6,11 @@ sets to what the core sets it to is right.  What is left of a step of the core t
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fencepost.model.language.derived.refinements import CoreStep, Refinement
+from fencepost.model.language.tracing.mappings import Bound
 from fencepost.proofs.readings.ground.lowering import Lowering
 from fencepost.proofs.readings.ground.nodes import Node, Table
 
@@ -87,19 +88,27 @@ def _fixes(part: Node) -> bool:
     return part.op == "eq" and part.args[1].op == "const"
 
 
-def ground_refinement(lowering: Lowering, item: Refinement) -> GroundRefinement:
-    """The core's steps under the larger protocol's bounds."""
-    kept = tuple(lowering.lower(term, {}) for term in item.kept.values())
-    steps = tuple(g for s in item.steps.values() for g in _instances(lowering, item, s))
-    return GroundRefinement(kept, steps, tuple(item.steps), item.hints)
-
-
-def _instances(lowering: Lowering, item: Refinement, step: CoreStep) -> list[GroundStep]:
-    what = f"{item.core.name}.{step.action.name}, which {lowering.layout.spec.name} refines"
-    domains = [lowering.domain(kind, f"{what}: parameter {name.split('.')[0]}") for name, kind in step.parameters]
+def ground_refinements(lowering: Lowering, item: Refinement) -> list[GroundRefinement]:
+    """The core's steps under the larger protocol's bounds; of a view, once for each element."""
     found = []
+    for seen in _choices(lowering, item, item.each, "the view"):
+        kept = tuple(lowering.lower(term, seen) for term in item.kept.values())
+        steps = tuple(g for s in item.steps.values() for g in _instances(lowering, item, s, seen))
+        found.append(GroundRefinement(kept, steps, tuple(item.steps), item.hints))
+    return found
+
+
+def _choices(lowering: Lowering, item: Refinement, parameters: Bound, of: str) -> Iterator[dict[str, Node]]:
+    what = f"{of} of {item.core.name}, which {lowering.layout.spec.name} refines"
+    domains = [lowering.domain(kind, f"{what}: parameter {name.split('.')[0]}") for name, kind in parameters]
     for values in itertools.product(*domains):
-        names = dict(zip((name for name, _ in step.parameters), values, strict=True))
+        yield dict(zip((name for name, _ in parameters), values, strict=True))
+
+
+def _instances(lowering: Lowering, item: Refinement, step: CoreStep, seen: dict[str, Node]) -> list[GroundStep]:
+    found = []
+    for chosen in _choices(lowering, item, step.parameters, step.action.name):
+        names = seen | chosen
         guard = lowering.table.both(lowering.lower(g, names) for g in step.guards)
         if guard is not lowering.table.false:
             effects = [lowering.lower(e, names) for e in step.effects.values()]

@@ -20,6 +20,7 @@ from fencepost.model.group_fencing.core import Fate, Member, Partition
 from fencepost.model.language import exists, forall, implies, lemma, promise, witness
 from fencepost.properties.group_fencing.claims.core import Lemmas, OwnersGoOn
 from fencepost.properties.group_fencing.claims.promises import Promises
+from fencepost.properties.group_fencing.claims.transactions import DraftOverTransactions, OverTransactions
 
 
 class Generations(Lemmas):
@@ -105,7 +106,7 @@ class ProbingPromises(Promises, of=Probing):
     """Asked where a broker of an older version may coordinate the group."""
 
 
-class ByGenerationLemmas(Eager, ClassicLemmas, of=ByGeneration):
+class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGeneration):
     """Of the repair that compares with the group's generation."""
 
     @lemma
@@ -133,7 +134,7 @@ class ByGenerationStaticPromises(Promises, of=ByGenerationStatic):
     """The same repair, asked with static members."""
 
 
-class ByAssignmentLemmas(Eager, OfTheDraft, of=ByAssignment):
+class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignment):
     """Of the repair that fences by remembered assignment: who has fetched and is not fenced is remembered, alone."""
 
     @lemma
@@ -203,5 +204,5 @@ class CooperativeLemmas(ClassicLemmas, of=Cooperative):
     """Of what shipped, in cooperative rebalances."""
 
 
-class LateCopiesPromises(Promises, of=LateCopies):
+class LateCopiesPromises(Promises, OverTransactions, of=LateCopies):
     """Asked over brokers that take late copies."""

@@ -3,20 +3,30 @@
 from fencepost.model.group_fencing.core import Fate, Member, Partition, Stage
 from fencepost.model.language import forall, implies, lemma, when
 from fencepost.properties.group_fencing.claims.promises import Promises
+from fencepost.properties.group_fencing.claims.transactions import OverTransactions
 
 
-class Lemmas(Promises):
+class Lemmas(Promises, OverTransactions):
     """Lemmas of every form: what a transaction, its offsets and its member have to do with one another."""
 
     @lemma
     def between_transactions(s):
-        """A member that polls has nothing in a transaction; one that does not has it open, or is fenced."""
+        """A member that polls has nothing in a transaction; one that does not has it open, or begun while the marker of
+        the one before is on its way, or is fenced."""
         return forall(
             Member, Partition,
             lambda m, p: implies(s.stage[m] == Stage.POLLING, ~s.is_in(m, p)),
         ) & forall(
             Member,
-            lambda m: implies(~s.fenced[m], (s.stage[m] == Stage.POLLING) == (s.fate[m] != Fate.OPEN)),
+            lambda m: implies(
+                ~s.fenced[m],
+                when(
+                    s.stage[m] == Stage.POLLING,
+                    s.fate[m] != Fate.OPEN,
+                    (s.fate[m] != Fate.NONE) & implies(s.stage[m] == Stage.ACCEPTED, s.fate[m] == Fate.OPEN),
+                ),
+            )
+            & implies(s.fenced[m], s.fate[m] != Fate.OPEN),
         )  # fmt: skip
 
     @lemma

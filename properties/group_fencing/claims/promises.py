@@ -69,7 +69,7 @@ class Promises(Properties):
     @service(rule="447.P3")
     def fetch_is_answered(s, m: Member, p: Partition):
         """The owner of a partition gets its offset in the end, unless it stops being that, is fenced or crashes."""
-        owns = s.assigned[m, p] & (s.owner[p] == m) & ~s.fenced[m]
+        owns = s.assigned[m, p] & (s.owner[p] == m) & s.is_up(m)
         return leads_to(owns & ~s.has[m, p] & (s.stage[m] == Stage.POLLING), s.has[m, p] | ~owns)
 
     @witness(of="nothing_twice")

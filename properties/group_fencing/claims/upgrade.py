@@ -5,6 +5,7 @@ from fencepost.model.group_fencing.upgrade import AsShipped, InTwoSteps, NoMap, 
 from fencepost.model.language import exists, forall, implies, lemma, witness
 from fencepost.properties.group_fencing.claims.classic import ClassicLemmas, Eager
 from fencepost.properties.group_fencing.claims.promises import Promises
+from fencepost.properties.group_fencing.claims.transactions import UpgradeOverTransactions
 
 
 class UpgradePromises(Promises, of=Upgrade):
@@ -23,7 +24,7 @@ class AsShippedPromises(Promises, of=AsShipped):
     """Asked of what shipped."""
 
 
-class InTwoStepsLemmas(Eager, ClassicLemmas, of=InTwoSteps):
+class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSteps):
     """Of the upgrade in which every client sends its generation first."""
 
     @lemma

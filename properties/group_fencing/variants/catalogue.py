@@ -41,24 +41,30 @@ from fencepost.properties.group_fencing.variants.driven import IMPLEMENTATIONS, 
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
-GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0)
-EPOCHS = dict(members=2, partitions=1, epochs=5, inputs=1, rebalances=1, crashes=0, restarts=0, fences=0)
+GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0, fencings=0)
+EPOCHS = dict(
+    members=2, partitions=1, epochs=5, inputs=1, rebalances=1, crashes=0, restarts=0, fences=0, fencings=0,
+)  # fmt: skip
 EPOCHS_CRASHING = dict(EPOCHS, epochs=4, crashes=1)
 EPOCHS_DROPPING = dict(EPOCHS, epochs=4, fences=1)
 EPOCHS_LEAVING = dict(EPOCHS, epochs=4, restarts=1)
 EPOCHS_IN_PROGRESS = (EPOCHS_CRASHING, EPOCHS_DROPPING, EPOCHS_LEAVING)
 COORDINATED = dict(GENERATIONS, fail_overs=1)
-UPGRADED = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, upgrades=1, fail_overs=0)
+UPGRADED = dict(
+    members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, upgrades=1, fail_overs=0, fencings=0,
+)  # fmt: skip
 CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two inputs, and a member that crashes": dict(inputs=2, crashes=1),
     "two partitions": dict(partitions=2, inputs=1),
     "three generations": dict(epochs=3, rebalances=2),
     "a static member restarts": dict(restarts=1),
+    "a producer is fenced": dict(fencings=1),
 }
-DYNAMIC_FEATURES = {name: more for name, more in CLASSIC_FEATURES.items() if "restarts" not in more}
+DYNAMIC_FEATURES = {name: more for name, more in CLASSIC_FEATURES.items() if not {"restarts", "fencings"} & more.keys()}
 EPOCH_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two inputs": dict(inputs=2, epochs=4),
     "a member that crashes": EPOCHS_CRASHING,
+    "a producer is fenced": dict(fencings=1, epochs=3),
     "two partitions": dict(partitions=2, epochs=3),
     "a member that drops what it owns": EPOCHS_DROPPING,
     "a static member leaves": EPOCHS_LEAVING,
@@ -76,6 +82,7 @@ REASONS = {
     "crashes": "a member that loses its memory once, with a transaction open",
     "restarts": "a static member that is replaced once, or leaves once and comes back",
     "fences": "a member that is told once that its epoch is old, or that nobody knows it",
+    "fencings": "a producer that is fenced once, with nothing to abort",
     "copies": "one request that is there twice",
     "upgrades": "one client is old and one is new",
     "fail_overs": "a coordinator that forgets once",
@@ -119,7 +126,7 @@ VARIANTS = (
     ),
     _wrong("late-copies", LateCopiesPromises,
            "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",
-           dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree"),
+           dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree", "does_as_fated"),
     _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
            "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped")),
     _wrong("draft", DraftPromises, "the draft: another producer is refused after a later commit only (H1)", "447.8",

@@ -23,6 +23,14 @@ from fencepost.properties.transactions.claims.core_v1 import (
     V1CorePromises,
     VerifiedLemmas,
 )
+from fencepost.properties.transactions.claims.for_groups import (
+    FatedLateV1,
+    FatedOverlappingV2,
+    FatedPromptV1,
+    FatedTimedOutV2,
+    FatedV2,
+    FatedVerified,
+)
 from fencepost.properties.transactions.claims.full import (
     PromptV1Promises,
     PromptVerifiedPromises,
@@ -152,6 +160,19 @@ def _misread(
     )  # fmt: skip
 
 
+def _fated(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
+    """Asked what a group has to know of its members' transactions, and for no more than what that rests on."""
+    rests = ("one_owner", "nothing_hangs", "taken_for_who_missed_an_answer")
+    others = Names(
+        lambda: (
+            n for n, p in properties.properties.items() if p.role not in ("lemma", "refinement") and n not in rests
+        )
+    )
+    return Variant(
+        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(), **more
+    )
+
+
 def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
     return Scenario(name, says, broken, fixed, SCRIPT)
 
@@ -178,6 +199,19 @@ TRANSACTIONS = ProtocolEntry(
               judged=(), bounds=_bounds(TIMED_OUT, epochs=4),
               features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
               progress_bounds=TIMED_OUT_PROGRESS),
+        _fated("core-v2-fated", FatedV2, "the core of v2 does to each client, and each partition, what a group relies on",
+               dict(CORE, epochs=2)),
+        _fated("core-v2-overlapping-fated", FatedOverlappingV2, "so it does where deposed coordinators still answer",
+               dict(CORE, epochs=2)),
+        _fated("core-v2-timed-out-fated", FatedTimedOutV2, "so it does where appends are in doubt",
+               dict(TIMED_OUT, epochs=2)),
+        _fated("core-v1-prompt-fated", FatedPromptV1, "v1 does on a network that is prompt, and without fail-over",
+               dict(CORE, fail_overs=0), proof=False),
+        _misread("core-v1-not-fated", FatedLateV1, "v1 does not: offsets that come late are taken in another transaction",
+                 "txn.15", ("does_as_fated",), dict(CORE, fail_overs=0, fences=0)),
+        _misread("core-v1-verified-not-fated", FatedVerified,
+                 "nor does v1 with verification: requests that come late open and end a transaction of nobody", "txn.9",
+                 ("does_as_fated",), dict(CORE, epochs=2, fail_overs=0, fences=0)),
         _core(
             "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
             proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),

@@ -8,10 +8,10 @@ from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.readings.plain import Plain
 from refinement_leases import Flushed, FlushedTwice, FromArrival, FromGrant, Spare, Unchecked
-from refinement_protocols import AtFinish, AtPrepare, FromOne, Twice
+from refinement_protocols import AtFinish, AtPrepare, EachAtFinish, EachFromOne, EachUntilTwo, FromOne, Twice
 
 BOUNDS = dict(nodes=2, counts=4, terms=4, losses=1, spare=2, slots=3)
-RIGHT = [AtFinish, FromGrant, Flushed]
+RIGHT = [AtFinish, FromGrant, Flushed, EachAtFinish]
 WRONG = [  # with the shortest run to a step that the core does not have
     (AtPrepare, ["prepare"]),
     (Twice, ["prepare", "finish", "prepare", "finish"]),
@@ -19,6 +19,8 @@ WRONG = [  # with the shortest run to a step that the core does not have
     (Unchecked, ["ask", "grant", "ask", "grant"]),
     (FlushedTwice, ["hand_in", "flush", "flush"]),
     (FromOne, []),
+    (EachUntilTwo, ["prepare", "prepare", "finish", "finish"]),
+    (EachFromOne, []),
     (Spare, []),
 ]
 
@@ -43,7 +45,7 @@ def test_a_right_mapping_holds_to_a_depth(properties: type[Properties]) -> None:
     assert (found.verdict, found.depth) == ("holds", 6)
 
 
-@pytest.mark.parametrize("properties", [AtFinish, FromGrant], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("properties", [AtFinish, FromGrant, EachAtFinish], ids=lambda p: p.__name__)
 def test_a_right_mapping_is_proved(properties: type[Properties]) -> None:
     """Induction proves it without bounds, from the lemmas of the full protocol."""
     proof = prove(properties.protocol.spec, properties.properties)

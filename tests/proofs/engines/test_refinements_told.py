@@ -17,7 +17,18 @@ from fencepost.proofs.results import Result
 from fencepost.proofs.verify import verify
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 from refinement_leases import Flushed, FlushedTwice, FromArrival, FromGrant, Spare, Unchecked
-from refinement_protocols import AtFinish, Atomic, AtPrepare, Count, FromOne, Twice, TwoSteps
+from refinement_protocols import (
+    AtFinish,
+    Atomic,
+    AtPrepare,
+    Count,
+    EachAtFinish,
+    EachFromOne,
+    EachUntilTwo,
+    FromOne,
+    Twice,
+    TwoSteps,
+)
 
 BOUNDS = dict(nodes=2, counts=4, terms=4, losses=1, spare=2, slots=3)
 
@@ -59,6 +70,15 @@ the nearest of its steps is write(e=0), but
     FromOne: """\
 the initial state is none of Atomic
        it starts as total 0, not 1""",
+    EachUntilTwo: """\
+finish(n=1) is no step of Single for n = 0, of which it changes
+       has: yes -> no
+the nearest of its steps is commit(), but
+       it needs not has
+       it makes has yes, not no""",
+    EachFromOne: """\
+the initial state is none of Single for n = 0
+       it starts as has no, not yes""",
     Spare: """\
 the initial state is none of OneSpare
        the constants do not satisfy its axioms""",
@@ -84,6 +104,7 @@ COVERED = {
     AtFinish: {"commit": ("finish",), "reset": ()},
     FromGrant: {"acquire": ("grant",), "release": ("give_back", "lose")},
     Flushed: {"write": ("flush",), "learn": ("learn",)},
+    EachAtFinish: {"commit": ("finish",)},
 }
 
 

@@ -1,6 +1,7 @@
 """A small core and protocols that refine it, or fail to: a commit at once, and in two steps."""
 
 from fencepost.model.language import (
+    Bool,
     Enumeration,
     Map,
     Nat,
@@ -141,3 +142,42 @@ class FromOne(_Lemmas, of=TwoStepsFromOne):
     def atomic(s):
         """A commit happens when it is finished."""
         return dict(has=s.done)
+
+
+class Single(Protocol):
+    """What one node does: it commits once."""
+
+    has: Bool
+
+    @action
+    def commit(s):
+        """It commits."""
+        require(~s.has)
+        s.has = True
+
+
+class EachAtFinish(_Lemmas, of=TwoSteps):
+    """A right view of each node."""
+
+    @refinement(of=Single, actions=dict(finish=["commit"]))
+    def single(s, n: Node):
+        """A node commits when it has finished."""
+        return dict(has=s.done[n])
+
+
+class EachUntilTwo(_Lemmas, of=TwoSteps):
+    """A wrong view: the second commit takes the first one back."""
+
+    @refinement(of=Single, actions=dict(finish=["commit"]))
+    def single(s, n: Node):
+        """A node has committed until another one does."""
+        return dict(has=s.done[n] & (s.total < 2))
+
+
+class EachFromOne(_Lemmas, of=TwoStepsFromOne):
+    """A view in which no node starts as it should."""
+
+    @refinement(of=Single)
+    def single(s, n: Node):
+        """Something has committed."""
+        return dict(has=s.done[n] | (0 < s.total))
