@@ -237,8 +237,15 @@ class Job:
         deadline = time.monotonic() + patience_s
         while not met():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.name}: committed offsets {self.offsets()} of {self.inputs}")
+                raise TimeoutError(f"{self.name}: committed offsets {self._offsets_in_words()} of {self.inputs}")
             time.sleep(SLICE_S)
+
+    def _offsets_in_words(self) -> str:
+        """They, or why they cannot be had: while a member that hangs has some pending, they are not told."""
+        try:
+            return str(self.offsets())
+        except KafkaException as error:
+            return f"({error})"
 
     def outputs(self, committed: bool = True) -> list[Copy]:
         """Every record of the target, as a reader of either isolation level gets them."""
