@@ -160,7 +160,7 @@ def test_a_bound_on_clocks_tells_what_happened_before(bound_us: int | None, befo
     taken = {"kind": Kind.offset_taken, "time_us": 9_000, "partition": 0, "offset": 1, "producer_id": 3, "epoch": 0}
     header = Header(group="g", inputs=(("t", 0, 0, 2),), clock_error_us=bound_us)
     seen = Seen(header, (Member("a", [consumed, about_to], ["a/0", "a/1"]),), [], {})
-    ordered = in_order(seen, OffsetsLog([Logged(taken, "b/1")], 0, 0))
+    ordered = in_order(seen, OffsetsLog([Logged(taken, "b/1")]))
     assert ordered.strangers == 1
     assert ordered.rows == ([consumed, taken, about_to] if before else [taken, consumed, about_to])
 
@@ -253,3 +253,19 @@ def test_an_input_with_gaps_hides_what_is_left_out(under_fire: CopyingLogs) -> N
     found = undecidable(under_fire)
     assert found.keys() == {"nothing_skipped", "offsets_agree", "everything_copied"}
     assert found["nothing_skipped"].startswith("fire-classic-in-1 has 47 records from offset 0 to 48")
+
+
+def test_a_recording_may_begin_later(under_fire: CopyingLogs) -> None:
+    """From offset 9 of both partitions on: what came before is no part of it, and nothing is missing."""
+    for place in under_fire.header["inputs"]:
+        place[2] = 9
+    for line in under_fire.of("consumed", "output_sent", "output_read"):
+        if line["offset"] < 9:
+            under_fire.lines.remove(line)
+    for line in under_fire.of("offset_sent", "offset_fetched"):
+        if line["offset"] <= 9:
+            under_fire.lines.remove(line)
+    recorded, report = under_fire.record(), under_fire.replay()
+    assert "6 offsets that are not behind the first of the input are left out" in recorded.notes
+    assert set(recorded.decidable) == DECIDABLE and report.violations == {}
+    assert report.judged["everything_copied"] == 2 and report.judged["nothing_twice"] == 2 * (48 - 9)

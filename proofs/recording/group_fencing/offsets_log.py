@@ -43,11 +43,14 @@ class Logged:
 @dataclass(frozen=True)
 class OffsetsLog:
     """The events of one group, in the order of its log.  `beside`: offsets that were committed in no transaction;
-    `pending`: offsets that are in one which has not ended."""
+    `before`: those that are not behind the first offset of the input; `pending`: those in a transaction that has not
+    ended.  `whole`: nothing is missing."""
 
     events: list[Logged]
-    beside: int
-    pending: int
+    beside: int = 0
+    before: int = 0
+    pending: int = 0
+    whole: bool = False
 
 
 def offsets_log(parts: Sequence[Committed], header: Header) -> OffsetsLog:
@@ -58,7 +61,7 @@ def offsets_log(parts: Sequence[Committed], header: Header) -> OffsetsLog:
         first, second = (part.replica.folder for part, _ in found[:2])
         todo = "the number of offsets partitions was changed; which commit was first cannot be told"
         raise RecordingError(f"has offsets of group {header.group!r}, and so has {first.name}", second, todo)
-    return found[0][1] if found else OffsetsLog([], 0, 0)
+    return found[0][1] if found else OffsetsLog([])
 
 
 class _Log:
@@ -72,7 +75,7 @@ class _Log:
         self.pending: defaultdict[int, dict[int, Row]] = defaultdict(dict)
         self.generation = -1
         self.leader_epoch = -1
-        self.beside = 0
+        self.beside = self.before = 0
 
     def read(self, part: Committed) -> OffsetsLog:
         for segment, batches in committed_batches(part):
@@ -84,7 +87,8 @@ class _Log:
                     self._settle(markers[batch])
                 elif not segment.headers["attributes"][batch] & CONTROL:
                     self._records(segment, batch)
-        return OffsetsLog(self.events, self.beside, sum(map(len, self.pending.values())))
+        pending = sum(map(len, self.pending.values()))
+        return OffsetsLog(self.events, self.beside, self.before, pending, part.whole)
 
     @staticmethod
     def _markers(segment: Segment, batches: np.ndarray) -> dict[int, Row]:
@@ -135,6 +139,9 @@ class _Log:
             self.beside += 1
             return
         said = committed_offset_of(value) - self.first[number]
+        if said <= 0:
+            self.before += 1
+            return
         producer_id, epoch = int(segment.headers["producer_id"][batch]), int(segment.headers["epoch"][batch])
         columns = {"partition": number, "offset": said, "producer_id": producer_id, "epoch": epoch}
         tag = metadata_of(value)

@@ -23,14 +23,8 @@ from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
 
 SAID = ("generation", "member", "instance")
 ANNOUNCED = (
-    Kind.txn_begun,
-    Kind.output_sent,
-    Kind.offset_sent,
-    Kind.end_sent,
-    Kind.offset_put,
-    Kind.left,
-    Kind.resumed,
-)
+    Kind.txn_begun, Kind.output_sent, Kind.offset_sent, Kind.end_sent, Kind.offset_put, Kind.left, Kind.resumed,
+)  # fmt: skip
 """What is written down before it happens: its time does not say by when it had."""
 OF_GENERATION = (Kind.generation_begun, Kind.coordinator_loaded)
 

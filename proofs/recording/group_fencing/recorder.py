@@ -90,7 +90,7 @@ def record_group(
     logs = None
     if log_dirs:
         logs = read_cluster(list(map(Path, log_dirs)), lambda place: place.topic == TOPIC or place in wanted, progress)
-    log = offsets_log(logs.offsets, header) if logs is not None else OffsetsLog([], 0, 0)
+    log = offsets_log(logs.offsets, header) if logs is not None else OffsetsLog([])
     if logs is not None and not log.events:
         todo = "name the log directories of all brokers, or correct the group in the header"
         raise RecordingError(f"holds nothing of group {header.group!r}", Path(log_dirs[0]), todo)
@@ -98,7 +98,6 @@ def record_group(
     if not ordered.rows:
         raise RecordingError("holds no event, so there is nothing to judge", clients, "give what members saw")
     notes = _notes(logs, log)
-    whole = logs is not None and all(part.whole for part in logs.offsets)
     config: dict[str, Any] = {
         "mode": header.mode,
         "quiet_end": (quiet_end or header.quiet_end) and not log.pending,
@@ -106,12 +105,12 @@ def record_group(
         "partitions": list(map(str, header.places)),
         "names": {column: names for column, names in seen.names.items() if names},
         "undecidable": _undecidable(seen, ordered.strangers) | _by_gaps(header, logs),
-        "ordered_among": sorted({*OF_AUDITOR, *((*OF_LOG, *AGAINST_LOG) if whole else ())}),
+        "ordered_among": sorted({*OF_AUDITOR, *((*OF_LOG, *AGAINST_LOG) if log.whole else ())}),
     }
     sizes = {end - first for _, _, first, end in header.inputs}
     if len(sizes) == 1:
         (config["records"],) = sizes
-    shown = {*header.observable, *(OF_LOG if whole else ())}
+    shown = {*header.observable, *(OF_LOG if log.whole else ())}
     manifest = write_histories(
         out, [_columns(ordered.rows)], GROUP_FENCING,
         source="recorded", ordered=False, variant=header.mode,
@@ -139,6 +138,8 @@ def _notes(logs: ClusterLogs | None, log: OffsetsLog) -> list[str]:
     notes = list(logs.notes) if logs is not None else []
     if log.beside:
         notes.append(f"{log.beside} offsets were committed in no transaction, and are left out")
+    if log.before:
+        notes.append(f"{log.before} offsets that are not behind the first of the input are left out")
     if log.pending:
         notes.append(f"{log.pending} offsets are pending in transactions that have not ended")
     return notes

@@ -30,17 +30,17 @@ class Member:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.client = make_client(settings)
+        self.diary = Diary(settings.client)
+        self.diary.note("instance_started", slot=settings.name)
+        self.client = make_client(settings, self.diary.note)
         self.attempt = 0
         self.held: set[str] = set()
         self.changed = threading.Condition()
         self.finishing = threading.Event()
-        self.diary = Diary(settings.client)
         self.known = Membership(-1, "")
 
     def run(self) -> None:
         """Until `finish`."""
-        self.diary.note("instance_started", slot=self.settings.name)
         self._restarted()
         while not self.finishing.is_set():
             batch = self.client.poll(self.settings.batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
@@ -88,8 +89,13 @@ class CopyClient(Protocol):
     def close(self) -> None: ...
 
 
-def make_client(settings: Settings) -> CopyClient:
-    """Of the library that the settings name."""
+Note = Callable[..., None]
+"""Takes note of an event: its kind, and its columns by name."""
+
+
+def make_client(settings: Settings, note: Note) -> CopyClient:
+    """Of the library that the settings name. `note` is told what it sees of its assignment, if it listens, and where
+    the group's offsets are when it asks for them."""
     module, name = LIBRARIES[settings.library]
-    client: CopyClient = getattr(import_module(module), name)(settings)
+    client: CopyClient = getattr(import_module(module), name)(settings, note)
     return client

@@ -17,7 +17,8 @@ from fencepost.proofs.recording.group_fencing.member_events import KINDS
 from fencepost.proofs.scale.replay import ReplayReport, replay
 
 NOT_ALWAYS_SEEN = {"joined", "assigned", "revoked", "lost", "offset_fetched"}
-"""Without a listener a member does not see what becomes of its partitions, and some join in the background."""
+"""Without a listener a member does not see what becomes of its partitions; some join in the background; and where a
+consumer begins, it asks for the offset by itself."""
 OBSERVABLE = tuple(kind for kind in KINDS if kind not in NOT_ALWAYS_SEEN)
 CLOCK_ERROR_US = 0
 """All run on one machine, and look at one clock."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import kafka
-from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership
+from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership, Note
 from copy_settings import Settings
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
@@ -17,8 +17,9 @@ class Producing:
 
     renews = True
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, note: Note) -> None:
         self._settings = settings
+        self._note = note
         self._make()
 
     def _make(self) -> None:
@@ -86,9 +87,9 @@ class Producing:
 class KafkaPython(Producing):
     """A consumer and a producer of kafka-python's."""
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
-        self._listener = _Nothing() if settings.listener else None
+    def __init__(self, settings: Settings, note: Note) -> None:
+        super().__init__(settings, note)
+        self._listener = _Listener(self) if settings.listener else None
         self._consumer = kafka.KafkaConsumer(
             bootstrap_servers=settings.bootstrap.split(","),
             client_id=settings.name,
@@ -113,7 +114,9 @@ class KafkaPython(Producing):
 
     def rewind(self) -> None:
         for each in self._consumer.assignment():
-            self._consumer.seek(each, self._consumer.committed(each) or 0)
+            known = self._consumer.committed(each)
+            self._note("offset_fetched", partition=each.partition, offset=-1 if known is None else known)
+            self._consumer.seek(each, known or 0)
 
     def look(self) -> dict[str, Any]:
         metadata = self._consumer.group_metadata()
@@ -128,8 +131,17 @@ class KafkaPython(Producing):
         self._consumer.close()
 
 
-class _Nothing(kafka.ConsumerRebalanceListener):
-    """A listener that is there and does nothing."""
+class _Listener(kafka.ConsumerRebalanceListener):
+    """Takes note."""
 
-    def on_partitions_revoked(self, revoked: Any) -> None: ...
-    def on_partitions_assigned(self, assigned: Any) -> None: ...
+    def __init__(self, client: KafkaPython) -> None:
+        self._client = client
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        for each in revoked:
+            self._client._note("revoked", partition=each.partition)
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        generation = self._client.said(self._client.metadata()).generation
+        for each in assigned:
+            self._client._note("assigned", partition=each.partition, generation=generation)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership
+from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership, Note
 from copy_settings import CLASSIC, Settings
 
 METADATA = b"CGMDv2:"
@@ -22,8 +22,9 @@ class Librdkafka:
 
     renews = False
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, note: Note) -> None:
         self._settings = settings
+        self._note = note
         config: dict[str, Any] = {
             **SILENT,
             "bootstrap.servers": settings.bootstrap,
@@ -41,9 +42,22 @@ class Librdkafka:
         self._consumer = Consumer(config)
         callbacks: dict[str, Any] = {}
         if settings.listener:
-            callbacks = dict.fromkeys(("on_assign", "on_revoke", "on_lost"), lambda consumer, partitions: None)
+            callbacks = {"on_assign": self._assigned, "on_revoke": self._revoked, "on_lost": self._lost}
         self._consumer.subscribe([settings.source], **callbacks)
         self._make()
+
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        for each in partitions:
+            generation = self.said(self.metadata()).generation
+            self._note("assigned", partition=each.partition, generation=generation)
+
+    def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        for each in partitions:
+            self._note("revoked", partition=each.partition)
+
+    def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        for each in partitions:
+            self._note("lost", partition=each.partition)
 
     def _make(self) -> None:
         self._producer = Producer(
@@ -114,6 +128,7 @@ class Librdkafka:
             try:
                 assigned = self._consumer.assignment()
                 for each in self._consumer.committed(assigned, CALL_S) if assigned else ():
+                    self._note("offset_fetched", partition=each.partition, offset=max(-1, each.offset))
                     self._consumer.seek(TopicPartition(each.topic, each.partition, max(0, each.offset)))
                 return
             except KafkaException as error:  # the assignment has changed meanwhile, or an offset is still pending
