@@ -46,7 +46,7 @@ SIZES: dict[str, Between | OneOf] = {
     "max_poll_ms": OneOf(1_000, 4_000),
     "initial_delay_ms": OneOf(30),
     "transaction_timeout_ms": OneOf(2_000, 400),
-    "request_timeout_ms": OneOf(100),
+    "request_timeout_ms": OneOf(100, 1_000),
     "timeout_check_ms": OneOf(50),
 }
 
@@ -106,6 +106,10 @@ class System(Protocol):
 
     def move_group(self) -> None:
         """Another broker coordinates the group."""
+
+    def expire_pending(self) -> bool:
+        """The retention of offsets is over, for a group without members, where a transaction has offsets pending, and
+        nowhere else; False if none is deleted, as none may be."""
 
     def change_leader(self, output: Annotated[int, Index("outputs")]) -> None:
         """Another broker leads a partition of the output."""

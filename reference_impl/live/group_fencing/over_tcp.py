@@ -133,6 +133,10 @@ class GroupWireSystem(System):
         """Always False: the brokers expire members by themselves."""
         return False
 
+    def expire_pending(self) -> bool:
+        """Always False: the brokers expire offsets by themselves."""
+        return False
+
     def committed_offsets(self) -> list[int]:
         offsets: list[int] = self.brokers.committed_offsets()
         return offsets
