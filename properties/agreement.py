@@ -15,7 +15,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Protocol
 
@@ -256,6 +256,8 @@ class Agreeing:
     not end with one if it need not; ``valid``: whether a program, from which calls were taken out, still has what the
     promises take for granted.
 
+    ``unfollowed``: variants that have no model to follow though others do.
+
     ``ending``: calls by which the machine ends a program and which do too much for the model to follow: promises are
     held against what they show.  ``followed``: by variant, the least share of the programs that the model must follow
     to their end for agreement to mean something, where it is not `FOLLOWED`; ``compared``: the least share of the calls
@@ -284,6 +286,7 @@ class Agreeing:
     monitor: Callable[[Mapping[str, Any], frozenset[str]], Monitor] | None = None
     beside: Callable[[Mapping[str, Any], frozenset[str]], Beside] = Beside
     follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
+    unfollowed: frozenset[str] = frozenset()
     parts: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = lambda config: (config,)
     call_of: Callable[[str, Mapping[str, Any]], Any] | None = None
     turn: Callable[[Steps], Turned] | None = None
@@ -340,14 +343,22 @@ def _derived(protocol: str) -> Agreeing:
 DRIVEN: Found[Agreeing] = Found(
     "driving.agreement",
     write="class System(typing.Protocol) in interface.py",
-    derived=("interface", "System", cache(_derived)),
+    derived=(("interface",), "System", cache(_derived)),
 )
 """By protocol: those of which implementations can be driven."""
 
 
 def over_the_wire(protocol: str) -> Agreeing | None:
-    """How brokers that run by themselves are driven, over TCP; None where that is not provided for."""
-    found: Agreeing | None = getattr(DRIVEN.module(protocol), "OVER_THE_WIRE", None)
+    """How brokers that run by themselves are driven, over TCP; None where that is not provided for.  Where the driver
+    is derived, ``LIVE`` of the interface names the factory, and its ``LIVE_VARIANTS`` what brokers can be."""
+    module = DRIVEN.module(protocol)
+    found: Agreeing | None = getattr(module, "OVER_THE_WIRE", None)
+    if found is None and hasattr(module, "LIVE"):
+        own = driven(protocol)
+        found = replace(
+            own, implementation=module.LIVE, machines={name: own.machines[name] for name in module.LIVE_VARIANTS},
+            lacking=None, tries=2, replays=20, probed=False, between=True,
+        )  # fmt: skip
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from fencepost.model.language.observations import Observation
 from fencepost.properties.agreement import Followed
 from fencepost.properties.history import Manifest, Vocabulary
-from fencepost.properties.registry import PROTOCOLS, Found, imported
+from fencepost.properties.registry import Found
 
 STRANGE = -1  # a kind that the protocol does not have
 
@@ -142,12 +142,17 @@ class Conforming:
 
 
 def _derived(protocol: str) -> Conforming:
-    shown: Any = imported(f"{PROTOCOLS[protocol]}.events")
-    conforming: Conforming = shown.SHOWN.conforming
-    return conforming
+    from fencepost.properties.shown import shown_of  # which makes objects of this module
+
+    shown = shown_of(protocol)
+    assert shown is not None, "it is derived from one"
+    return shown.conforming
 
 
 CONFORMING: Found[Conforming] = Found(
-    "offline.conforming", "CONFORMING", write="SHOWN = Shown(…) in events.py", derived=("events", "SHOWN", _derived)
+    "offline.conforming",
+    "CONFORMING",
+    write="SHOWN = Shown(…) in events.py",
+    derived=(("observations", "events"), "SHOWN", _derived),
 )
 """By protocol: those whose histories can be held against a model.  Importing one traces its models."""

@@ -38,6 +38,7 @@ from fencepost.properties.machine import Machine, strategy, variants
 from fencepost.properties.monitoring import Beside
 from fencepost.properties.registry import PROTOCOLS, folder, has, imported, refused
 from fencepost.properties.roles import Amount, Between, Index, OneOf, Simplest
+from fencepost.properties.shown import shown_of
 from hypothesis import strategies as st
 
 OF_EACH_DEFECT = 20
@@ -98,17 +99,18 @@ def small(protocol: str) -> dict[str, Any]:
 
 
 def agreeing(protocol: str) -> Agreeing:
-    """How implementations are driven, for the variants that its entry names and the table of events has."""
+    """How implementations are driven, for the variants that its entry names, and which of them the table of events
+    has."""
     package = PROTOCOLS[protocol]
     sizes, entry = sizes_of(protocol), find(protocol)[0]
     keys = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in sizes.items()}
     call_type: type[calls.Call] = type("Call", (call_type_of(protocol),), {"keys": keys, "moving": tuple(sizes)})
-    shown = getattr(imported(f"{package}.events"), "SHOWN", None)
+    shown = shown_of(protocol)
     if protocol not in HISTORIES:
         raise refused(f"there is nothing to hold implementations of {protocol} against: {HISTORIES.lacking(protocol)}")
     main = [v.name for v in entry.variants if v.main]
     of_these = dict.fromkeys(variant for _, variant in entry.implementations) or main
-    names = [name for name in of_these if shown is None or name in shown.models]
+    names = list(of_these)
     drawn = st.fixed_dictionaries(
         {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
     )
@@ -142,6 +144,7 @@ def agreeing(protocol: str) -> Agreeing:
         ways={"": partial(free_run.go_on, call_type)},
         beside=type("Beside", (AtRest,), at_rest),
         follow=None if shown is None else shown.follow,
+        unfollowed=frozenset(() if shown is None else set(names).difference(shown.models)),
         composite=frozenset(helper.__name__ for helper in call_type.helpers),
         ending=at_rest["calls"],
         implementation=f"{reference_of(protocol)}:reference",

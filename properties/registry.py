@@ -99,13 +99,13 @@ class Found(Mapping[str, T], Generic[T]):
 
     ``name`` of the object in it; the folder's name in capitals where none is given.  ``own``: the module in a package
     without folders.  ``write``: what a package lacks that does not have it, and where.
-    ``derived``: of a protocol without the module that has another, with an object of that name in it, by a function of
-    the protocol.
+    ``derived``: of a protocol without the module that has another, one of these, with an object of that name in it, by
+    a function of the protocol.
     """
 
     def __init__(
         self, where: str, name: str | None = None, *, own: str = "", write: str = "{name}",
-        derived: tuple[str, str, Callable[[str], T]] | None = None,
+        derived: tuple[tuple[str, ...], str, Callable[[str], T]] | None = None,
     ) -> None:  # fmt: skip
         self.where, self.name = where, name
         self.own, self.write, self.derived = own or where.rpartition(".")[2], write, derived
@@ -115,17 +115,15 @@ class Found(Mapping[str, T], Generic[T]):
         for each in (self.where, self.own) if protocol in PROTOCOLS else ():
             if _there(module := f"{PROTOCOLS[protocol]}.{each}"):
                 return module
-        if self._is_derived(protocol):
-            return self._basis(protocol)
+        if basis := self._basis(protocol):
+            return basis
         raise KeyError(protocol)
 
     def _basis(self, protocol: str) -> str:
-        return f"{PROTOCOLS[protocol]}.{self.derived[0]}" if self.derived else ""
-
-    def _is_derived(self, protocol: str) -> bool:
-        if self.derived is None or protocol not in PROTOCOLS or not _there(self._basis(protocol)):
-            return False
-        return hasattr(imported(self._basis(protocol)), self.derived[1])
+        """The module that it is derived from; empty where there is none."""
+        modules, name = self.derived[:2] if self.derived and protocol in PROTOCOLS else ((), "")
+        there = (f"{PROTOCOLS[protocol]}.{each}" for each in modules)
+        return next((module for module in there if _there(module) and hasattr(imported(module), name)), "")
 
     def module(self, protocol: str) -> ModuleType:
         return imported(self.module_name(protocol))
@@ -133,7 +131,7 @@ class Found(Mapping[str, T], Generic[T]):
     def __getitem__(self, protocol: str) -> T:
         module = self.module(protocol)
         where = getattr(module, "__name__", "")
-        if self.derived is not None and where == self._basis(protocol):
+        if self.derived is not None and where and where == self._basis(protocol):
             return self.derived[2](protocol)
         name = self.name or folder(protocol).upper()
         if not hasattr(module, name):

@@ -15,6 +15,9 @@ A column of the table is the event's column of that name, or of the one in ``sto
 
 Where nothing is chosen, histories are laid out in columns and followed many at a time.  Where something is, each is
 followed with the set of states in which the model may be, as a driven run is.
+
+Where events and steps of the model differ in grain, a ``retelling`` says what rows of the table the events stand for
+(`retelling.py`); its columns are those of the table.
 """
 
 from collections import defaultdict
@@ -55,6 +58,8 @@ from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.history import HistoryError, Manifest, Vocabulary
 from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.layouts import numbered
+from fencepost.properties.registry import PROTOCOLS, has, imported
+from fencepost.properties.retelling import FIRST_CODE, Retelling, reading_of, retold_columns
 
 ROOM = 32
 """Members of a sort with names that are in use at one time in a driven run, at most."""
@@ -76,7 +81,8 @@ class Shown:
     ``stored``: the event's column by the table's, where the two differ in name; ``names``: the kinds that end a name,
     by column; ``chosen``: columns that no event has.  ``given``: the model's constants and how many members each sort
     has, of a variant and a config (default: the config's keys of these names).  ``calls``: what each call lets happen
-    that is not shown (default: nothing).  ``mode``: the key of the config that names the variant.
+    that is not shown (default: nothing).  ``mode``: the key of the config that names the variant.  ``retelling``: of a
+    variant, what makes the rows of one system; ``told``: kinds of its rows that are no kinds of events.
     """
 
     vocabulary: Vocabulary
@@ -89,14 +95,16 @@ class Shown:
     given: Given = _as_configured
     calls: Mapping[str, Allowed] = field(default_factory=lambda: defaultdict(Allowed))
     mode: str = "mode"
+    retelling: Callable[[str], Retelling] | None = None
+    told: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in (*self.stored, *self.names, *self.chosen):
             if name not in self.columns:
                 raise self._mistake(f"{name} is no column of the table", f"it has {', '.join(self.columns)}")
         for observation in (each for table in self.observations.values() for each in table):
-            if observation.kind not in self.vocabulary.codes:
-                there = ", ".join(self.vocabulary.codes)
+            if observation.kind not in self.codes:
+                there = ", ".join(self.codes)
                 raise self._mistake(
                     f"{observation.kind!r} is no kind of event of {self.vocabulary.protocol}", f"it has {there}"
                 )
@@ -109,7 +117,9 @@ class Shown:
             if not isinstance(self.types[name], AtomsType | BoolType | EnumType):
                 advice = "what is tried is every member of a sort, of an Enumeration, or both of Bool"
                 raise self._mistake(f"{name} is chosen and is a {self.types[name]}", advice)
-        for name in set(self.columns).difference(self.chosen):
+        if self.retelling is not None and self.chosen:
+            raise self._mistake("a retelling leaves nothing to choose", "let it say what no event shows, or drop it")
+        for name in set(self.columns).difference(self.chosen) if self.retelling is None else ():
             if self.column(name) not in self.vocabulary.names:
                 has = f"they have {', '.join(self.vocabulary.names)}"
                 raise self._mistake(f"events have no column {self.column(name)!r}", f"{has}; or let {name} be chosen")
@@ -127,6 +137,16 @@ class Shown:
         return self.stored.get(name, name)
 
     @property
+    def between(self) -> dict[str, int]:
+        """The codes of rows that are no events."""
+        return {name: FIRST_CODE + place for place, name in enumerate(self.told)}
+
+    @property
+    def codes(self) -> dict[str, int]:
+        """Of every kind of row."""
+        return {**{name: int(kind) for name, kind in self.vocabulary.codes.items()}, **self.between}
+
+    @property
     def renamed(self) -> frozenset[str]:
         """The bounds of the sorts with names."""
         types = self.types
@@ -138,7 +158,7 @@ class Shown:
 
     def needed(self, variant: str) -> frozenset[str]:
         """Kinds that have to be shown: those that are steps of the model."""
-        return frozenset(o.kind for o in self.observations[variant] if o.steps)
+        return frozenset(o.kind for o in self.observations[variant] if o.steps).difference(self.told)
 
     # Driven runs
 
@@ -157,7 +177,7 @@ class Shown:
         """How histories are held against the model."""
         return Conforming(
             self.vocabulary, self.models, self.columns, self.observations, self.variant_of, self.settings_of,
-            self.lay_out, follow=self.followed if self.chosen else None,
+            self.lay_out, self.between, follow=self.followed if self.chosen else None,
         )  # fmt: skip
 
     def variant_of(self, manifest: Manifest) -> str:
@@ -178,6 +198,12 @@ class Shown:
 
     def lay_out(self, columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
         """A history is one lane, and every event is in it."""
+        undecided: Mapping[int, str] = {}
+        if self.retelling is not None:
+            names, telling = [name for name in self.columns if name not in self.chosen], self.retelling
+            columns, undecided = retold_columns(
+                self.vocabulary, lambda: telling(variant), self.codes, [self.column(name) for name in names], columns
+            )
         starts = starts_of(columns["history"])
         lane = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(columns["history"]))))
         values = {name: columns[self.column(name)] for name in self.columns if name not in self.chosen}
@@ -188,7 +214,8 @@ class Shown:
             if isinstance(kind, AtomsType) and name in values and (name in self.names or kind.bound not in given):
                 sizes[kind.bound] = max(sizes[kind.bound], int(values[name].max(initial=0)) + 1)
         constants = {name: given[name] for name in spec.constants}
-        return LaidOut((Laid(np.arange(len(lane)), lane, columns["kind"], values, sizes, constants),), {})
+        rows = columns.get("row", np.arange(len(lane)))
+        return LaidOut((Laid(rows, lane, columns["kind"], values, sizes, constants),), undecided)
 
     def _numbered(self, columns: Mapping[str, np.ndarray], lane: np.ndarray) -> dict[str, np.ndarray]:
         """The members that names stand for.  Columns of one sort share its members."""
@@ -202,6 +229,13 @@ class Shown:
             members = numbered(stacked, lane, np.isin(columns["kind"], ends))
             found.update({name: members[:, place] for place, name in enumerate(names)})
         return found
+
+
+def shown_of(protocol: str) -> Shown | None:
+    """What a protocol has under the name SHOWN, in ``observations`` or ``events``; None where it has nothing."""
+    there = [module for module in ("observations", "events") if has(protocol, module)]
+    found = (getattr(imported(f"{PROTOCOLS[protocol]}.{module}"), "SHOWN", None) for module in there)
+    return next((shown for shown in found if shown is not None), None)
 
 
 def _sorts(spec: Spec) -> frozenset[str]:
@@ -224,15 +258,17 @@ def _followed(shown: Shown, variant: str, settings: Settings) -> Followed:
         columns=shown.columns,
         observations=shown.observations[variant],
         calls=shown.calls,
-        interpreter=partial(Reader, shown, shown.needed(variant), sizes),
+        interpreter=partial(Reader, shown, shown.needed(variant), sizes, variant),
     )
 
 
 class Reader(PlainInterpreter):
     """Reads one system, or one history: keeps which member of the model's sorts each name stands for."""
 
-    def __init__(self, shown: Shown, needed: frozenset[str], sizes: Mapping[str, int]) -> None:
+    def __init__(self, shown: Shown, needed: frozenset[str], sizes: Mapping[str, int], variant: str) -> None:
         self.shown, self.needed, self.sizes = shown, needed, sizes
+        self.retelling = shown.retelling(variant) if shown.retelling else None
+        self.reading = reading_of(shown.vocabulary)
         self.columns, self.types = shown.columns, shown.types
         self.initial: State = {}
         self.members: dict[tuple[str, int], int] = {}  # by bound and number
@@ -242,7 +278,16 @@ class Reader(PlainInterpreter):
         """Each event says what it says, as long as all that are steps of the model are shown."""
         if absent := sorted(self.needed - observed):
             raise Beyond(f"it does not show {', '.join(absent)}")
-        return super().said(made, observed)
+        if self.retelling is None:
+            return super().said(made, observed)
+        return self._retold(self.retelling, made.events)
+
+    def _retold(self, retelling: Retelling, shown: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
+        """Rows, each with its event; and then an event of no kind that there is, which says nothing."""
+        known = [event for event in shown if read(event, "kind") in self.shown.vocabulary.codes]
+        for place, row in retelling.tell([self.reading(event) for event in known]):
+            yield known[place], row
+        yield from ((event, event) for event in shown if read(event, "kind") not in self.shown.vocabulary.codes)
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
         """What an event says.  Raises `Beyond`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Ran, process, read_json
+from copying_logs import DATA as COPYING
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.tables import kept_counts
 from metadata_logs import real_logs
@@ -48,6 +49,9 @@ def bootstrap() -> Iterator[str]:
 def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
     """A command of the README with its placeholders filled in, and the exit code that its comment states."""
     command, _, comment = line.partition("  #")
+    if "MEMBERS" in command:
+        logs = COPYING / "classic"
+        command = command.replace("MEMBERS", f"{logs}/clients.jsonl").replace("BROKER_DIR...", f"{logs}/node-1")
     for name, folder in (("LOG_DIR...", place), ("BROKER_DIR...", REAL)):
         command = command.replace(f" {name}", "".join(f" {folder / f'node-{node}'}" for node in (1, 2, 3)))
     command = command.replace("FILE", str(place / "clients.jsonl")).replace("HOST:PORT", bootstrap)

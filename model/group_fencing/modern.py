@@ -1,36 +1,63 @@
 """Groups with member epochs (KIP-848): a partition moves when its owner has given it up, or is out of the group.
 
-The consumer's background thread takes part in the group whenever it likes: it learns of new epochs and partitions, and
-joins again when it was put out, while the application still processes what it has polled.  Only giving partitions up
-waits for a poll (KAFKA-20332).  So it matters when the application reads the group's metadata: with the inputs that it
-polls, or as it sends their offsets.
+The consumer's background thread takes part in the group whenever it likes: it learns of new epochs and partitions,
+drops them when it is told that its epoch is old or that it is not a member, and joins again, while the application
+still processes what it has polled.  Since Kafka 4.2 (KAFKA-19233) it may do so while the coordinator knows it, which
+then takes it for one that has given up everything (GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid).  So
+it matters when the application reads the group's metadata: with the inputs that it polls, or as it sends their offsets.
+
+Where a partition becomes free, the epoch of its member moves (CurrentAssignmentBuilder.java).  To that there are two
+exceptions, which are assumed away but in `PatternChanged` and `EpochAgain`: a partition does not belong any more to
+what the member has subscribed to (`withdraw`), and a member joins again before the group has a new assignment.
 """
 
 from fencepost.model.group_fencing.core import Epoch, Group, Member, Partition, Stage
-from fencepost.model.language import Map, action, each, either, exists, fault, limit, require, when
+from fencepost.model.language import (
+    Map,
+    Set,
+    action,
+    each,
+    either,
+    exists,
+    fault,
+    forall,
+    limit,
+    open_hole,
+    require,
+    when,
+)
 
 
 class Modern(Group):
     """Until 4.2: a commit needs the member's epoch as the coordinator has it.  Metadata are read at the poll."""
 
     since: Map[Member, Partition, Epoch]  # the epoch in which the member was assigned the partition
+    left: Set[Member]  # a static member that left for a while (epoch -2): its partitions are kept for its instance id
+
+    outside = open_hole(
+        "all members use the new protocol: a classic group that becomes such a group is left out. (Its members then "
+        "take part in poll() alone, and their commits are judged alike: ConsumerGroup.validateOffsetCommit)",
+        "mixed-clients",
+    )
 
     # The group's coordinator
 
     @fault(budget="rebalances", danger=("rebalance", "time-out"))
     def expel(s, m: Member, g: Epoch):
         """A member is not heard of in time, and put out of the group; its partitions are free."""
-        require((0 < s.epoch[m]) & (s.newest < g))
+        require(((0 < s.epoch[m]) | s.left[m]) & (s.newest < g))
         limit(g <= s.newest + 1)
         s.newest = g
         s.epoch[m] = 0
+        s.left[m] = False
         s.owner = each(lambda p: when(s.owner[p] == m, None, s.owner[p]))
 
     @action
     def join(s, m: Member, g: Epoch):
-        """A member that has no partitions joins, perhaps again under the same id, and the group has a new epoch."""
-        require((s.epoch[m] == 0) & (s.newest < g))
-        require(~exists(Partition, lambda p: s.assigned[m, p]))
+        """A member that has no partitions joins, perhaps again under the same id, and the group has a new epoch and a
+        new assignment."""
+        require((s.epoch[m] == 0) & ~s.left[m] & (s.newest < g))
+        require(~s.has_some(m))
         limit(g <= s.newest + 1)
         s.newest = g
         s.epoch[m] = g
@@ -54,13 +81,83 @@ class Modern(Group):
 
     @action
     def release(s, m: Member, p: Partition, g: Epoch):
-        """The coordinator hears that a member has given a partition up, which is free then.  The member's epoch
-        follows, unless it has that of the newest assignment (CurrentAssignmentBuilder.java)."""
-        require((s.owner[p] == m) & ~s.assigned[m, p] & (s.epoch[m] <= g))
+        """The coordinator hears, in a heartbeat or as the member joins again, that it does not have a partition any
+        more which is to go to another one.  It is free, and the member's epoch follows."""
+        require((s.owner[p] == m) & ~s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
         limit(g <= s.newest + 1)
         s.newest = when(s.newest < g, g, s.newest)
         s.owner[p] = None
         s.epoch[m] = g
+
+    @fault(budget="fences", danger=("late-copy", "duplicate"))
+    def mishear(s, m: Member, p: Partition, g: Epoch):
+        """A late copy of a heartbeat in which the member had nothing, such as that with which it joined: a partition
+        that is to go to another one is free, though the member has it."""
+        require((s.owner[p] == m) & s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
+        limit(g <= s.newest + 1)
+        s.newest = when(s.newest < g, g, s.newest)
+        s.owner[p] = None
+        s.epoch[m] = g
+
+    @action
+    def withdraw(s, m: Member, p: Partition):
+        """The same where the member has subscribed to something else, in whose pattern no topic has been found yet: the
+        partition is free, and the epoch stays (since 4.2: updateCurrentAssignment).  Applications change what they
+        subscribe to between transactions."""
+        require((s.owner[p] == m) & ~s.assigned[m, p] & (0 < s.epoch[m]))
+        require(~s.is_in(m, p), rule="447.21")
+        s.owner[p] = None
+
+    @action
+    def give_back(s, m: Member, p: Partition):
+        """A member joins again while the coordinator knows it, and is given what it owns there, in the same epoch."""
+        require((s.owner[p] == m) & (0 < s.epoch[m]) & ~s.assigned[m, p])
+        s.assigned[m, p] = True
+
+    # Static members
+
+    @fault(budget="restarts")
+    def leave(s, m: Member):
+        """A static member ends, or its application does not poll in time: it leaves for a while."""
+        require(0 < s.epoch[m])
+        s.epoch[m] = 0
+        s.left[m] = True
+        s.since = each(lambda n, p: when(n == m, 0, s.since[n, p]))
+        s.leaves(m)
+
+    def leaves(s, m):
+        """What the member does then: it drops its partitions in the background."""
+        s.drop(m)
+
+    @action
+    def come_back(s, m: Member):
+        """It is there again, under the same member id, and gets what it had, in the newest epoch, which may be the one
+        that it left in."""
+        require(s.left[m] & ~s.has_some(m))
+        s.has_polled(m)
+        s.left[m] = False
+        s.joins_in_the_newest(m)
+
+    def has_polled(s, m):
+        """The consumer waits for a poll (AbstractMembershipManager.maybeRejoinStaleMember)."""
+        require(s.stage[m] == Stage.POLLING)
+
+    @action(danger="client-crash")
+    def replace(s, m: Member, n: Member):
+        """Another process joins with its instance id, and takes its partitions over under another member id.  The
+        former one may be a zombie.  (Before it has left, the other one is told UNRELEASED_INSTANCE_ID, 111.)"""
+        require((m != n) & s.left[m] & (s.epoch[n] == 0) & ~s.left[n] & ~s.has_some(n))
+        require(s.stage[n] == Stage.POLLING)
+        s.left[m] = False
+        s.since = each(lambda k, p: when((k == n) & (s.owner[p] == m), 0, s.since[k, p]))
+        s.assigned = each(lambda k, p: when(k == n, s.owner[p] == m, s.assigned[k, p]))
+        s.owner = each(lambda p: when(s.owner[p] == m, n, s.owner[p]))
+        s.joins_in_the_newest(n)
+
+    def joins_in_the_newest(s, m):
+        """No other member is concerned, so that the group keeps its epoch."""
+        s.epoch[m] = s.newest
+        s.knows[m] = s.newest
 
     # The member
 
@@ -68,21 +165,47 @@ class Modern(Group):
     def learn(s, m: Member):
         """A heartbeat's answer brings the epoch, in the background."""
         require((0 < s.epoch[m]) & (s.knows[m] != s.epoch[m]))
+        require(~s.has_too_much(m), rule="447.21")
         s.knows[m] = s.epoch[m]
+
+    def has_too_much(s, m):
+        """The member has a partition that it does not own: with an older epoch it is fenced for that (isSubset in
+        GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid)."""
+        return exists(Partition, lambda p: s.assigned[m, p] & (s.owner[p] != m))
 
     @action
     def revoke(s, m: Member, p: Partition):
-        """A member that polls gives a partition up."""
+        """A member that polls gives a partition up, perhaps in the middle of a transaction."""
         require(s.assigned[m, p])
-        require(s.stage[m] == Stage.POLLING, rule="447.21")
         s.assigned[m, p] = False
         s.has[m, p] = False
 
     @action(fair="weak")
     def fall_out(s, m: Member):
-        """A member learns that it was put out, and drops its partitions at once: in the background, so that its
-        application goes on with what it has polled."""
-        require((s.epoch[m] == 0) & exists(Partition, lambda p: s.assigned[m, p]))
+        """A member learns that it was put out, has left, or has something that it does not own, and drops its
+        partitions at once: in the background, so that its application goes on with what it has polled."""
+        require(((s.epoch[m] == 0) & s.has_some(m)) | s.has_too_much(m))
+        s.drop(m)
+
+    @fault(budget="fences", danger="lost-answer")
+    def be_fenced(s, m: Member):
+        """Answers that brought newer epochs were lost, and a member is told that its own is too old: it drops its
+        partitions in the background, to join again."""
+        require((s.knows[m] < s.epoch[m]) & s.has_some(m))
+        s.drop(m)
+
+    @fault(budget="fences", danger="overlapping-coordinators")
+    def be_unknown(s, m: Member):
+        """A coordinator that was deposed, and has heard of the member no more, tells it that nobody knows it."""
+        require((0 < s.epoch[m]) & s.has_some(m))
+        s.drop(m)
+
+    def has_some(s, m):
+        """The member believes to own something."""
+        return exists(Partition, lambda p: s.assigned[m, p])
+
+    def drop(s, m):
+        """All partitions of the member, on its side."""
         s.assigned = each(lambda n, p: s.assigned[n, p] & (n != m))
         s.has = each(lambda n, p: s.has[n, p] & (n != m))
 
@@ -107,6 +230,10 @@ class Modern(Group):
 class Relaxed(Modern):
     """KIP-1251 (4.3): an older epoch is taken too, where each partition had been assigned by then, and still is."""
 
+    def has_polled(s, m):
+        """It has to: what a static member had is assigned in epoch 0 from now on, which is older than any commit."""
+        require(s.stage[m] == Stage.POLLING, rule="447.21")
+
     def takes_of(s, m, p, e):
         was_assigned = (s.since[m, p] <= e) & (s.owner[p] == m)
         return (0 < e) & ((s.epoch[m] == e) | ((e < s.epoch[m]) & was_assigned))
@@ -127,8 +254,46 @@ class Relaxed(Modern):
         )
 
 
+class PatternChanged(Relaxed):
+    """There an application changes its pattern in the middle of a transaction, and polls before it has committed."""
+
+    @fault(budget="fences", danger=("late-copy", "duplicate"))
+    def mishear(s, m: Member, p: Partition, g: Epoch):
+        """A late copy of a heartbeat in which the member had nothing, such as that with which it joined: a partition
+        that is to go to another one is free, though the member has it."""
+        require((s.owner[p] == m) & s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
+        limit(g <= s.newest + 1)
+        s.newest = when(s.newest < g, g, s.newest)
+        s.owner[p] = None
+        s.epoch[m] = g
+
+    @action
+    def withdraw(s, m: Member, p: Partition):
+        """The partition is free, and the epoch stays."""
+        require((s.owner[p] == m) & ~s.assigned[m, p] & (0 < s.epoch[m]))
+        s.owner[p] = None
+
+
+class EpochAgain(Relaxed):
+    """There a member that was removed joins again while the group waits for its next assignment, for a second by
+    default (since 4.3: group.consumer.assignment.interval.ms; GroupMetadataManager.canComputeNextTargetAssignment)."""
+
+    @action
+    def join_again(s, m: Member):
+        """The newest assignment is that in which the member was, and so is its epoch."""
+        require((s.epoch[m] == 0) & ~s.left[m] & ~s.has_some(m) & (0 < s.knows[m]))
+        require(forall(Member, lambda n: s.epoch[n] <= s.knows[m]))
+        s.epoch[m] = s.knows[m]
+
+
 class AtSend(Modern):
     """The application reads the group's metadata as it sends its offsets (and has no rebalance listener)."""
+
+    @action
+    def revoke(s, m: Member, p: Partition):
+        """A member gives a partition up as it polls, which is between transactions."""
+        require(s.stage[m] == Stage.POLLING, rule="447.21")
+        Modern.revoke(s, m, p)
 
     def begins(s, m):
         """Nothing."""
@@ -151,8 +316,10 @@ class OwnedAtSend(AtSend):
 class AtSendListening(AtSend):
     """The same with a rebalance listener, which the background thread waits for: it is called in poll() alone."""
 
-    @action(fair="weak")
-    def fall_out(s, m: Member):
-        """A member learns that it was put out, when it polls, and drops its partitions."""
+    def drop(s, m):
+        """When the member polls."""
         require(s.stage[m] == Stage.POLLING, rule="447.21")
-        Modern.fall_out(s, m)
+        Modern.drop(s, m)
+
+    def leaves(s, m):
+        """The listener is not called yet."""

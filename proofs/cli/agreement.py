@@ -146,6 +146,9 @@ def agree(
     config: dict[str, Any] = {}
     if bootstrap is not None:
         agreeing, config = _over_the_wire(agreeing, bootstrap, beside_reference, timeouts)
+        if variant not in agreeing.variants:
+            there = ", ".join(f"{agreeing.protocol}/{known}" for known in agreeing.variants)
+            raise CatalogueError(f"--bootstrap: brokers cannot be {name}; these can be driven over the wire: {there}")
     elif client or beside_reference or timeouts:
         raise CatalogueError(
             "--client, --beside-reference and --timeouts are about brokers: name them with --bootstrap"
@@ -164,6 +167,9 @@ def agree(
     target = implementation or agreeing.reference
     if live and not implementation:
         target = f"fencepost.reference_impl.live.{folder(agreeing.protocol)}.{live}"
+        if find_spec(target.partition(":")[0]) is None:
+            option = "--beside-reference" if beside_reference else f"--client {client}"
+            raise CatalogueError(f"{option}: of {agreeing.protocol} there is nothing but raw requests; leave it out")
     # What real clients do by themselves between two requests is not in the model, and by which rules is theirs to say.
     if only is None and client not in (None, "raw"):
         only = frozenset(rule for rule, told in RULES.items() if rule.startswith("txn.") and told.kind == "promise")

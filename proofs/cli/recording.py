@@ -37,7 +37,7 @@ RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "c
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory to write the history to.")
 @click.option("--block-size", type=click.IntRange(1), default=1000, show_default=True, help="Ids in a block.")
 @click.option("--topic", "topics", multiple=True, help="Transactions: of data only this topic; may be repeated.")
-@click.option("--quiet-end", is_flag=True, help="Transactions: all had come to rest before the logs were copied.")
+@click.option("--quiet-end", is_flag=True, help="All had come to rest before the logs were copied.")
 @click.option("--kafka-version", default="unknown", show_default=True, help="What the manifest says of the cluster.")
 @JSON
 def record(
@@ -47,8 +47,9 @@ def record(
     """Make a history of a cluster's logs, or of what its clients saw.
 
     LOG_DIR is a node's log directory (log.dirs), of a node at work or copied.  For producer id blocks name those of all
-    controllers, since only a majority says what is committed; for transactions those of all brokers, since every
-    replica counts.  Example: fencepost record --protocol transactions node1 node2 node3 --clients seen.jsonl --out DIR
+    controllers, since only a majority says what is committed; for transactions and for groups those of all brokers,
+    since every replica counts.
+    Example: fencepost record --protocol transactions node1 node2 node3 --clients seen.jsonl --out DIR
     """
     if not log_dirs and clients is None:
         raise click.UsageError("name log directories, or --clients FILE, or both")

@@ -5,9 +5,15 @@ what it was given, and `record_observations` makes a history of that alone.
 
 Of transactions: `record_transactions(log_dirs, clients, out)` makes the history; clients keep what they saw with
 `write_events`, under a `Header` that says what their numbers stand for.
+
+Of a consumer group that copies its input: `record_group(log_dirs, clients, out)`; members keep what they saw with
+`write_members`, under a `GroupHeader`, and send `tag_of` themselves along with their offsets.
 """
 
 from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.group_fencing.member_events import Header as GroupHeader
+from fencepost.proofs.recording.group_fencing.member_events import tag_of, write_members
+from fencepost.proofs.recording.group_fencing.recorder import RecordedGroup, record_group
 from fencepost.proofs.recording.id_blocks.clients import (
     UNANSWERED,
     Observation,
@@ -30,9 +36,11 @@ __all__ = [
     "UNANSWERED",
     "ClientEvents",
     "Connection",
+    "GroupHeader",
     "Header",
     "Observation",
     "Recorded",
+    "RecordedGroup",
     "RecordingError",
     "Summary",
     "WireError",
@@ -42,8 +50,11 @@ __all__ = [
     "read_events",
     "read_observations",
     "record",
+    "record_group",
     "record_observations",
     "record_transactions",
+    "tag_of",
     "write_events",
+    "write_members",
     "write_observations",
 ]

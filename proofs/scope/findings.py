@@ -203,6 +203,27 @@ FINDINGS = (
         "by raw requests; under the epoch at which it was given the records it is refused",
     ),
     Finding(
+        "an epoch outlives what was subscribed to", "A member that subscribes by another pattern loses its partitions as soon as "
+        "it has given them up, or joins again with epoch 0 and the other pattern; but where no topic of the pattern has been "
+        "found yet its epoch stays, and until its next heartbeat it commits under it what it had read of them. Another member "
+        "has read the same meanwhile: the input is in the committed output twice, and the committed offset goes back. Where "
+        "topics are named the same happens within a second after an assignment (group.consumer.assignment.interval.ms).",
+        "group coordinator, new protocol", "4.3.1 and 4.4.0; not 4.0.0", ("447.21", "447.P1", "447.P2"), "new",
+        _corner("group-pattern-changed"),
+        "by raw requests: an application has to change what it subscribes to, and to poll, between its poll of the records "
+        "and its commit",
+    ),
+    Finding(
+        "a removed member has its epoch again", "A group that was just assigned is not assigned anew for a second by default. A "
+        "member that is removed and joins again within that time is in the epoch in which it was before, and until its next "
+        "heartbeat it commits under it what it had read, although another member has the partition by then: also metadata "
+        "that were read at the poll are taken. The input is in the committed output twice, and the committed offset goes back.",
+        "group coordinator, new protocol", "4.3.1 and 4.4.0", ("447.21", "447.P1", "447.P2"), "new",
+        _corner("group-epoch-again"),
+        "by raw requests: the consumer itself leaves and joins again between polls alone, so that it takes an operator who "
+        "removes it (LeaveGroup), or an interval longer than the session",
+    ),
+    Finding(
         "a consumer joins again behind its application", "A process stands still until its session is over, and goes on. The "
         "consumer of the new protocol, without a rebalance listener, joins again in the background, and groupMetadata(), "
         "called as documented when the offsets are sent, has the new epoch: the transaction that was open all the time is "

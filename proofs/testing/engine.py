@@ -177,9 +177,9 @@ def agree(
     else:
         raise ValueError(f"no implementation of {protocol!r} can be driven: there are {', '.join(DRIVEN)}")
     only = None if promises is None else frozenset(promises)
-    if promises_only or only is not None:
-        agreeing = replace(agreeing, follow=None)
     variant = agreeing.variants[0] if variant is None else variant
+    if promises_only or only is not None or variant in agreeing.unfollowed:
+        agreeing = replace(agreeing, follow=None)
     if variant not in agreeing.variants:
         there = ", ".join(agreeing.variants)
         raise ValueError(f"the model of {protocol} has no variant {variant!r}: there are {there}")

@@ -47,7 +47,8 @@ class Batch:
 
     def lanes(self) -> Iterator[tuple[int, int]]:
         """First event, and the event after the last, of each lane."""
-        yield from zip(self.starts.tolist(), [*self.starts[1:].tolist(), len(self.history)], strict=True)
+        ends = [*self.starts[1:].tolist(), len(self.history)] if len(self.history) else []
+        yield from zip(self.starts.tolist(), ends, strict=True)
 
     def events(
         self, begin: int, end: int, phases: Mapping[int, tuple[Phase, ...]]

@@ -29,7 +29,7 @@ class PlainReplay:
     """Replays histories with the plain reading. ``sizes``: how many members each sort has, by the name of its bound."""
 
     def __init__(self, spec: Spec, constants: Mapping[str, int], sizes: Mapping[str, int]) -> None:
-        self.spec, self.sizes = spec, sizes
+        self.spec, self.constants, self.sizes = spec, constants, sizes
         self.plain = Plain(spec, dict(constants), unlimited(spec.types, sizes), ghosts=False)
 
     def stop(self, events: Sequence[tuple[tuple[Phase, ...] | None, Values]], strange: Check) -> Stop | None:
@@ -48,9 +48,15 @@ class PlainReplay:
         return None
 
     def allowed(self, state: State) -> Iterator[Event]:
-        """Every step that the model could take in this state."""
-        for event, _ in self.plain.successors(state):
-            yield event
+        """Every step that the model could take in this state, with numbers up to the next after those that it has."""
+        entries = [entry.values() if isinstance(entry, dict) else [entry] for entry in state.values()]
+        values = [value for entry in entries for value in entry]
+        most = 1 + max((value for value in values if type(value) is int), default=0)
+        bounds = unlimited(self.spec.types, self.sizes)
+        near = {name: size if name in self.sizes else min(size, most) for name, size in bounds.items()}
+        plain = Plain(self.spec, dict(self.constants), near, ghosts=False)
+        for name in self.spec.actions:
+            yield from (event for event in plain.events(name) if plain.enabled(state, event))
 
     def _phase(self, phase: Phase, state: State, values: Values) -> State | Check:
         if not self.plain.holds(phase.when, state, None, **values):

@@ -67,7 +67,7 @@ class Kind(EventKind):
 COLUMNS = (
     Column("slot", "int32", "place of an instance, from 0: one after another holds it"),
     Column("client", "int64", "instance of the application, unique in its history"),
-    Column("member", "int64", "member id in the group"),
+    Column("member", "int64", "member id in the group, numbered in the order in which they are given out"),
     Column("generation", "int64", "generation of a classic group; member epoch under the new protocol (KIP-848)"),
     Column("instance", "int32", "group.instance.id of a static member"),
     Column("partition", "int32", "partition of the input"),

@@ -46,9 +46,17 @@ SIZES: dict[str, Between | OneOf] = {
     "max_poll_ms": OneOf(1_000, 4_000),
     "initial_delay_ms": OneOf(30),
     "transaction_timeout_ms": OneOf(2_000, 400),
-    "request_timeout_ms": OneOf(100),
+    "request_timeout_ms": OneOf(100, 1_000),
     "timeout_check_ms": OneOf(50),
 }
+
+LIVE = "fencepost.reference_impl.live.group_fencing.over_tcp:over_tcp"
+LIVE_VARIANTS = (
+    "shipped", "new-protocol", "new-protocol-relaxed", "group-id-only", "new-protocol-metadata-at-send",
+    "new-protocol-relaxed-metadata-at-send",
+)  # fmt: skip
+"""What brokers and applications can be: no release has the draft.  Whether brokers of the new protocol are from before
+or after KIP-1251 is for their owner to know."""
 
 DANGERS = {
     "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",),
@@ -98,6 +106,10 @@ class System(Protocol):
 
     def move_group(self) -> None:
         """Another broker coordinates the group."""
+
+    def expire_pending(self) -> bool:
+        """The retention of offsets is over, for a group without members, where a transaction has offsets pending, and
+        nowhere else; False if none is deleted, as none may be."""
 
     def change_leader(self, output: Annotated[int, Index("outputs")]) -> None:
         """Another broker leads a partition of the output."""

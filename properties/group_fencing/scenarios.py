@@ -130,16 +130,18 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def overtaken(
-        self, slot: Slot, lines: Annotated[int, Between(0, 5)], late: Late, other: Slot,
-        further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
+        self, slot: Slot, lines: Annotated[int, Between(0, 5)], held: Annotated[int, Between(0, 3)], late: Late,
+        other: Slot, further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
     ) -> None:  # fmt: skip
         """An instance stands still with what it consumed, so many lines into its transaction; another one comes to have
-        its partitions, and is so far with them when the first goes on.  What was ``late`` of the first arrives then."""
+        its partitions, and is so far with them when the first goes on.  What was ``late`` of the first's last lines
+        arrives then."""
         other = self.another(slot, other)
         self.up(slot)
         if not self.comes_to(slot, "consumed"):
             return
-        self.call("walk", slot, lines, without=late) if lines else None
+        self.call("walk", slot, lines) if lines else None
+        self.call("walk", slot, held, without=late) if held else None
         self.call("pause", slot)
         self.up(other) if other != slot else None
         if other != slot and self.comes_to(other, "consumed", late):
@@ -188,6 +190,19 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             self.call(what, slot)
         self.go(100, late)
         self.call("audit")
+        self.go(500)
+
+    @scenario
+    def retained(self, slot: Slot, at: Annotated[str, OneOf("end", "marker")]) -> None:
+        """All instances leave while a transaction is to be committed, and the retention of offsets is over for what it
+        has pending."""
+        self.up(slot)
+        if not self.comes_to(slot, "consumed") or not self.comes_to(slot, "end_sent", at):
+            return
+        for each in range(self.run.config["members"]):
+            self.call("close", each)
+        self.go(100, at)
+        self.call("expire_pending")
         self.go(500)
 
     @scenario

@@ -33,7 +33,7 @@ class Lines:
             fits = Annotated[int, msgspec.Meta(ge=int(self._bounds[name].min), le=int(self._bounds[name].max))]
             optional = name in kind.optional | kind.optional_with_error | self._unseen | {"error"}
             fields.append((name, fits, self._absent[name]) if optional else (name, fits))
-        needed = {name: self._absent[name] for name in kind.optional_with_error}
+        needed = {name: self._absent[name] for name in kind.optional_with_error - self._unseen}
 
         def __post_init__(event: Any) -> None:
             for name, absent in needed.items():
@@ -63,7 +63,7 @@ class Lines:
 
     def _wanted(self, line: str) -> str:
         found = msgspec.json.decode(line)
-        kind = self._kinds.get(found.get("kind", "")) if isinstance(found, dict) else None
+        kind = self._kinds.get(str(found.get("kind", ""))) if isinstance(found, dict) else None
         if kind is None:
             return f"kind is one of {', '.join(self._kinds)}"
         return f"{kind.name} has time_us, {', '.join(kind.columns)}"

@@ -35,6 +35,9 @@ class Config(Configuration):
     heartbeat_ms: Positive = 3_000
     max_poll_ms: Positive = 300_000  # max.poll.interval.ms, which is the rebalance time-out as well
     initial_delay_ms: Natural = 3_000  # group.initial.rebalance.delay.ms
+    # group.consumer.assignment.interval.ms: so long a group of the new protocol keeps an assignment at least. It is new
+    # in 4.3, where 1,000 is the default; with 0 each change of the group is followed by an assignment, as before
+    assignment_interval_ms: Natural = 0
     static: bool = False  # whether instances have a group.instance.id
     # The application
     max_poll_records: Positive = 2

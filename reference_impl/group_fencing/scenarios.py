@@ -10,13 +10,14 @@ code, `broken` is a configuration in which the guarantee ends.
 
 from typing import Any
 
-from fencepost.reference_impl.group_fencing.script import AFTER_SESSION_MS, KNOWN, Script
+from fencepost.reference_impl.group_fencing.script import AFTER_A_HEARTBEAT_MS, AFTER_SESSION_MS, KNOWN, Script
 
 DRAFT: dict[str, Any] = {"mode": "draft"}
 REPAIRED: dict[str, Any] = {"mode": "draft-repaired"}
 SHIPPED: dict[str, Any] = {"mode": "shipped"}
 STRICT: dict[str, Any] = {"mode": "new-protocol", "listener": False}
 RELAXED: dict[str, Any] = {"mode": "new-protocol-relaxed", "listener": False}
+AT_POLL: dict[str, Any] = {**RELAXED, "inputs": 2, "metadata_at": "poll", "request_timeout_ms": 2_000}
 OPEN_FOR_LONG: dict[str, Any] = {"transaction_timeout_ms": 120_000}
 TWO: dict[str, Any] = {"records": 2, "max_poll_records": 1}
 OWNERSHIP = KNOWN.registry["ownership_checked"].parts
@@ -235,6 +236,20 @@ def regains_what_it_had(script: Script) -> None:
     script.system.close(1)
     script.settle(AFTER_SESSION_MS)
     script.system.move_group()
+    script.go_on(0)
+    script.audit()
+
+
+@KNOWN.shown("447.21-epoch-again", {**AT_POLL, "assignment_interval_ms": 60_000}, AT_POLL)
+def has_its_epoch_again(script: Script) -> None:
+    """A member is removed, and joins again in the background, before the group that it was in is assigned anew: it is
+    in the epoch that it had when it polled, and another member has a partition of its by the time it commits."""
+    script.until(0, "consumed")
+    script.until(1, "joined")
+    script.cut_off(0, ms=46_000)
+    script.settle(AFTER_A_HEARTBEAT_MS)
+    script.cut_off(0, ms=14_000)
+    script.until(1, "end_told")
     script.go_on(0)
     script.audit()
 

@@ -113,7 +113,14 @@ class System(DrivenSystem[Environment]):
     def expire_offsets(self) -> bool:
         """offsets.retention.minutes is over: the offsets of a group without members are deleted; False if there are
         none to delete. Whoever reads on begins at the beginning."""
-        return self.group_coordinator.expire_offsets()
+        return self.group_coordinator.expire_offsets(range(self.env.options.inputs))
+
+    def expire_pending(self) -> bool:
+        """It is over for those alone that a transaction is about to change; False, as they are kept until it ends."""
+        log = self.group_coordinator.log
+        return self.group_coordinator.expire_offsets(
+            [partition for partition in range(self.env.options.inputs) if not log.is_stable(partition)]
+        )
 
     def is_over(self, slot: int) -> bool:
         """Whether the instance in the slot has ended, by an error or killed."""
@@ -164,11 +171,15 @@ class System(DrivenSystem[Environment]):
                     offset=place.offset,
                 )  # fmt: skip
                 found.append((place.partition, place.offset))
-        coordinator = self.group_coordinator
-        offsets = [coordinator.log.committed_offset(partition) for partition in range(env.options.inputs)]
+        offsets = self.committed_offsets()
         for partition, offset in enumerate(offsets):
             env.tell(Kind.AUDITED, client=auditor, partition=partition, offset=offset)
         return found, offsets
+
+    def committed_offsets(self) -> list[int]:
+        """The group's offset in each partition of the input, -1 for none."""
+        log = self.group_coordinator.log
+        return [log.committed_offset(partition) for partition in range(self.env.options.inputs)]
 
     @property
     def group_coordinator(self) -> GroupCoordinator:

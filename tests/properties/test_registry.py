@@ -26,14 +26,10 @@ protocol._trace = properties.trace_properties = refuse
 """
 
 
-UNFOLLOWED = {"group-fencing"}
-"""Of which no model says what the events of a history mean to it."""
-
-
 @pytest.mark.parametrize("table", [ENTRIES, DRIVEN, CONFORMING, BEDS, SIGNS, VOCABULARIES], ids=lambda t: t.where)
 def test_what_a_protocol_brings_is_found(table: Found[object]) -> None:
     """By the conventions that the registry states, for the protocols that are there today."""
-    assert list(table) == [name for name in PROTOCOLS if table is not CONFORMING or name not in UNFOLLOWED]
+    assert list(table) == list(PROTOCOLS)
     assert all(table[protocol] is not None for protocol in table)
 
 

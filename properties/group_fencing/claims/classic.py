@@ -18,7 +18,7 @@ from fencepost.model.group_fencing.classic import (
 from fencepost.model.group_fencing.cooperative import Cooperative, LateCopies
 from fencepost.model.group_fencing.core import Fate, Member, Partition
 from fencepost.model.language import exists, forall, implies, lemma, promise, witness
-from fencepost.properties.group_fencing.claims.core import Lemmas
+from fencepost.properties.group_fencing.claims.core import Lemmas, OwnersGoOn
 from fencepost.properties.group_fencing.claims.promises import Promises
 from fencepost.properties.group_fencing.claims.transactions import DraftOverTransactions, OverTransactions
 
@@ -57,7 +57,7 @@ class Eager(Generations):
         )  # fmt: skip
 
 
-class ClassicLemmas(Generations):
+class ClassicLemmas(Generations, OwnersGoOn):
     """Lemmas of every form with generations."""
 
     @lemma
@@ -66,19 +66,6 @@ class ClassicLemmas(Generations):
         return forall(
             Member, Partition,
             lambda m, p: implies((s.epoch[m] == s.stamp[m]) & (0 < s.stamp[m]) & s.assigned[m, p], s.owner[p] == m),
-        )  # fmt: skip
-
-    @lemma
-    def owner_goes_on(s):
-        """What an owner has fetched, or committed since, is where the committed offset is or will be."""
-        return forall(
-            Member, Partition,
-            lambda m, p: implies(
-                s.has[m, p] & (s.owner[p] == m) & ~s.fenced[m], s.first[m, p] == s.where_it_goes_on(m, p)
-            ),
-        ) & forall(
-            Member, Member, Partition,
-            lambda m, n, p: implies(s.has[m, p] & (s.owner[p] == m) & (m != n), s.pending[n, p] == 0),
         )  # fmt: skip
 
 

@@ -79,3 +79,20 @@ class Lemmas(Promises, OverTransactions):
                 (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p]), s.pending[m, p] == s.done[p]
             ),
         )  # fmt: skip
+
+
+class OwnersGoOn(Lemmas):
+    """Where commits are taken from those that own what they had."""
+
+    @lemma
+    def owner_goes_on(s):
+        """What an owner has fetched, or committed since, is where the committed offset is or will be."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.has[m, p] & (s.owner[p] == m) & ~s.fenced[m], s.first[m, p] == s.where_it_goes_on(m, p)
+            ),
+        ) & forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(s.has[m, p] & (s.owner[p] == m) & (m != n), s.pending[n, p] == 0),
+        )  # fmt: skip

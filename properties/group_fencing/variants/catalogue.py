@@ -23,8 +23,10 @@ from fencepost.properties.group_fencing.claims.classic import (
 from fencepost.properties.group_fencing.claims.modern import (
     AtSendListeningLemmas,
     AtSendPromises,
+    EpochAgainPromises,
     ModernLemmas,
     OwnedAtSendPromises,
+    PatternChangedPromises,
     RelaxedAtSendPromises,
     RelaxedLemmas,
 )
@@ -41,8 +43,13 @@ from fencepost.properties.group_fencing.variants.driven import IMPLEMENTATIONS, 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
 GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0, fencings=0)
-EPOCHS = dict(members=2, partitions=1, epochs=5, inputs=1, rebalances=1, crashes=0, fencings=0)
+EPOCHS = dict(
+    members=2, partitions=1, epochs=5, inputs=1, rebalances=1, crashes=0, restarts=0, fences=0, fencings=0,
+)  # fmt: skip
 EPOCHS_CRASHING = dict(EPOCHS, epochs=4, crashes=1)
+EPOCHS_DROPPING = dict(EPOCHS, epochs=4, fences=1)
+EPOCHS_LEAVING = dict(EPOCHS, epochs=4, restarts=1)
+EPOCHS_IN_PROGRESS = (EPOCHS_CRASHING, EPOCHS_DROPPING, EPOCHS_LEAVING)
 COORDINATED = dict(GENERATIONS, fail_overs=1)
 UPGRADED = dict(
     members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, upgrades=1, fail_overs=0, fencings=0,
@@ -60,6 +67,8 @@ EPOCH_FEATURES: Mapping[str, Mapping[str, int]] = {
     "a member that crashes": EPOCHS_CRASHING,
     "a producer is fenced": dict(fencings=1, epochs=3),
     "two partitions": dict(partitions=2, epochs=3),
+    "a member that drops what it owns": EPOCHS_DROPPING,
+    "a static member leaves": EPOCHS_LEAVING,
 }
 OVER_CORE = dict(
     GENERATIONS, clients=1, transactions=2, logs=1, producer_epochs=3, fail_overs=0, watched=0, offsets=0,
@@ -92,8 +101,9 @@ REASONS = {
     "offsets": "any partition: they are alike",
     "txn.fail_overs": "another coordinator, which sends markers again",
     "txn.fences": "an administrator fences once",
+    "restarts": "a static member that is replaced once, or leaves once and comes back",
+    "fences": "a member that is told once that its epoch is old, or that nobody knows it",
     "fencings": "a producer that is fenced once, with nothing to abort",
-    "restarts": "a static member that is replaced once",
     "copies": "one request that is there twice",
     "upgrades": "one client is old and one is new",
     "fail_overs": "a coordinator that forgets once",
@@ -181,14 +191,20 @@ VARIANTS = (
     _wrong("probed-version", ProbingPromises, "clients ask one broker for its version, and an older one coordinates the group",
            "447.20", COORDINATED, *TWICE),
     _main("new-protocol", ModernLemmas, "KIP-848 until 4.2: a commit needs the member's epoch, read at the poll", EPOCHS,
-          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
+          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS),
     _wrong("new-protocol-owner-refused", ModernLemmas, "an owner is refused whose epoch went on since its poll", "447.21",
            EPOCHS, "owner_is_taken"),
     _main("new-protocol-relaxed", RelaxedLemmas, "KIP-1251: an older epoch is taken for what was assigned by then", EPOCHS,
-          features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
+          features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS),
+    _wrong("new-protocol-pattern-changed", PatternChangedPromises,
+           "there an application changes its pattern within a transaction: a partition leaves it, and its epoch stays",
+           "447.21", EPOCHS, *TWICE),
+    _wrong("new-protocol-epoch-again", EpochAgainPromises,
+           "there a member is removed, and joins again in the epoch that it had, before the group is assigned anew",
+           "447.21", EPOCHS, *TWICE),
     _main("new-protocol-listener-metadata-at-send", AtSendListeningLemmas,
           "metadata read at the send, by an application that has a rebalance listener", EPOCHS,
-          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=(EPOCHS_CRASHING,)),
+          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS),
     _wrong("new-protocol-revoked-in-the-background", AtSendListeningLemmas,
            "the same before KAFKA-20332: the background thread gives a partition up in the middle of a transaction", "447.21",
            dict(EPOCHS, epochs=3),

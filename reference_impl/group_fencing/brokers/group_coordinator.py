@@ -251,10 +251,10 @@ class GroupCoordinator(OffsetsLeader):
         batch = ProduceRequest(-1, self.log.partition, -1, -1, -1, records[0], False, tuple(records[1:]))
         self.log.append(batch, NO_GUARD)
 
-    def expire_offsets(self) -> bool:
-        """offsets.retention.minutes is over for a group without members: its offsets are deleted; False if there is
+    def expire_offsets(self, among: Collection[int]) -> bool:
+        """offsets.retention.minutes is over for offsets of a group without members: they are deleted; False if there is
         nothing to delete, or somebody in the group."""
-        expired = [] if self.group.members else self.log.expirable()
+        expired = [] if self.group.members else [p for p in self.log.expirable() if p in among]
         if expired:
             self.write_plainly(Place(partition, NO_OFFSET) for partition in expired)
         return bool(expired)

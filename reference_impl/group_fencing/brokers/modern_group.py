@@ -1,6 +1,7 @@
 """A group under the new protocol (KIP-848): members heartbeat with their epoch, the coordinator assigns.
 
-Every change of the membership raises the group's epoch and makes a new target; each member is led to it by itself.
+Every change of the membership raises the group's epoch and makes a new target, at once or some time after the one
+before; each member is led to it by itself.
 Everything is stored as it happens, so that a coordinator which fails over goes on where the one before was, but for
 the sessions, which begin anew. (GroupMetadataManager.consumerGroupHeartbeat, ConsumerGroup.java)
 """
@@ -39,20 +40,24 @@ class Stored(NamedTuple):
     epoch: int
     members: tuple[Member, ...]
     target: tuple[tuple[int, frozenset[int]], ...]
+    target_epoch: int
+    targeted_ms: int | None
 
 
 class ModernGroup:
     """The group in one coordinator's memory."""
 
-    __slots__ = ("coordinator", "deadlines", "env", "epoch", "members", "target")
+    __slots__ = ("coordinator", "deadlines", "env", "epoch", "members", "target", "target_epoch", "targeted_ms")
 
     def __init__(self, coordinator: "GroupCoordinator") -> None:
         self.coordinator = coordinator
         self.env = coordinator.env
-        stored: Stored = coordinator.stored or Stored(0, (), ())
+        stored: Stored = coordinator.stored or Stored(0, (), (), 0, None)
         self.epoch = stored.epoch
         self.members: dict[int, Member] = {member.member: self.loaded(member) for member in stored.members}
         self.target: dict[int, frozenset[int]] = dict(stored.target)
+        self.target_epoch = stored.target_epoch  # of the group, when it got this target
+        self.targeted_ms = stored.targeted_ms  # and when that was
         self.deadlines: dict[int, int] = {}  # when each session is over
         for member in self.members.values():
             self.keep(member.member)
@@ -92,6 +97,7 @@ class ModernGroup:
             self.join(request)
         before = self.members[request.member]
         self.keep(request.member)
+        self.maybe_target()
         member = self.reconcile(before, request.owned)
         tells = request.epoch == JOINING or request.full or member.assigned.keys() != before.assigned.keys()
         partitions = tuple(sorted(member.assigned)) if tells else None
@@ -158,14 +164,27 @@ class ModernGroup:
         """It is not in the group any more, and what it had is free."""
         del self.members[member.member]
         self.deadlines.pop(member.member, None)
+        self.target.pop(member.member, None)
         self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
         self.bump()
 
     def bump(self) -> None:
-        """The group has changed: a new epoch, and a new target."""
+        """The group has changed: a new epoch, and a new target, unless it is too early for one."""
         self.epoch += 1
-        self.target = balanced(self.members, self.env.options.inputs, self.target)
         self.env.tell(Kind.GENERATION_BEGUN, generation=self.epoch)
+        self.store()
+        self.maybe_target()
+
+    def maybe_target(self) -> None:
+        """A new target, if the group has changed since it got the one before, and that is some time ago. Until then
+        members join in the epoch of the old one, also in one that they were in before. (canComputeNextTargetAssignment)
+        """
+        interval_ms = self.env.options.assignment_interval_ms
+        early = self.targeted_ms is not None and self.env.now_ms < self.targeted_ms + interval_ms
+        if self.target_epoch == self.epoch or early:
+            return
+        self.target = balanced(self.members, self.env.options.inputs, self.target)
+        self.target_epoch, self.targeted_ms = self.epoch, self.env.now_ms
         self.store()
 
     # Reconciliation
@@ -177,7 +196,7 @@ class ModernGroup:
             return self.is_free(partition, member)
 
         target = self.target.get(member.member, frozenset())
-        after = reconciled(member, target, self.epoch, owned, is_free)
+        after = reconciled(member, target, self.target_epoch, owned, is_free)
         if after != member:
             self.members[member.member] = after
             self.store()
@@ -259,7 +278,9 @@ class ModernGroup:
 
     def store(self) -> None:
         """Write what has changed."""
-        self.coordinator.stored = Stored(self.epoch, tuple(self.members.values()), tuple(self.target.items()))
+        self.coordinator.stored = Stored(
+            self.epoch, tuple(self.members.values()), tuple(self.target.items()), self.target_epoch, self.targeted_ms
+        )  # fmt: skip
 
     def answer(self, message: Message, data: Any) -> None:
         """Answer a member."""

@@ -57,9 +57,10 @@ class GroupTransitions(Transitions):
 
 
 class GroupAwareCoordinator(Coordinator):
-    """One reign. `assignments` by transactional id: there is one group."""
+    """One reign. `assignments` by transactional id: there is one group. `leaving`: ids that are fenced while they have
+    no transaction, until what they were assigned is forgotten."""
 
-    __slots__ = ("assignments", "is_writing")
+    __slots__ = ("assignments", "is_writing", "leaving")
 
     transitions_type: ClassVar[type[Transitions]] = GroupTransitions
     transitions: GroupTransitions
@@ -69,6 +70,7 @@ class GroupAwareCoordinator(Coordinator):
         super().__init__(env, transaction_log, coordinator_epoch)
         self.assignments: dict[int, Assigned] = {}
         self.is_writing = False  # an assignment is on its way into the log: no other one is looked at
+        self.leaving: set[int] = set()
 
     def recorded(self) -> dict[int, TransactionLogValue]:
         """The transactional ids; assignments are put aside."""
@@ -112,8 +114,8 @@ class GroupAwareCoordinator(Coordinator):
             return ErrorCode.UNSUPPORTED_VERSION
         if error := self.unavailable(request.transactional_id):
             return error
-        if self.is_writing:
-            return ErrorCode.CONCURRENT_TRANSACTIONS
+        if self.is_writing or request.transactional_id in self.leaving:
+            return ErrorCode.CONCURRENT_TRANSACTIONS  # or what comes next would be forgotten with what was before
         return ErrorCode.ILLEGAL_GENERATION if self.is_older_generation(request) else ErrorCode.NONE
 
     def is_older_generation(self, request: GroupInitProducerIdRequest) -> bool:
@@ -148,7 +150,8 @@ class GroupAwareCoordinator(Coordinator):
         concerned = [self.find(other) for other in self.assigned_before(request)]
         waits = [metadata for metadata in concerned if metadata is not None and self.is_in_the_way(metadata)]
         for metadata in waits:
-            if metadata.pending_state is None and metadata.now.state not in PREPARED:
+            leaves = metadata.transactional_id in self.leaving
+            if not leaves and metadata.pending_state is None and metadata.now.state not in PREPARED:
                 self.put_out(metadata)
         return not waits
 
@@ -184,6 +187,7 @@ class GroupAwareCoordinator(Coordinator):
             topic_partitions=frozenset(), txn_start_timestamp=-1, txn_last_update_timestamp=self.env.now_ms,
         )  # fmt: skip
         metadata.prepare(target.state)
+        self.leaving.add(transactional_id)
         self.transitions.write(metadata, target, partial(self.idle_fenced, transactional_id))
 
     def idle_fenced(self, transactional_id: int, ok: bool) -> None:
@@ -192,8 +196,11 @@ class GroupAwareCoordinator(Coordinator):
             self.transitions.write_assignment(
                 self.key_of(transactional_id), None, partial(self.forgotten, transactional_id)
             )
+        else:
+            self.leaving.discard(transactional_id)
 
     def forgotten(self, transactional_id: int, ok: bool) -> None:
-        """What it was assigned is somebody else's."""
+        """What it was assigned is another's."""
+        self.leaving.discard(transactional_id)
         if ok:
             self.assignments.pop(transactional_id, None)

@@ -8,8 +8,11 @@ the socket, so that what was asked and what was answered can be recorded one to 
 from __future__ import annotations
 
 import io
+import select
 import socket
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -90,25 +93,45 @@ class Connection:
 
     def call(self, request: Any) -> Any:
         """Send a request class of `kio.schema.<api>.v<n>.request` and return the response of the same version."""
-        kind, payload = type(request), b""
-        where = f"{self.host}:{self.port}"
+        self.send(request)
+        return self.receive(type(request))
+
+    def send(self, request: Any) -> None:
+        """Send a request, whose answer is to be received before the next one is sent."""
         self._correlation += 1
-        try:
-            self._socket.sendall(self._frame(kind, request))
+        with self._closed_on_failure(type(request), b""):
+            self._socket.sendall(self._frame(type(request), request))
+
+    def is_answered(self) -> bool:
+        """Whether something has come since: `receive` does not wait long then."""
+        return bool(select.select([self._socket], [], [], 0)[0])
+
+    def receive(self, kind: Any) -> Any:
+        """The answer to the request of this class that was sent."""
+        payload = bytearray()
+        with self._closed_on_failure(kind, payload):
             start = self._read(4)
             if said := other_protocol(start):
-                raise WireError(f"{where}: speaks {said}, not Kafka; name the port of a plain Kafka listener")
+                raise WireError(
+                    f"{self.host}:{self.port}: speaks {said}, not Kafka; name the port of a plain Kafka listener"
+                )
             (length,) = struct.unpack(">i", start)
             if not 4 <= length <= LARGEST_RESPONSE:
                 raise ValueError(f"a response of {length} bytes is not Kafka's")
-            payload = self._read(length)
-            return self._decode(kind, payload)
+            payload += self._read(length)
+            return self._decode(kind, bytes(payload))
+
+    @contextmanager
+    def _closed_on_failure(self, kind: Any, payload: bytes | bytearray) -> Iterator[None]:
+        where = f"{self.host}:{self.port}"
+        try:
+            yield
         except OSError as error:
             self.close()
             raise NoAnswer(f"{where}: no answer to {kind.__name__}: {error or 'timed out'}") from error
         except ValueError as error:
             self.close()
-            told = f"{payload[:SHOWN].hex()}{'…' if len(payload) > SHOWN else ''}" if payload else "nothing"
+            told = f"{bytes(payload[:SHOWN]).hex()}{'…' if len(payload) > SHOWN else ''}" if payload else "nothing"
             version = int(kind.__version__)
             raise Unreadable(
                 f"{where}: no answer that can be read to {kind.__name__} version {version}: {error}; it is {told}"

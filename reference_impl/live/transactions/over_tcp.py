@@ -21,7 +21,7 @@ from fencepost.reference_impl.live.tcp.schemas import build
 from fencepost.reference_impl.live.transactions.config import SCALE, WireConfig, split, transaction_timeout
 from fencepost.reference_impl.live.transactions.fetching import FetchedLog, FetchedOffsets
 from fencepost.reference_impl.live.transactions.names import Names
-from fencepost.reference_impl.live.transactions.pool import Returned, shared_pool
+from fencepost.reference_impl.live.transactions.pool import Pool, Returned, shared_pool
 from fencepost.reference_impl.live.transactions.remote import TRY_AGAIN, Line, Remote
 from fencepost.reference_impl.live.transactions.requests import Codec
 from fencepost.reference_impl.live.transactions.timed_log import TimedLog
@@ -30,7 +30,6 @@ from fencepost.reference_impl.transactions.clients.admin import Admin
 from fencepost.reference_impl.transactions.clients.clients import ClientSide
 from fencepost.reference_impl.transactions.clients.consumer import Reader
 from fencepost.reference_impl.transactions.clients.producer import Producer
-from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment, partition_name
 from fencepost.reference_impl.transactions.events import Event
 from fencepost.reference_impl.transactions.system import InPieces
@@ -59,7 +58,7 @@ class WireSystem(ClientSide):
         self.brokers = connect(wire.bootstrap, wire.answer_timeout_ms / 1000)
         versions = self.brokers.offered.negotiate(config.mode)
         pool = shared_pool(self.brokers)
-        self.names = Names(pool.fresh_name(), pool.take(config.partitions))
+        self.names = self.new_names(pool)
         self.line = self.new_line(versions)
         self.logs = [FetchedLog(self.brokers, versions, self.names, number) for number in range(config.partitions)]
         self.offsets = [
@@ -72,6 +71,10 @@ class WireSystem(ClientSide):
         left = Returned(self.names.places, self.names.transactional_id(0))
         self._finalizer = weakref.finalize(self, pool.returned.append, left)  # nothing above may refer to self
         self._finalizer.atexit = False
+
+    def new_names(self, pool: Pool) -> Names:
+        """Names and partitions that no other system has."""
+        return Names(pool.fresh_name(), pool.take(self.env.config.partitions))
 
     def new_line(self, versions: Mapping[str, int]) -> Line:
         """The way to the brokers, in these versions of each request."""
@@ -148,12 +151,12 @@ class WireSystem(ClientSide):
                     break
             self.line.unsettled = self.wire.timeouts  # then the brokers end transactions by themselves
 
-    def transaction_state(self) -> str:
-        """Kafka's name of the transactional id's state; `UNKNOWN` if the brokers do not say now, empty if never."""
+    def transaction_state(self, number: int = 0) -> str:
+        """Kafka's name of a transactional id's state; `UNKNOWN` if the brokers do not say now, empty if never."""
         version = self.brokers.offered.version("describe_transactions")
         if version is None:
             return ""
-        name = self.names.transactional_id(0)
+        name = self.names.transactional_id(number)
         request = build("describe_transactions", version, transactional_ids=(name,))
         try:
             answer = self.brokers.ask(self.brokers.coordinator(TRANSACTION, name), request)

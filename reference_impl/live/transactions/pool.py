@@ -8,7 +8,7 @@ due also where a transaction has added a partition and written nothing: the coor
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from fencepost.reference_impl.live.tcp.brokers import READY_S, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
@@ -22,6 +22,7 @@ from fencepost.reference_impl.transactions.errors import ErrorCode
 FIRST_BATCH, LARGEST_BATCH = 8, 64  # partitions created at a time
 FENCES = 2  # tries to free a partition
 LATEST = -1
+WITH_IDS = 12  # the version of Metadata that tells a topic's id
 BROKERS_CHOOSE, REPLICAS = -1, 3  # of a topic; the first since Kafka 2.4 (KIP-464)
 ELSEWHERE = frozenset({7, 14, 15, 41})  # in time, loading, not available, not the controller: ask again, perhaps others
 NOT_THERE, THERE_ALREADY, INVALID_REPLICATION = 3, 36, 38
@@ -48,6 +49,7 @@ class Pool:
         self._topics = 0
         self._free: deque[Place] = deque()
         self._made: list[str] = []  # topics
+        self._whole: dict[int, tuple[str, UUID]] = {}  # topics by their number of partitions
         self.returned: deque[Returned] = deque()
         self._warm_up()
 
@@ -63,6 +65,21 @@ class Pool:
         while len(self._free) < count:
             self._free.extend(self._create(min(FIRST_BATCH << self._topics, LARGEST_BATCH)))
         return [self._free.popleft() for _ in range(count)]
+
+    def whole_topic(self, count: int) -> tuple[str, UUID]:
+        """A topic of exactly so many partitions, and its id. It is shared: nobody writes to it."""
+        if count not in self._whole:
+            topic = self._create(count)[0].topic
+            asked = build("metadata", WITH_IDS, "MetadataRequestTopic", topic_id=None, name=topic)
+            answer = self._brokers.ask_any(
+                build(
+                    "metadata", WITH_IDS, topics=(asked,), allow_auto_topic_creation=False,
+                    include_topic_authorized_operations=False,
+                )
+            )  # fmt: skip
+            with reading(asked, answer):
+                self._whole[count] = topic, only(answer.topics, "topics", lambda each: each.name == topic).topic_id
+        return self._whole[count]
 
     def _create(self, count: int) -> list[Place]:
         topic = f"{self._prefix}-topic-{self._topics}"
@@ -105,6 +122,7 @@ class Pool:
         """Delete the topics; why that could not be done, or empty. What is in them is gone, and nothing more is made
         here."""
         self._free.clear()
+        self._whole.clear()
         self.returned.clear()
         made, self._made = self._made, []
         version = self._brokers.offered.version("delete_topics")

@@ -119,6 +119,25 @@ def test_assignments_are_reloaded():
     assert sorted(bench.system.brokers.coordinator.assignments) == [1, 2]
 
 
+def test_who_comes_while_its_predecessor_is_fenced_is_remembered():
+    """The fence of an idle producer ends with its assignment forgotten; what its successor under the same
+    transactional id is assigned meanwhile is not, or nobody would fence it (447.5, 447.6)."""
+    bench = Bench(mode=REPAIRED, transactions="v1")
+    init(bench, 0, 1, 0)
+    numbers = []
+    for txn_id, partition in ((1, 0), (0, 1)):  # the other one fences id 0, whose successor comes before that is over
+        number = bench.env.next_request()
+        request = GroupInitProducerIdRequest(txn_id, 60_000, 2, (partition,))
+        bench.env.network.send("init", "probe", COORDINATOR, bench.body(number, request))
+        bench.system.deliver(next(iter(bench.env.network.in_flight)))
+        numbers.append(number)
+    bench.settle()
+    assert [bench.answers[number].error_code for number in numbers] == [CONCURRENT, CONCURRENT]
+    successor, _ = init(bench, 0, 2, 1)
+    init(bench, 1, 3, 1)
+    assert begin(bench, 0, successor) == FENCED
+
+
 def test_an_append_that_fails_changes_nothing():
     """The client is told to look for the coordinator again."""
     bench = Bench(mode=REPAIRED)

@@ -87,6 +87,49 @@ def test_a_static_member_keeps_its_partitions_while_it_is_away():
     assert commit(bench, 0, B) == 0
 
 
+def test_a_static_member_comes_back_in_the_epoch_that_it_left_in():
+    """Under its own member id, too, once it has left: nobody else is concerned. What it has counts from epoch 0."""
+    bench = Bench(mode=RELAXED, inputs=2)
+    bench.group_beat(A, 0, (), 7)
+    assert bench.group_beat(A, -2, (), 7).error_code == 0
+    assert commit(bench, 1) == STALE
+    assert bench.group_beat(A, 0, (), 7)[2:] == (1, (0, 1))
+    assert (commit(bench, 1), commit(bench, 0)) == (0, 0)
+
+
+def test_who_is_known_and_joins_again_is_given_what_it_has():
+    """In the epoch that it has; what is to go to another member is free, and its epoch moves."""
+    bench = Bench(mode=RELAXED, inputs=2)
+    bench.group_beat(A, 0, ())
+    assert bench.group_beat(A, 0, ())[2:] == (1, (0, 1))
+    assert commit(bench, 1, A, (0, 1)) == 0
+    bench.group_beat(B, 0, ())
+    assert bench.group_beat(A, 0, ())[2:] == (2, (0,))
+    assert (commit(bench, 1, A, (0,)), commit(bench, 1, A, (1,))) == (0, STALE)
+    assert bench.group_beat(B, 2).assignment == (1,)
+
+
+@pytest.mark.parametrize(("interval_ms", "again"), [(0, 4), (1_000, 2)])
+def test_a_group_is_not_assigned_anew_at_once(interval_ms, again):
+    """Since 4.3 an assignment stays for a while: who was removed and joins again has its epoch again, without any
+    partition, and may commit what it had, also when another member has that."""
+    bench = Bench(mode=RELAXED, inputs=2, assignment_interval_ms=interval_ms)
+    bench.group_beat(B, 0, ())
+    bench.system.advance(interval_ms)
+    bench.group_beat(A, 0, ())
+    bench.group_beat(B, 1)
+    bench.group_beat(B, 1, (0,))
+    assert bench.group_beat(A, 2)[2:] == (2, (1,))
+    bench.group_beat(A, -1)
+    assert bench.group_beat(A, 0, ()).epoch == again
+    bench.system.advance(interval_ms)
+    bench.system.move_group()
+    assert bench.group_beat(B, 2).epoch == 4
+    assert commit(bench, 2, A, (1,)) == (0 if interval_ms else STALE)
+    assert bench.group_beat(A, again, ()).epoch == 4
+    assert commit(bench, 2, A, (1,)) == STALE
+
+
 def test_a_static_member_can_not_begin_again_before_it_has_left():
     """Not even under its own member id: a repeated first heartbeat is refused."""
     bench = Bench(mode=NEW)

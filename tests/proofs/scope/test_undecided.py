@@ -177,7 +177,7 @@ def test_every_shipped_recording_is_judged_and_pinned() -> None:
             assert read_json(place / "manifest.json")["variant"] in {variant.name for variant in entry.variants}
             assert place.name in entry.undecided
     pinned = {name for entry in protocols().values() for name in entry.undecided}
-    assert len([name for name in pinned if "-k" in name]) == 4
+    assert len([name for name in pinned if "-k" in name]) == 6
 
 
 @pytest.fixture

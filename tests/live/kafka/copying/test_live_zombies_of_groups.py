@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 from cluster import KafkaCluster
 from copiers import Copier, Job
-from copy_audit import Audit, audit
+from copy_recording import audit_and_replay
 from copy_settings import AT_POLL, AT_SEND, CLASSIC, CONSUMER, LEFT_OUT, READ_UNCOMMITTED
 from server_properties import SHORT_SESSIONS
 
@@ -27,6 +27,8 @@ whole process does until its session is over; or another member comes while the 
 is late."""
 
 REFUSED, TWICE = "refused", "twice"
+BROKEN = {"nothing_twice", "newest_owner_commits"}
+"""What a replay says of the second: that it is so, and whose commit was to blame."""
 PARTITIONS, RECORDS = 2, 20
 POLL_INTERVAL_MS = 2_000
 SETTLED_S = 1.0
@@ -85,21 +87,21 @@ OTHERS = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_zombie(kafka_groups: KafkaCluster, jars: Path, case: Case) -> None:
+def test_zombie(kafka_groups: KafkaCluster, jars: Path, tmp_path: Path, case: Case) -> None:
     """Refused, it copies nothing twice; taken, all of its batch is in the committed output twice."""
-    run(kafka_groups, jars, case)
+    run(kafka_groups, jars, tmp_path, case)
 
 
 @pytest.mark.nightly(nights=2)
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.id)
-def test_other_zombies(kafka_groups: KafkaCluster, jars: Path, case: Case) -> None:
+def test_other_zombies(kafka_groups: KafkaCluster, jars: Path, tmp_path: Path, case: Case) -> None:
     """The same, in the other ways to be one."""
-    run(kafka_groups, jars, case)
+    run(kafka_groups, jars, tmp_path, case)
 
 
-def run(kafka: KafkaCluster, jars: Path, case: Case, name: str = "zombie") -> None:
+def run(kafka: KafkaCluster, jars: Path, folder: Path, case: Case, release: str = "") -> None:
     """Raises AssertionError where it ends otherwise."""
-    job = Job.create(kafka.bootstrap, f"{name}-{case.id}", PARTITIONS, RECORDS)
+    job = Job.create(kafka.bootstrap, f"zombie-{case.id}", PARTITIONS, RECORDS)
     interval = POLL_INTERVAL_MS if case.how == HELD else 30 * POLL_INTERVAL_MS
     taken = RECORDS if case.how == REBALANCED else PARTITIONS * RECORDS
     with _member(job, "zombie", jars, case, interval) as zombie:
@@ -119,12 +121,15 @@ def run(kafka: KafkaCluster, jars: Path, case: Case, name: str = "zombie") -> No
             zombie.go()
             told = zombie.until("committed", "failed")
             zombie.finish()
+            job.until_done()  # what the zombie gave up is copied by the owner
             owner.finish()
-    audited = _audit(job)
+    audited, report = audit_and_replay(kafka, job, folder, release)
     if case.ends == REFUSED:
         assert (told.get("failed"), told.get("fatal")) == ("send_offsets", False)
         assert audited.clean, audited
+        assert report.violations == {}
     else:
+        assert report.violations.keys() == BROKEN
         assert told.get("committed") == held
         assert len(moved) == taken
         # What it keeps through a classic rebalance it is given again from the offset before, and copies again itself.
@@ -133,7 +138,7 @@ def run(kafka: KafkaCluster, jars: Path, case: Case, name: str = "zombie") -> No
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", READ_UNCOMMITTED])
-def test_offsets_that_are_pending(kafka_groups: KafkaCluster, jars: Path, isolation: str) -> None:
+def test_offsets_that_are_pending(kafka_groups: KafkaCluster, jars: Path, tmp_path: Path, isolation: str) -> None:
     """The zombie has sent its offsets while it was a member, and commits when it is none. Who takes over waits for that
     (UNSTABLE_OFFSET_COMMIT), if it reads committed records only; else it is given the offset before, and copies all of
     it again. librdkafka's consumers read committed records by default, the others' do not."""
@@ -155,9 +160,10 @@ def test_offsets_that_are_pending(kafka_groups: KafkaCluster, jars: Path, isolat
             job.until_done()
             owner.finish()
             zombie.finish()
-    audited = _audit(job)
+    audited, report = audit_and_replay(kafka_groups, job, tmp_path)
     assert set(audited.twice) == (set(map(tuple, held)) if isolation == READ_UNCOMMITTED else set())
     assert audited.clean == (isolation != READ_UNCOMMITTED)
+    assert report.violations.keys() == (set() if audited.clean else {"nothing_twice", "one_producer_commits"})
 
 
 @pytest.mark.nightly
@@ -167,7 +173,7 @@ def test_rejoined_in_other_releases(jars_of: Callable[[str], Path], tmp_path: Pa
     4.4, where it goes by the ids of topics."""
     jars = jars_of(release)
     with KafkaCluster(jars, tmp_path, size=1, settings=SHORT_SESSIONS) as kafka:
-        run(kafka, jars, Case("java", CONSUMER, STOPPED, AT_SEND, TWICE))
+        run(kafka, jars, tmp_path / "recorded", Case("java", CONSUMER, STOPPED, AT_SEND, TWICE), release)
 
 
 def _member(job: Job, name: str, jars: Path, case: Case, interval_ms: int = 60_000, **settings: str) -> Copier:
@@ -182,8 +188,3 @@ def _hold(zombie: Copier, point: str) -> list[list[int]]:
     zombie.hold(point)
     batch: list[list[int]] = zombie.until("at")["batch"]
     return batch
-
-
-def _audit(job: Job) -> Audit:
-    job.settle()
-    return audit(job.inputs, job.outputs(), job.offsets())

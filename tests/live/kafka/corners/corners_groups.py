@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import sleep
 from uuid import uuid4
 
 from asking import COMMIT, Asker
@@ -104,25 +105,25 @@ def lagging_before(ask: Asker, _: Bench) -> Steps:
     yield from _lagging(ask, E.illegal_generation)
 
 
-def _overtaken(ask: Asker, zombie: Asker) -> Steps:
+def _overtaken(ask: Asker, zombie: Asker, of: int = 0) -> Steps:
     """Producer A has a transaction open with its output of an input, but not the offset; B, of the new owner, processes
     the same input, and commits its output and the offset 7 behind all that it has read."""
     yield zombie.init(), ("A", 0)
     yield zombie.produce("A", 0, 0), 0
     yield ask.init(), ("B", 0)
-    yield ask.offset(), -1  # nothing is pending: the new owner may begin
+    yield ask.offset(of), -1  # nothing is pending: the new owner may begin
     yield ask.produce("B", 0, 0), 1
-    yield commit(ask, "B", 0, 7), E.none
+    yield commit(ask, "B", 0, 7, [of]), E.none
     yield ask.end("B", 0, COMMIT), ("B", 1)
     yield ask.settled()[0], "CompleteCommit"
 
 
-def _processed_twice(ask: Asker, zombie: Asker) -> Steps:
+def _processed_twice(ask: Asker, zombie: Asker, of: int = 0) -> Steps:
     """A's transaction, in which the offset 5 now is, commits: two outputs of one input, and the offset is behind."""
     yield zombie.end("A", 0, COMMIT), ("A", 1)
     yield zombie.settled()[0], "CompleteCommit"
     yield ask.read(), ["A/0/0", "B/0/0"]
-    yield ask.offset(), 5
+    yield ask.offset(of), 5
 
 
 def _rejoined(ask: Asker) -> Steps:
@@ -355,3 +356,182 @@ def version_6_classic(ask: Asker, _: Bench) -> Steps:
 )  # fmt: skip
 def rejoined_after(ask: Asker, _: Bench) -> Steps:
     yield from _rejoined(ask)
+
+
+def _pattern_left(ask: Asker, zombie: Asker, owner: Member) -> Steps:
+    """A successor has what the owner gave up; the owner has the epoch at which it had it, and commits."""
+    before = owner.epoch
+    successor = Member(ask, "successor")
+    successor.join()
+    yield successor.settle(owned=3), list(ALL)
+    yield successor.epoch > before, True
+    yield from _overtaken(ask, zombie)
+    yield owner.commit("A", 0, 5, generation=before), E.none
+    yield from _processed_twice(ask, zombie)
+
+
+def _pattern_changed(ask: Asker) -> Steps:
+    zombie = ask.other("zombie")
+    owner = Member(zombie, "owner", pattern=ask.name)
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    before = owner.epoch
+    yield owner.change(subscribed_topic_regex="nothing-like-it"), (before, ())
+    yield owner.beat(), (before, ())
+    yield from _pattern_left(ask, zombie, owner)
+
+
+@corner(
+    "group-pattern-changed", on="v2", rules="447.21 447.P1 447.P2",
+    says="""A member gives its partitions up since it has subscribed by another pattern, in which no topic has been
+        found yet: they are free, and its epoch stays (CurrentAssignmentBuilder.updateCurrentAssignment, deduced).
+        Until its next heartbeat it commits what it read of them, which another one has read since.""",
+    answered="So it is: the input is in the committed output twice, and the committed offset goes back.",
+    follows="An epoch does not say that what was owned in it is owned still, if what was subscribed to has changed.",
+)  # fmt: skip
+def pattern_changed(ask: Asker, _: Bench) -> Steps:
+    yield from _pattern_changed(ask)
+
+
+@corner(
+    "group-pattern-changed-in-4.4", on="4.4, v2", rules="447.21 447.P1 447.P2",
+    says="The same in 4.4.",
+    answered="The same.",
+)  # fmt: skip
+def pattern_changed_after(ask: Asker, _: Bench) -> Steps:
+    yield from _pattern_changed(ask)
+
+
+@corner(
+    "group-pattern-changed-rejoined", on="v2", rules="447.21 447.P1 447.P2",
+    says="""The same where the member joins again with epoch 0, while the coordinator knows it, and with the other
+        pattern: it is taken to have given up everything (KAFKA-19233), without a poll of its application.""",
+    answered="The same.",
+)  # fmt: skip
+def pattern_changed_rejoined(ask: Asker, _: Bench) -> Steps:
+    zombie = ask.other("zombie")
+    owner = Member(zombie, "owner", pattern=ask.name)
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    before = owner.epoch
+    owner.pattern = "nothing-like-it"
+    yield owner.join(), (before, ())
+    yield from _pattern_left(ask, zombie, owner)
+
+
+@corner(
+    "group-pattern-changed-in-4.0", on="4.0, v2", rules="447.21",
+    says="""Before 4.2 a member keeps what it has until the group has a new assignment, with which its epoch moves:
+        under the epoch at which it had the partitions it is refused.""",
+    answered="So it is.",
+)  # fmt: skip
+def pattern_changed_before(ask: Asker, _: Bench) -> Steps:
+    owner, successor = Member(ask, "owner", pattern=ask.name), Member(ask, "successor")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    before = owner.epoch
+    yield owner.change(subscribed_topic_regex="nothing-like-it"), (before, ALL)
+    yield successor.join()[1], ()
+    yield successor.settle(owner, owned=3), list(ALL)
+    yield owner.epoch > before, True
+    yield ask.init(), ("A", 0)
+    yield owner.commit("A", 0, 5, generation=before), E.illegal_generation
+
+
+@corner(
+    "group-names-changed", on="v2", rules="447.21",
+    says="""Where a member subscribes to other topics by their names, the group has a new assignment, and the member a
+        new epoch when it has given its partitions up: under the one before it is refused. Since 4.3 that comes
+        group.consumer.assignment.interval.ms (1 s) after the last assignment; until then the epoch stays as above.""",
+    answered="So it is.",
+)  # fmt: skip
+def names_changed(ask: Asker, _: Bench) -> Steps:
+    owner, other = Member(ask, "owner"), Member(ask, "other")
+    yield ask.init(), ("A", 0)
+    for member, moves in ((owner, True), (other, False)):
+        member.join()
+        yield member.settle(owned=3), list(ALL)
+        before = member.epoch
+        sleep(1.5 if moves else 0)
+        yield member.change(subscribed_topic_names=("nothing-like-it",)), (before, ())
+        yield member.beat(), (before + moves, ())
+        yield member.commit("A", 0, 5, generation=before), E.illegal_generation if moves else E.none
+
+
+@corner(
+    "group-rejoined-while-known", on="v2", rules="447.21",
+    says="""A member that joins again with epoch 0 while the coordinator knows it (KAFKA-19233) is given what it had, in
+        the epoch that it had, and commits under it. Where a partition of it is to go to another member it is taken to
+        have given that up, and its epoch moves: the partition is 22 under the epoch before, and the others are taken
+        (KIP-1251).""",
+    answered="All of it.",
+)  # fmt: skip
+def rejoined_while_known(ask: Asker, _: Bench) -> Steps:
+    owner, other = Member(ask, "owner"), Member(ask, "other")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    before = owner.epoch
+    yield owner.join(), (before, ALL)
+    yield ask.init(), ("A", 0)
+    yield owner.commit("A", 0, 10, ALL), NONE
+    yield other.join()[1], ()
+    ask.until(lambda: owner.join()[0] > before)
+    kept = list(owner.owned)
+    yield len(kept), 2
+    (moved,) = other.settle(owned=1)
+    yield moved in kept, False
+    yield owner.commit("A", 0, 11, kept, generation=before), [E.none] * 2
+    yield owner.commit("A", 0, 11, [moved], generation=before), E.illegal_generation
+
+
+@corner(
+    "group-rejoined-while-known-in-4.0", on="4.0, v2", rules="447.21",
+    says="Before 4.2 it is FENCED_MEMBER_EPOCH, until its session is over.",
+    answered="So it is.",
+)  # fmt: skip
+def rejoined_while_known_before(ask: Asker, _: Bench) -> Steps:
+    owner, other = Member(ask, "owner"), Member(ask, "other")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    yield other.join()[1], ()
+    yield other.settle(owner, owned=1) != [], True
+    yield owner.join(), E.fenced_member_epoch
+
+
+def _epoch_again(ask: Asker) -> Steps:
+    zombie = ask.other("zombie")
+    owner, successor = Member(zombie, "owner"), Member(ask, "successor")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    successor.join()
+    yield len(successor.settle(owner, owned=1)), 1
+    before, had = owner.epoch, owner.owned
+    yield owner.leave(), E.none
+    yield owner.join(), (before, ())
+    (moved,) = set(successor.settle(owned=2)) & set(had)
+    yield successor.epoch > before, True
+    yield from _overtaken(ask, zombie, moved)
+    yield owner.commit("A", 0, 5, [moved], generation=before), E.none
+    yield from _processed_twice(ask, zombie, moved)
+
+
+@corner(
+    "group-epoch-again", on="v2", rules="447.21 447.P1 447.P2",
+    says="""A group that has just been assigned is not assigned anew for group.consumer.assignment.interval.ms (1 s,
+        since 4.3). A member that was removed, and joins again within that time, has the epoch that it had before
+        (GroupMetadataManager.canComputeNextTargetAssignment, deduced). Until its next heartbeat it commits what it read
+        before, which another one has read since.""",
+    answered="So it is: the input is in the committed output twice, and the committed offset goes back.",
+    follows="Neither does an epoch say that a member was one all the time.",
+)  # fmt: skip
+def epoch_again(ask: Asker, _: Bench) -> Steps:
+    yield from _epoch_again(ask)
+
+
+@corner(
+    "group-epoch-again-in-4.4", on="4.4, v2", rules="447.21 447.P1 447.P2",
+    says="The same in 4.4.",
+    answered="The same.",
+)  # fmt: skip
+def epoch_again_after(ask: Asker, _: Bench) -> Steps:
+    yield from _epoch_again(ask)

@@ -30,9 +30,10 @@ ALWAYS = {
     "log.cleaner.enable": "false",
 }
 
-# Members of a group that are not heard of for a second and a half are removed, and clients may ask for that, too.
+# Members of a group that are not heard of for a second and a half are removed, or earlier where their clients ask for
+# that.
 SHORT_SESSIONS = {
-    "group.min.session.timeout.ms": 1000,
+    "group.min.session.timeout.ms": 250,
     "group.consumer.session.timeout.ms": 1500,
     "group.consumer.min.session.timeout.ms": 1000,
     "group.consumer.heartbeat.interval.ms": 300,

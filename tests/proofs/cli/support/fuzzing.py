@@ -24,6 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from copying_logs import DATA as COPYING
 from fencepost.proofs.cli import run
 from fencepost.proofs.cli.exits import IN_THE_CODE
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -71,6 +72,7 @@ class Beds:
             assert code == 0, told
         self.logs = self.place / "logs"
         real_logs(self.logs)
+        shutil.copytree(COPYING / "classic", self.place / "copying")
 
     def copy(self, name: str) -> Path:
         """One of them, to be changed."""
@@ -243,9 +245,20 @@ def segments(draw: Any, beds: Beds) -> Fuzzed:
     return Fuzzed(words, False, "segment")
 
 
+def group_segments(draw: Any, beds: Beds) -> Fuzzed:
+    """The log of a group's offsets, of which something was changed."""
+    place = beds.copy("copying")
+    file = draw(st.sampled_from(sorted(f for f in (place / "node-1").rglob("*") if f.is_file())))
+    file.write_bytes(_changed_bytes(draw, file.read_bytes()))
+    shutil.rmtree(beds.place / "out", ignore_errors=True)
+    words = ["record", "--protocol", "group-fencing", str(place / "node-1"), "--clients", str(place / "clients.jsonl")]
+    return Fuzzed([*words, "--out", str(beds.place / "out")], False, "group segment")
+
+
 def client_lines(draw: Any, beds: Beds) -> Fuzzed:
     """What clients saw, of which a line was changed."""
-    place = beds.copy("logs")
+    protocol = draw(st.sampled_from(("id-blocks", "transactions", "group-fencing")))
+    place = beds.copy("copying" if protocol == "group-fencing" else "logs")
     file = place / "clients.jsonl"
     lines = file.read_bytes().splitlines()[:20]
     number = draw(st.integers(0, len(lines) - 1))
@@ -259,7 +272,6 @@ def client_lines(draw: Any, beds: Beds) -> Fuzzed:
     file.write_bytes(content)
     shutil.rmtree(beds.place / "out", ignore_errors=True)
     words = ["record", "--clients", str(file), "--out", str(beds.place / "out")]
-    protocol = draw(st.sampled_from(("id-blocks", "transactions")))
     return Fuzzed([*words, "--protocol", protocol], content in (b"", b"\n"), "client lines")
 
 
@@ -310,7 +322,9 @@ def as_passed(word: str) -> str:
     return word.replace("\x00", "").replace("\ud800", "\udcff")
 
 
-KINDS: tuple[Callable[[Any, Beds], Fuzzed], ...] = (manifests, pieces, segments, client_lines, options)
+KINDS: tuple[Callable[[Any, Beds], Fuzzed], ...] = (
+    manifests, pieces, segments, group_segments, client_lines, options,
+)  # fmt: skip
 
 
 def hold(beds: Beds, number: int, first_seed: int) -> None:

@@ -2,7 +2,8 @@
 topic, partition by partition, each batch and its offsets in one transaction, as the clients' own examples do.
 
 Run as a program it reads commands from standard input (`hold POINT`, `go`, `look`, `finish`) and writes what happens to
-standard output, one JSON object a line. `copiers.py` is the other end.
+standard output, one JSON object a line. `copiers.py` is the other end. Lines with a `kind` are what `fencepost record
+--protocol group-fencing` reads of a member: written down before it is done, or when it was told.
 """
 
 from __future__ import annotations
@@ -12,24 +13,31 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
-from copy_client import AbortableError, FatalError, make_client
+from copy_client import AbortableError, FatalError, Membership, make_client
 from copy_settings import AT_POLL, AT_SEND, LEFT_OUT, POINTS, Settings
 
 RESTART_S = 0.2
+ABORT, COMMIT = 0, 1
+NO_CODE = -1
+LOOKS = 5
 
 
 class Member:
-    """The application's loop. Points where it can be held: see POINTS."""
+    """The application's loop. Points where it can be held: see POINTS. `attempt` counts its transactions."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.client = make_client(settings)
+        self.diary = Diary(settings.client)
+        self.diary.note("instance_started", slot=settings.name)
+        self.client = make_client(settings, self.diary.note)
         self.attempt = 0
         self.held: set[str] = set()
         self.changed = threading.Condition()
         self.finishing = threading.Event()
+        self.known = Membership(-1, "")
 
     def run(self) -> None:
         """Until `finish`."""
@@ -37,6 +45,7 @@ class Member:
         while not self.finishing.is_set():
             batch = self.client.poll(self.settings.batch)
             at_poll = self.client.metadata() if self.settings.metadata == AT_POLL else None
+            self._handed(batch)
             if not batch:
                 continue
             if self.settings.pace_s:
@@ -51,14 +60,40 @@ class Member:
                 self.client.renew()
                 self._restarted()
                 self.client.rewind()
+        self.diary.note("left")
         self.client.close()
+        self.diary.note("instance_stopped")
         tell(ended=True)
 
+    def _handed(self, batch: list[tuple[int, int]]) -> None:
+        """Take note of these records, and of the membership with which it has them."""
+        now = self.client.said(self.client.metadata())
+        if now != self.known and now.member and now.generation >= 0:
+            self.diary.note("joined", **now._asdict())
+        self.known = now
+        if batch:
+            generation = self._generation({partition for partition, _ in batch})
+            of = {} if generation is None else {"generation": generation}
+            for partition, offset in batch:
+                self.diary.note("consumed", partition=partition, offset=offset, **of)
+
+    def _generation(self, partitions: set[int]) -> int | None:
+        """In which it begins to work on records of these, as their owner; None if it can't tell. Before and after it
+        looks at what it owns it has to be in the same one: under the new protocol that changes in the background."""
+        for _ in range(LOOKS):
+            before = self.client.said(self.client.metadata())
+            owned = self.client.look().get("assignment")
+            if before.generation >= 0 and before == self.client.said(self.client.metadata()):
+                return before.generation if owned is None or partitions <= set(owned) else None
+        return None
+
     def _copy(self, batch: list[tuple[int, int]], at_poll: Any) -> None:
-        self.attempt += 1
         self._point("polled", batch)
+        self.attempt += 1
+        self.diary.note("txn_begun")
         self.client.begin()
         for partition, offset in batch:
+            self.diary.note("output_sent", output=partition, partition=partition, offset=offset)
             self.client.send(partition, json.dumps([partition, offset, self.settings.name, self.attempt]).encode())
         self.client.flush()
         self._point("sent", batch)
@@ -67,25 +102,50 @@ class Member:
             metadata = self.client.metadata()
         elif self.settings.metadata == LEFT_OUT:
             metadata = self.client.no_metadata()
-        self.client.send_offsets({partition: offset + 1 for partition, offset in sorted(batch)}, metadata)
+        offsets = {partition: offset + 1 for partition, offset in sorted(batch)}
+        for partition, offset in offsets.items():
+            said = self.client.said(metadata)._asdict()
+            self.diary.note("offset_sent", partition=partition, offset=offset, **said)
+        self.client.send_offsets(offsets, metadata, f"{self.settings.client}/{self.attempt}")  # of which transaction
         self._point("offsets", batch)
-        self.client.commit()
+        with self._ending(COMMIT):
+            self.client.commit()
         tell(committed=batch, attempt=self.attempt)
 
     def _abort(self) -> None:
         try:
-            self.client.abort()
+            with self._ending(ABORT):
+                self.client.abort()
+            if self.client.renews:
+                self._restarted()
         except (AbortableError, FatalError) as error:
             tell(failed=error.call, code=error.code, fatal=True, text=str(error))
             self.client.renew()
             self._restarted()
         self.client.rewind()
 
+    @contextlib.contextmanager
+    def _ending(self, outcome: int) -> Iterator[None]:
+        self.diary.note("end_sent", outcome=outcome)
+        with self._answered("end_told", outcome=outcome):
+            yield
+
+    @contextlib.contextmanager
+    def _answered(self, kind: str, **columns: Any) -> Iterator[None]:
+        """What is done within is answered; errors are those of its producer."""
+        try:
+            yield
+        except (AbortableError, FatalError) as error:
+            self.diary.note(kind, error=error.code or NO_CODE, **columns)
+            raise
+        self.diary.note(kind, **columns)
+
     def _restarted(self) -> None:
         """A new producer takes the transactional id over; as often as it takes."""
         while not self.finishing.is_set():
             try:
-                self.client.init()
+                with self._answered("init_told", txn=self.settings.txn):
+                    self.client.init()
                 return
             except (AbortableError, FatalError) as error:
                 tell(failed=error.call, code=error.code, fatal=True, text=str(error))
@@ -128,6 +188,19 @@ def tell(**event: Any) -> None:
         print(json.dumps(event), flush=True)
 
 
+class Diary:
+    """What happens to a client, in its order, with times that do not go back."""
+
+    def __init__(self, client: str) -> None:
+        self._client = client
+        self._latest = 0
+
+    def note(self, kind: str, **columns: Any) -> None:
+        """One event."""
+        self._latest = max(self._latest, time.time_ns() // 1000)
+        tell(time_us=self._latest, client=self._client, kind=kind, **columns)
+
+
 def listen(member: Member) -> None:
     """Commands until standard input ends, and with it the test."""
     for line in sys.stdin:
@@ -139,4 +212,8 @@ if __name__ == "__main__":
     member = Member(Settings(**json.loads(sys.argv[1])))
     threading.Thread(target=listen, args=(member,), daemon=True).start()
     with contextlib.suppress(BrokenPipeError):
-        member.run()
+        try:
+            member.run()
+        except BaseException:
+            member.diary.note("instance_failed", error=NO_CODE)
+            raise

@@ -27,7 +27,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from copy_audit import Copy
+from copy_audit import Copy, Place
 from copy_settings import Settings
 from topics import create_topic
 
@@ -39,11 +39,13 @@ SLICE_S = 0.02
 
 class Copier:
     """A member, with a process group of its own. Events are kept as they come, and `until` looks through those that it
-    has not looked through before."""
+    has not looked through before; what is recorded of it is in `lines`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.events: list[dict[str, Any]] = []
+        self._recorded: list[dict[str, Any]] = []
+        self._driven: list[dict[str, Any]] = []
         self._seen = 0
         self._ended = False
         self._came = threading.Condition()
@@ -84,20 +86,33 @@ class Copier:
     def pause(self) -> None:
         """SIGSTOP: it does nothing, and does not know that time goes by."""
         os.killpg(self._process.pid, signal.SIGSTOP)
+        self._drive("paused")
 
     def resume(self) -> None:
         """SIGCONT."""
+        self._drive("resumed")
         os.killpg(self._process.pid, signal.SIGCONT)
 
     def kill(self) -> None:
         """SIGKILL: the brokers hear nothing of its end. Safe to repeat."""
+        runs = self._process.poll() is None
         with contextlib.suppress(ProcessLookupError):  # all of its group have ended
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if runs:
+            self._drive("instance_stopped")
         self._reader.join(PATIENCE_S)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What it saw, and what was done to it, by the clock of the machine that both are on."""
+        with self._came:
+            return sorted([*self._recorded, *self._driven], key=lambda line: int(line["time_us"]))
+
+    def _drive(self, kind: str) -> None:
+        self._driven.append({"time_us": time.time_ns() // 1000, "client": self.settings.client, "kind": kind})
 
     def until(self, *keys: str, patience_s: float = PATIENCE_S) -> dict[str, Any]:
         """The next event with one of these keys. Raises TimeoutError, ChildProcessError."""
@@ -129,7 +144,8 @@ class Copier:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             with self._came:
-                self.events.append(json.loads(line))
+                event = json.loads(line)
+                (self._recorded if "kind" in event else self.events).append(event)
                 self._came.notify_all()
         with self._came:
             self._ended = True
@@ -144,6 +160,7 @@ class Job:
     name: str
     inputs: dict[int, int]
     txns: set[str] = field(default_factory=set)
+    copiers: list[Copier] = field(default_factory=list)
 
     @classmethod
     def create(cls, bootstrap: str, name: str, partitions: int, records: int, replicas: int = 1) -> Job:
@@ -175,8 +192,11 @@ class Job:
         """Start a member, with a transactional id of its own."""
         txn = f"{self.name}-{name}"
         self.txns.add(txn)
-        return Copier(Settings(self.bootstrap, name=name, source=self.source, target=self.target, group=self.name,
-                               txn=txn, **settings))  # fmt: skip
+        settings = {"source": self.source, "target": self.target, "group": self.name, "txn": txn, **settings}
+        client = f"{name}-{len(self.copiers)}"
+        copier = Copier(Settings(self.bootstrap, name=name, client=client, **settings))
+        self.copiers.append(copier)
+        return copier
 
     def settle(self) -> None:
         """End what killed members have left open, so that everything can be read."""
@@ -217,11 +237,22 @@ class Job:
         deadline = time.monotonic() + patience_s
         while not met():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.name}: committed offsets {self.offsets()} of {self.inputs}")
+                raise TimeoutError(f"{self.name}: committed offsets {self._offsets_in_words()} of {self.inputs}")
             time.sleep(SLICE_S)
+
+    def _offsets_in_words(self) -> str:
+        """They, or why they cannot be had: while a member that hangs has some pending, they are not told."""
+        try:
+            return str(self.offsets())
+        except KafkaException as error:
+            return f"({error})"
 
     def outputs(self, committed: bool = True) -> list[Copy]:
         """Every record of the target, as a reader of either isolation level gets them."""
+        return [copy for _, copy in self.read(committed)]
+
+    def read(self, committed: bool = True) -> list[tuple[Place, Copy]]:
+        """The same, with the partition and the offset at which each stands."""
         consumer = self._consumer(isolation="read_committed" if committed else "read_uncommitted")
         try:
             consumer.assign([TopicPartition(self.target, partition, 0) for partition in self.inputs])
@@ -232,7 +263,8 @@ class Job:
                 for message in consumer.consume(500, 0.2):
                     error = message.error()
                     if error is None:
-                        found.append(Copy(*json.loads(message.value() or b"")))
+                        place = int(message.partition() or 0), int(message.offset() or 0)
+                        found.append((place, Copy(*json.loads(message.value() or b""))))
                     elif error.code() == KafkaError._PARTITION_EOF:
                         left.discard(message.partition())
                     else:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from copy_settings import Settings
 
@@ -34,8 +35,18 @@ class FatalError(_Failure):
     """The producer is of no use any more."""
 
 
+class Membership(NamedTuple):
+    """Generation or member epoch, -1 for none; member id, empty for none."""
+
+    generation: int
+    member: str
+
+
 class CopyClient(Protocol):
-    """Methods of the producer raise AbortableError or FatalError."""
+    """Methods of the producer raise AbortableError or FatalError.  `renews`: abort() leaves it with another producer,
+    which is not initialised."""
+
+    renews: bool
 
     def init(self) -> None: ...
     def poll(self, most: int) -> list[tuple[int, int]]:
@@ -50,10 +61,17 @@ class CopyClient(Protocol):
         """The group's name alone, as clients of before KIP-447 say it."""
         ...
 
+    def said(self, metadata: Any) -> Membership:
+        """What that says."""
+        ...
+
     def begin(self) -> None: ...
     def send(self, partition: int, value: bytes) -> None: ...
     def flush(self) -> None: ...
-    def send_offsets(self, offsets: dict[int, int], metadata: Any) -> None: ...
+    def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
+        """`tag`: what is committed along with each offset."""
+        ...
+
     def commit(self) -> None: ...
     def abort(self) -> None: ...
     def rewind(self) -> None:
@@ -71,8 +89,13 @@ class CopyClient(Protocol):
     def close(self) -> None: ...
 
 
-def make_client(settings: Settings) -> CopyClient:
-    """Of the library that the settings name."""
+Note = Callable[..., None]
+"""Takes note of an event: its kind, and its columns by name."""
+
+
+def make_client(settings: Settings, note: Note) -> CopyClient:
+    """Of the library that the settings name. `note` is told what it sees of its assignment, if it listens, and where
+    the group's offsets are when it asks for them."""
     module, name = LIBRARIES[settings.library]
-    client: CopyClient = getattr(import_module(module), name)(settings)
+    client: CopyClient = getattr(import_module(module), name)(settings, note)
     return client

@@ -14,13 +14,15 @@ CLASSIC, CONSUMER = "classic", "consumer"  # group.protocol
 
 @dataclass(frozen=True)
 class Settings:
-    """`metadata`: when consumer_group_metadata() is called, or that it is not; `listener`: whether the consumer has
+    """`client`: the name of this instance, which no other of the group has, while `name` is that of its place;
+    `metadata`: when consumer_group_metadata() is called, or that it is not; `listener`: whether the consumer has
     callbacks for rebalances; `session_ms`: for the classic protocol (in the new one it is the brokers' setting);
     `jars`: a folder with Kafka's, for the library "java"."""
 
     bootstrap: str
     library: str
     name: str
+    client: str
     source: str
     target: str
     group: str

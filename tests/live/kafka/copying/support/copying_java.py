@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from copy_client import CALL_S, POLL_S, AbortableError, FatalError
+from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership, Note
 from copy_settings import CLASSIC, Settings
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
@@ -22,8 +22,11 @@ that can abort."""
 class Java:
     """kafka-clients, of the version whose jars the settings name."""
 
-    def __init__(self, settings: Settings) -> None:
+    renews = False
+
+    def __init__(self, settings: Settings, note: Note) -> None:
         self._settings = settings
+        self._note = note
         port, token = launch_gateway(
             classpath=f"{settings.jars}/*", die_on_exit=True, enable_auth=True,
             javaopts=["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
@@ -59,7 +62,7 @@ class Java:
             self._gateway.java_gateway_server.resetCallbackClient(
                 self._gateway.java_gateway_server.getCallbackClient().getAddress(), server.get_listening_port()
             )
-            self._consumer.subscribe(topics, _Nothing())
+            self._consumer.subscribe(topics, _Listener(note))
         else:
             self._consumer.subscribe(topics)
         self._make()
@@ -88,6 +91,9 @@ class Java:
     def no_metadata(self) -> Any:
         return self._kafka.clients.consumer.ConsumerGroupMetadata(self._settings.group)
 
+    def said(self, metadata: Any) -> Membership:
+        return Membership(int(metadata.generationId()), str(metadata.memberId()))
+
     def begin(self) -> None:
         self._call("begin", self._producer.beginTransaction)
 
@@ -98,11 +104,11 @@ class Java:
     def flush(self) -> None:
         self._call("flush", self._producer.flush)
 
-    def send_offsets(self, offsets: dict[int, int], metadata: Any) -> None:
+    def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
         told = self._jvm.java.util.HashMap()
         for partition, offset in offsets.items():
             place = self._kafka.common.TopicPartition(self._settings.source, partition)
-            told[place] = self._kafka.clients.consumer.OffsetAndMetadata(offset)
+            told[place] = self._kafka.clients.consumer.OffsetAndMetadata(offset, tag)
         self._call("send_offsets", self._producer.sendOffsetsToTransaction, told, metadata)
 
     def commit(self) -> None:
@@ -115,8 +121,9 @@ class Java:
         assigned = self._consumer.assignment()
         committed = self._consumer.committed(assigned)
         for place in assigned:
-            known = committed[place]
-            self._consumer.seek(place, 0 if known is None else known.offset())
+            known = -1 if committed[place] is None else int(committed[place].offset())
+            self._note("offset_fetched", partition=int(place.partition()), offset=known)
+            self._consumer.seek(place, max(0, known))
 
     def renew(self) -> None:
         self._producer.close(self._millis(0))
@@ -153,12 +160,24 @@ class Java:
             raise kind(call, -1, str(thrown.toString())) from raised
 
 
-class _Nothing:
-    """A listener that is there and does nothing."""
+class _Listener:
+    """Takes note, in a thread of Py4J's, in which the consumer may not be asked for its generation."""
 
-    def onPartitionsRevoked(self, partitions: Any) -> None: ...
-    def onPartitionsAssigned(self, partitions: Any) -> None: ...
-    def onPartitionsLost(self, partitions: Any) -> None: ...
+    def __init__(self, note: Note) -> None:
+        self._note = note
+
+    def onPartitionsRevoked(self, partitions: Any) -> None:
+        self._all("revoked", partitions)
+
+    def onPartitionsAssigned(self, partitions: Any) -> None:
+        self._all("assigned", partitions)
+
+    def onPartitionsLost(self, partitions: Any) -> None:
+        self._all("lost", partitions)
+
+    def _all(self, kind: str, partitions: Any) -> None:
+        for place in partitions:
+            self._note(kind, partition=int(place.partition()))
 
     class Java:
         implements: tuple[str, ...] = ("org.apache.kafka.clients.consumer.ConsumerRebalanceListener",)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import kafka
-from copy_client import CALL_S, POLL_S, AbortableError, FatalError
+from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership, Note
 from copy_settings import Settings
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
@@ -15,8 +15,11 @@ from kafka.structs import OffsetAndMetadata
 class Producing:
     """The producer's half of a client."""
 
-    def __init__(self, settings: Settings) -> None:
+    renews = True
+
+    def __init__(self, settings: Settings, note: Note) -> None:
         self._settings = settings
+        self._note = note
         self._make()
 
     def _make(self) -> None:
@@ -36,6 +39,11 @@ class Producing:
     def no_metadata(self) -> Any:
         return self._settings.group
 
+    def said(self, metadata: Any) -> Membership:
+        if isinstance(metadata, str):
+            return Membership(-1, "")
+        return Membership(metadata.generation_id, metadata.member_id or "")
+
     def begin(self) -> None:
         self._call("begin", self._producer.begin_transaction)
 
@@ -45,9 +53,9 @@ class Producing:
     def flush(self) -> None:
         self._call("flush", self._producer.flush, CALL_S)
 
-    def send_offsets(self, offsets: dict[int, int], metadata: Any) -> None:
+    def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
         told = {
-            kafka.TopicPartition(self._settings.source, partition): OffsetAndMetadata(offset, "", -1)
+            kafka.TopicPartition(self._settings.source, partition): OffsetAndMetadata(offset, tag, -1)
             for partition, offset in offsets.items()
         }
         self._call("send_offsets", self._producer.send_offsets_to_transaction, told, metadata)
@@ -59,7 +67,6 @@ class Producing:
         self._call("abort", self._producer.abort_transaction)
         # 3.0.12 keeps what was refused, and sends it with its next transaction: test_live_aborted_offsets.py.
         self.renew()
-        self.init()
 
     def renew(self) -> None:
         self._producer.close(timeout=0)
@@ -80,9 +87,9 @@ class Producing:
 class KafkaPython(Producing):
     """A consumer and a producer of kafka-python's."""
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
-        self._listener = _Nothing() if settings.listener else None
+    def __init__(self, settings: Settings, note: Note) -> None:
+        super().__init__(settings, note)
+        self._listener = _Listener(self) if settings.listener else None
         self._consumer = kafka.KafkaConsumer(
             bootstrap_servers=settings.bootstrap.split(","),
             client_id=settings.name,
@@ -107,7 +114,9 @@ class KafkaPython(Producing):
 
     def rewind(self) -> None:
         for each in self._consumer.assignment():
-            self._consumer.seek(each, self._consumer.committed(each) or 0)
+            known = self._consumer.committed(each)
+            self._note("offset_fetched", partition=each.partition, offset=-1 if known is None else known)
+            self._consumer.seek(each, known or 0)
 
     def look(self) -> dict[str, Any]:
         metadata = self._consumer.group_metadata()
@@ -122,8 +131,17 @@ class KafkaPython(Producing):
         self._consumer.close()
 
 
-class _Nothing(kafka.ConsumerRebalanceListener):
-    """A listener that is there and does nothing."""
+class _Listener(kafka.ConsumerRebalanceListener):
+    """Takes note."""
 
-    def on_partitions_revoked(self, revoked: Any) -> None: ...
-    def on_partitions_assigned(self, assigned: Any) -> None: ...
+    def __init__(self, client: KafkaPython) -> None:
+        self._client = client
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        for each in revoked:
+            self._client._note("revoked", partition=each.partition)
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        generation = self._client.said(self._client.metadata()).generation
+        for each in assigned:
+            self._client._note("assigned", partition=each.partition, generation=generation)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from copy_client import CALL_S, POLL_S, AbortableError, FatalError
+from copy_client import CALL_S, POLL_S, AbortableError, FatalError, Membership, Note
 from copy_settings import CLASSIC, Settings
 
+METADATA = b"CGMDv2:"
+"""What rd_kafka_consumer_group_metadata_write() begins with; then come the generation, as the machine has it, and the
+names of group and member, each with a zero behind it (rdkafka_cgrp.c)."""
 SILENT = {"log_level": 0}  # of syslog's; librdkafka prints errors of clients that are killed on purpose
 
 
@@ -16,8 +20,11 @@ class Librdkafka:
     """Of either group protocol. confluent-kafka gives librdkafka a callback for rebalances in any case, and calls it in
     poll; `listener` has it call ours from there."""
 
-    def __init__(self, settings: Settings) -> None:
+    renews = False
+
+    def __init__(self, settings: Settings, note: Note) -> None:
         self._settings = settings
+        self._note = note
         config: dict[str, Any] = {
             **SILENT,
             "bootstrap.servers": settings.bootstrap,
@@ -35,9 +42,22 @@ class Librdkafka:
         self._consumer = Consumer(config)
         callbacks: dict[str, Any] = {}
         if settings.listener:
-            callbacks = dict.fromkeys(("on_assign", "on_revoke", "on_lost"), lambda consumer, partitions: None)
+            callbacks = {"on_assign": self._assigned, "on_revoke": self._revoked, "on_lost": self._lost}
         self._consumer.subscribe([settings.source], **callbacks)
         self._make()
+
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        for each in partitions:
+            generation = self.said(self.metadata()).generation
+            self._note("assigned", partition=each.partition, generation=generation)
+
+    def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        for each in partitions:
+            self._note("revoked", partition=each.partition)
+
+    def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        for each in partitions:
+            self._note("lost", partition=each.partition)
 
     def _make(self) -> None:
         self._producer = Producer(
@@ -78,6 +98,12 @@ class Librdkafka:
         finally:
             alone.close()
 
+    def said(self, metadata: Any) -> Membership:
+        assert metadata.startswith(METADATA), metadata
+        (generation,) = struct.unpack_from("=i", metadata, len(METADATA))
+        _, member, *_ = metadata[len(METADATA) + 4 :].split(b"\0")
+        return Membership(generation, member.decode())
+
     def begin(self) -> None:
         self._call("begin", self._producer.begin_transaction)
 
@@ -87,8 +113,8 @@ class Librdkafka:
     def flush(self) -> None:
         self._producer.flush(CALL_S)
 
-    def send_offsets(self, offsets: dict[int, int], metadata: Any) -> None:
-        told = [TopicPartition(self._settings.source, partition, offset) for partition, offset in offsets.items()]
+    def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
+        told = [TopicPartition(self._settings.source, *place, tag) for place in offsets.items()]
         self._call("send_offsets", self._producer.send_offsets_to_transaction, told, metadata, CALL_S)
 
     def commit(self) -> None:
@@ -102,6 +128,7 @@ class Librdkafka:
             try:
                 assigned = self._consumer.assignment()
                 for each in self._consumer.committed(assigned, CALL_S) if assigned else ():
+                    self._note("offset_fetched", partition=each.partition, offset=max(-1, each.offset))
                     self._consumer.seek(TopicPartition(each.topic, each.partition, max(0, each.offset)))
                 return
             except KafkaException as error:  # the assignment has changed meanwhile, or an offset is still pending

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka
-from copy_client import POLL_S
+from copy_client import POLL_S, Note
 from copy_settings import CLASSIC, Settings
 from copying_kafka_python import Producing
 from kafka.structs import ConsumerGroupMetadata
@@ -44,8 +44,8 @@ def _library() -> Any:
 class LibrdkafkaC(Producing):
     """Of either group protocol."""
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: Settings, note: Note) -> None:
+        super().__init__(settings, note)
         self._c = _library()
         config = {
             "log_level": "0",

@@ -20,19 +20,20 @@ HELD, STOPPED, FROZEN, KILLED, LEFT = "held", "stopped", "frozen", "killed", "le
 longer than its session; it is killed, and started again. Anywhere: it stands still for a time that may be longer than
 its session, or not; it leaves, and comes back."""
 FAULTS = (HELD, STOPPED, KILLED, LEFT, STOPPED, FROZEN, HELD, KILLED)
-FED = 40  # records for each partition before each fault
+FED = 40
 
 
 @dataclass
 class Fire:
-    """`faults` members are struck, one after the other; `settings` are theirs; `also` is called after each fault, and
-    says whether it has struck a broker; `patience_s`: for a member to come to the point where it is struck, without
-    which it is struck anywhere."""
+    """`faults` members are struck, one after the other, each after `fed` records for each partition; `settings` are
+    theirs; `also` is called after each fault, and says whether it has struck a broker; `patience_s`: for a member to
+    come to the point where it is struck, without which it is struck anywhere."""
 
     job: Job
     chance: random.Random
     settings: dict[str, Any]
     faults: int = len(FAULTS)
+    fed: int = FED
     also: Callable[[int], bool] = lambda number: False
     patience_s: float = 6.0
     everybody: list[Copier] = field(default_factory=list)
@@ -43,7 +44,7 @@ class Fire:
         members = {name: self._start(name) for name in NAMES}
         try:
             for number in range(self.faults):
-                self.job.add(FED)
+                self.job.add(self.fed)
                 name = self.chance.choice(NAMES)
                 members[name] = self._strike(FAULTS[number % len(FAULTS)], members[name])
                 if self.also(number):

@@ -224,9 +224,9 @@ class Asker:
         answer = self.fetch(partition, True)
         return answer if isinstance(answer, ErrorCode) else committed_values(answer[0], answer[2])
 
-    def offset(self, *, stable: bool = True) -> Answer:
-        """OffsetFetch of partition 0: the committed offset, -1 for none."""
-        topic = build("offset_fetch", 7, "OffsetFetchRequestTopic", name=self.name, partition_indexes=(0,))
+    def offset(self, partition: int = 0, *, stable: bool = True) -> Answer:
+        """OffsetFetch of a partition: the committed offset, -1 for none."""
+        topic = build("offset_fetch", 7, "OffsetFetchRequestTopic", name=self.name, partition_indexes=(partition,))
         answer = self.send("offset_fetch", 7, group_id=self.name, topics=(topic,), require_stable=stable)
         if answer.error_code:
             return answer.error_code

@@ -22,21 +22,28 @@ ALL = tuple(range(PARTITIONS))
 
 @dataclass
 class Member:
-    """A member of the new protocol. `epoch` and `owned` are what the last heartbeat was answered."""
+    """A member of the new protocol. `epoch` and `owned` are what the last heartbeat was answered; `pattern`: it
+    subscribes by that, rather than by the topic's name."""
 
     ask: Asker
     id: str
     instance: str | None = None
     epoch: int = JOIN
     owned: tuple[int, ...] = ()
+    pattern: str | None = None
 
     def join(self) -> Any:
         """ConsumerGroupHeartbeat with epoch 0, as a new member or as one that was fenced: (epoch, partitions)."""
         self.epoch, self.owned = JOIN, ()
+        names = (self.ask.name,) if self.pattern is None else ()
         return self._beat(
             instance_id=self.instance, rebalance_timeout=milliseconds(REBALANCE_MS), topic_partitions=(),
-            subscribed_topic_names=(self.ask.name,),
+            subscribed_topic_names=names, subscribed_topic_regex=self.pattern,
         )  # fmt: skip
+
+    def change(self, **subscribed: Any) -> Any:
+        """A heartbeat with another subscription, which owns what it was last given: as `beat`."""
+        return self._beat(topic_partitions=self._partitions(self.owned), **subscribed)
 
     def beat(self) -> Any:
         """A heartbeat that owns what it was last given: (epoch, partitions), or an error."""

@@ -1,0 +1,26 @@
+"""``fencepost record``: a consumer group, from what its members saw and from the log that its offsets are kept in."""
+
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.recording.command import Report, Request
+from fencepost.proofs.recording.group_fencing.recorder import record_group
+
+
+def record(request: Request) -> Report:
+    """The members' events are needed, and name the group; with the brokers' logs more can be decided.  Raises
+    `InputError` for topics: those of the input are named by the members' file."""
+    if request.topics:
+        raise InputError("--topic: the input's partitions stand in the header of --clients; leave the option out")
+    if request.clients is None:
+        raise InputError("--clients FILE is needed: what members saw, under a header that names the group and input")
+    recorded = record_group(
+        request.log_dirs, request.clients, request.out, quiet_end=request.quiet_end,
+        kafka_version=request.kafka_version, progress=request.progress,
+    )  # fmt: skip
+    told = {
+        "events": recorded.counts,
+        "decidable": recorded.decidable,
+        "undecidable": recorded.undecidable,
+        "not_promised": recorded.not_promised,
+        "notes": recorded.notes,
+    }
+    return Report(str(recorded), told, recorded.decidable, recorded.undecidable, recorded.not_promised)

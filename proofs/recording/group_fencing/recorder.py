@@ -1,0 +1,180 @@
+"""Makes one history of what the members of a group saw, and of the log of its offsets: `fencepost record --protocol
+group-fencing`.
+
+`record_group(log_dirs, clients, out)` writes a directory of histories (source recorded) with a single history in it.
+Without log directories it is what members and an auditor saw, which is enough to tell whether the output is right; with
+them it also tells where it went wrong.
+
+What a reader must know.  The order is explained in `ordering`: no real one across nodes, so that the manifest says
+`ordered` false, and `ordered_among` names the kinds of which a property can be held against it all the same.  Committed
+is what `replicas.py` says.  A property that needs more than that, or events that are nowhere recorded, is unknown, with
+its reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.group_fencing.member_events import Header, Row, Seen, every_row, read_members
+from fencepost.proofs.recording.group_fencing.offsets_log import OffsetsLog, offsets_log
+from fencepost.proofs.recording.group_fencing.ordering import in_order
+from fencepost.proofs.recording.logs.log_dirs import Progress
+from fencepost.proofs.recording.logs.segments import CONTROL
+from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs, read_cluster
+from fencepost.proofs.recording.transactions.group_offsets import TOPIC
+from fencepost.proofs.recording.transactions.partition_events import committed_batches
+from fencepost.properties.group_fencing.events import AUDITOR, GROUP_FENCING, OFFSETS, Kind
+from fencepost.properties.group_fencing.histories import HISTORY
+from fencepost.properties.history import Manifest, write_histories
+from fencepost.properties.history.pieces import absent_columns
+
+OF_LOG = GROUP_FENCING.shown_by(OFFSETS)
+OF_AUDITOR = GROUP_FENCING.shown_by(AUDITOR)
+AGAINST_LOG = ("consumed", "offset_sent")
+"""What members do that a property compares with the log."""
+NOTES = (
+    "The group's log and each client's events stand in their own order, an offset sent before it is taken, "
+    "and clients' events as late as that allows: what stands before an entry of the log came before it. Of "
+    "events of several clients the order is no evidence."
+)
+NOT_ALONG = "copies of one partition of the input lie in several of the output, between which there is no order"
+GAPS = "{} has {} records from offset {} to {}: what is no record there cannot be told from one that was left out"
+UNEVEN = "the partitions of the input have not the same number of records"
+STRANGE = "{} of the offsets that were taken are of no member that is recorded"
+UNSURE = "a member could not tell in which generation it was handed {} records"
+
+
+@dataclass(frozen=True)
+class RecordedGroup:
+    """Counts of a recording; `notes` are the oddities of the input that were tolerated, one line each."""
+
+    manifest: Manifest
+    counts: dict[str, int]  # events by kind
+    undecidable: dict[str, str]  # reasons by property
+    not_promised: dict[str, str]  # in that mode: reasons by property
+    notes: tuple[str, ...]
+
+    @property
+    def decidable(self) -> list[str]:
+        """The properties that the recording can answer."""
+        return [name for name in HISTORY.properties if name not in self.undecidable | self.not_promised]
+
+    def __str__(self) -> str:
+        return "\n".join([", ".join(f"{count} {name}" for name, count in self.counts.items()), *self.notes])
+
+
+def record_group(
+    log_dirs: Sequence[Path],
+    clients: Path,
+    out: Path,
+    *,
+    quiet_end: bool = False,
+    kafka_version: str = "unknown",
+    progress: Progress | None = None,
+) -> RecordedGroup:
+    """Write the history of the members whose events are in the file `clients`, and of the brokers in `log_dirs`, to
+    `out`.
+
+    `quiet_end`: the caller knows that all had come to rest before an auditor read the output; it is not believed where
+    an offset is still pending.  Raises `RecordingError` for input that cannot be used; then nothing is written.
+    """
+    seen = read_members(clients)
+    header = seen.header
+    wanted = {*header.places}
+    logs = None
+    if log_dirs:
+        logs = read_cluster(list(map(Path, log_dirs)), lambda place: place.topic == TOPIC or place in wanted, progress)
+    log = offsets_log(logs.offsets, header) if logs is not None else OffsetsLog([])
+    if logs is not None and not log.events:
+        todo = "name the log directories of all brokers, or correct the group in the header"
+        raise RecordingError(f"holds nothing of group {header.group!r}", Path(log_dirs[0]), todo)
+    ordered = in_order(seen, log)
+    if not ordered.rows:
+        raise RecordingError("holds no event, so there is nothing to judge", clients, "give what members saw")
+    notes = _notes(logs, log)
+    config: dict[str, Any] = {
+        "mode": header.mode,
+        "quiet_end": (quiet_end or header.quiet_end) and not log.pending,
+        "kafka_version": kafka_version,
+        "partitions": list(map(str, header.places)),
+        "names": {column: names for column, names in seen.names.items() if names},
+        "undecidable": _undecidable(seen, ordered.strangers) | _by_gaps(header, logs),
+        "ordered_among": sorted({*OF_AUDITOR, *((*OF_LOG, *AGAINST_LOG) if log.whole else ())}),
+    }
+    sizes = {end - first for _, _, first, end in header.inputs}
+    if len(sizes) == 1:
+        (config["records"],) = sizes
+    shown = {*header.observable, *(OF_LOG if log.whole else ())}
+    manifest = write_histories(
+        out, [_columns(ordered.rows)], GROUP_FENCING,
+        source="recorded", ordered=False, variant=header.mode,
+        observable=tuple(kind for kind in GROUP_FENCING.codes if kind in shown), config=config,
+        faults=dict(header.faults), notes=" ".join([NOTES, *(note + "." for note in notes)]),
+    )  # fmt: skip
+    counts = Counter(row["kind"] for row in ordered.rows)
+    return RecordedGroup(
+        manifest, {kind.name: counts[kind] for kind in Kind if counts[kind]}, HISTORY.undecidable(manifest),
+        HISTORY.unpromised(manifest), tuple(notes),
+    )  # fmt: skip
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+    columns = absent_columns(GROUP_FENCING, len(rows))
+    columns["history"][:] = 0
+    columns["step"] = np.arange(len(rows), dtype=columns["step"].dtype)
+    for at, row in enumerate(rows):
+        for name, value in row.items():
+            columns[name][at] = value
+    return columns
+
+
+def _notes(logs: ClusterLogs | None, log: OffsetsLog) -> list[str]:
+    notes = list(logs.notes) if logs is not None else []
+    if log.beside:
+        notes.append(f"{log.beside} offsets were committed in no transaction, and are left out")
+    if log.before:
+        notes.append(f"{log.before} offsets that are not behind the first of the input are left out")
+    if log.pending:
+        notes.append(f"{log.pending} offsets are pending in transactions that have not ended")
+    return notes
+
+
+def _undecidable(seen: Seen, strangers: int) -> dict[str, str]:
+    """Reasons by property, for what is hidden although every event is there."""
+    found = {}
+    outputs = {(row["partition"], row["output"]) for row in seen.audit if row["kind"] == Kind.output_read}
+    if len(outputs) > len({partition for partition, _ in outputs}):
+        found["nothing_skipped"] = NOT_ALONG
+    if _uneven(seen.header):
+        found["everything_copied"] = UNEVEN
+    if strangers:
+        found |= dict.fromkeys(("newest_owner_commits", "stale_never_commits"), STRANGE.format(strangers))
+    consumed = (row for row in every_row(seen.members) if row["kind"] == Kind.consumed)
+    if unsure := sum(row["generation"] < 0 for row in consumed):
+        found["newest_owner_commits"] = UNSURE.format(unsure)
+    return found
+
+
+def _by_gaps(header: Header, logs: ClusterLogs | None) -> dict[str, str]:
+    """Reasons by property where the log of an input is given, and not each offset of it is a record."""
+    for part in logs.data if logs is not None else ():
+        _, _, first, end = header.inputs[header.places.index(part.place)]
+        there = 0
+        for segment, rows in committed_batches(part, first):
+            headers = segment.headers[rows]
+            records = headers[(headers["attributes"] & CONTROL == 0) & (segment.last_offsets[rows] < end)]
+            there += int(records["count"].sum())
+        if there != end - first:
+            why = GAPS.format(part.place, there, first, end)
+            return dict.fromkeys(("nothing_skipped", "offsets_agree", "everything_copied"), why)
+    return {}
+
+
+def _uneven(header: Header) -> bool:
+    return len({end - first for _, _, first, end in header.inputs}) != 1

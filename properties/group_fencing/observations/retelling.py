@@ -1,0 +1,239 @@
+"""When the steps of a group and its members are told, where events say less than a step of the model, or say it in
+pieces.
+
+A member of the model is an instance of the application, with its producer.  Its steps are told as it is seen to take
+them, but for these:
+
+- Of each partition, all inputs of a poll are one step.  Where an instance begins is told with the first of them: which
+  answer to a fetch it has taken matters only there.
+- An instance is told that its transaction is committed before the marker has reached the group's coordinator, and polls
+  again; the next transaction can't come to that coordinator earlier than the marker (txn.16).  The model has one
+  transaction of a member, so that what the instance does until then is told after the marker.
+- An instance that is killed does nothing more, and what it sent may still arrive: that is no step.
+- What an end that was asked for has become is known from its answer, or from the offsets that it settles.
+- A classic group stores a generation when its leader has said who gets what; until then a coordinator that takes over
+  knows the generation before (GroupMetadataManager.java, and `coordinator_loaded` says which).  A generation is told
+  when anything shows that it is stored, or that something is judged by it.
+- A member may learn of its assignment when the generation is over.  Of what it does until it joins again only its
+  commits are told, which the model does not take; where nobody asks for the generation it is followed no further.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fencepost.properties.agreement import Beyond
+from fencepost.properties.retelling import Row
+
+TOLD = ("processed",)
+"""Kinds of rows that are no events."""
+
+GROUP_ERRORS = frozenset({22, 25, 69, 82, 85, 113})
+"""With which the group's coordinator refuses a commit by what it knows of the group; all others are of transactions."""
+FENCED_INSTANCE = 82
+
+Pair = tuple[int, int]
+"""Of a transaction: producer id and epoch."""
+Placed = tuple[int, Row]
+
+
+class Instance:
+    """What is known of one instance of the application."""
+
+    def __init__(self) -> None:
+        self.generation = 0  # in which it has joined last
+        self.member = -1
+        self.strays = False  # that generation was over by then, or its place taken
+        self.pair: Pair = (-1, -1)  # of the last transaction of which an offset was taken
+        self.unsettled: set[int] = set()  # partitions whose offsets are pending in that
+        self.later: list[Row] = []  # what is told when none of these is left
+
+
+class ClassicRetelling:
+    """Of one group with generations.  ``judges``: commits are held against the newest of them, stored or not."""
+
+    def __init__(self, judges: bool) -> None:
+        self.judges = judges
+        self.instances: dict[int, Instance] = {}
+        self.owners: dict[Pair, int] = {}  # whose transaction it is
+        self.aborts: set[Pair] = set()  # transactions whose abort was asked for
+        self.aborted: set[Pair] = set()  # and answered
+        self.told = 1  # the newest generation that was told; the model's first is the group before any
+        self.begun: list[int] = []  # those after it
+        self.removed: set[tuple[str, int]] = set()  # members and instance ids put out, as far as this coordinator knows
+        self.holders: dict[int, int] = {}  # by instance id, the instance of the application that joined with it last
+        self.polled: dict[int, tuple[int, int]] = {}  # by partition, the first and the last input of a poll
+        self.polling = -1  # whose poll it is
+
+    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+        """The rows of these events."""
+        for place, event in enumerate(events):
+            if event.kind == "consumed":
+                first, _ = self.polled.get(event.partition, (event.offset, 0))
+                self.polled[event.partition] = first, event.offset
+                self.polling = event.client
+                following = events[place + 1] if place + 1 < len(events) else None
+                if following is None or (following.kind, following.client) != ("consumed", event.client):
+                    yield from ((place, row) for row in self.poll())
+                continue
+            teller = getattr(self, event.kind, None)
+            if teller is not None:
+                yield from ((place, row) for row in teller(event))
+
+    def of(self, client: int) -> Instance:
+        return self.instances.setdefault(client, Instance())
+
+    def by(self, client: int, *rows: Row) -> Iterator[Row]:
+        """What an instance does: now, or behind what is kept back of it."""
+        instance = self.of(client)
+        if instance.later:
+            instance.later.extend(rows)
+        else:
+            yield from rows
+
+    # The application
+
+    def poll(self) -> Iterator[Row]:
+        """One poll is over."""
+        client, instance = self.polling, self.of(self.polling)
+        polled, self.polled = self.polled, {}
+        if instance.strays:
+            return
+        rows = [_row("consumed", client, partition, offset=first) for partition, (first, _) in polled.items()]
+        rows += [_row("processed", client, p, offset=last + 1, first=first) for p, (first, last) in polled.items()]
+        if instance.unsettled:
+            instance.later.extend(rows)
+        else:
+            yield from self.by(client, *rows)
+
+    def txn_begun(self, event: Any) -> Iterator[Row]:
+        """With the epoch of the last one, if no broker has heard of that."""
+        pair = event.producer_id, event.epoch
+        self.owners[pair] = event.client
+        self.aborts.discard(pair)
+        self.aborted.discard(pair)
+        return iter(())
+
+    def offset_sent(self, event: Any) -> Iterator[Row]:
+        if not self.of(event.client).strays:
+            row = _row("offset_sent", event.client, event.partition, offset=event.offset)
+            yield from self.by(event.client, {**row, "generation": _epoch(event.generation)})
+
+    def end_sent(self, event: Any) -> Iterator[Row]:
+        if event.outcome == 0:
+            self.aborts.add((event.producer_id, event.epoch))
+        return iter(())
+
+    def end_told(self, event: Any) -> Iterator[Row]:
+        if event.error == 0:
+            if event.outcome == 0:
+                self.aborted.add((event.producer_id, event.epoch))
+            yield from self.by(event.client, _row("end_told", event.client, outcome=event.outcome))
+
+    def init_told(self, event: Any) -> Iterator[Row]:
+        if event.error == 0:
+            yield from self.by(event.client, _row("init_told", event.client))
+
+    # Members
+
+    def joined(self, event: Any) -> Iterator[Row]:
+        """Into a generation that is stored, so that it is told by now; or one that is over.  A static member takes the
+        place of the one before it in its generation (KIP-345), which may hear of its own place only then."""
+        yield from self.store(event.generation)
+        instance = self.of(event.client)
+        generation = _epoch(event.generation)
+        instance.generation, instance.member = generation, event.member
+        instance.strays = generation < self.told
+        if event.instance < 0 or instance.strays:
+            return
+        before = self.holders.get(event.instance, event.client)
+        if before == event.client or self.of(before).generation != generation:
+            self.holders[event.instance] = event.client
+        elif event.member < self.of(before).member:
+            instance.strays = True
+        else:
+            self.holders[event.instance] = event.client
+            yield from self.by(event.client, {**_row("joined", event.client), "other": before})
+
+    def assigned(self, event: Any) -> Iterator[Row]:
+        if not self.of(event.client).strays:
+            yield from self.by(event.client, _row("assigned", event.client, event.partition))
+
+    # The group's coordinator
+
+    def generation_begun(self, event: Any) -> Iterator[Row]:
+        self.begun.append(_epoch(event.generation))
+        return iter(())
+
+    def store(self, generation: int) -> Iterator[Row]:
+        """Generations up to this one are stored."""
+        while self.begun and self.begun[0] <= _epoch(generation):
+            self.told = self.begun.pop(0)
+            yield {"kind": "generation_begun", "generation": self.told}
+
+    def coordinator_loaded(self, event: Any) -> Iterator[Row]:
+        """It knows what is stored."""
+        yield from self.store(event.generation)
+        self.begun.clear()
+        self.removed.clear()
+        yield {"kind": "coordinator_loaded", "generation": _epoch(event.generation)}
+
+    def member_removed(self, event: Any) -> Iterator[Row]:
+        self.removed |= {("member", event.member), ("instance", event.instance)} - {("instance", -1)}
+        return iter(())
+
+    def offset_taken(self, event: Any) -> Iterator[Row]:
+        """Judged by the newest generation."""
+        for generation in list(self.begun) if self.judges else ():
+            yield from self.store(generation - 1)
+        pair = event.producer_id, event.epoch
+        if pair in self.aborted and event.partition not in self.of(self.owners[pair]).unsettled:
+            raise Beyond("offsets are taken in a transaction of which the application knows that it is aborted")
+        client = self.owners.get(pair, -1)
+        if self.of(client).strays and not self.judges:
+            raise Beyond("a member commits what it was assigned in a generation that was over when it heard of that")
+        if self.of(client).pair != pair:
+            yield from self.settle(client)
+        self.of(client).pair = pair
+        self.of(client).unsettled.add(event.partition)
+        row = _row("offset_taken", client, event.partition, offset=event.offset)
+        yield {**row, "generation": _epoch(event.generation)}
+
+    def offset_refused(self, event: Any) -> Iterator[Row]:
+        """For something that the model knows of as well: not for a member that was put out and may be missed in the
+        generation, a generation that is not stored, or a static member of whose successor nothing was seen yet."""
+        out = self.removed & {("member", event.member), ("instance", event.instance)}
+        if event.error in GROUP_ERRORS - {FENCED_INSTANCE} and not out and not self.begun:
+            client = self.owners.get((event.producer_id, event.epoch), -1)
+            yield _row("offset_refused", client, event.partition, offset=event.offset)
+
+    def offset_settled(self, event: Any) -> Iterator[Row]:
+        pair = event.producer_id, event.epoch
+        client = self.owners.get(pair, -1)
+        asked = event.outcome == 0 and pair in self.aborts
+        row = _row("offset_settled", client, event.partition, offset=event.offset, outcome=event.outcome)
+        yield {**row, "asked": asked}
+        self.of(client).unsettled.discard(event.partition)
+        if not self.of(client).unsettled:
+            yield from self.settle(client)
+
+    def settle(self, client: int) -> Iterator[Row]:
+        """What was kept back of an instance."""
+        instance = self.of(client)
+        later, instance.later = instance.later, []
+        instance.unsettled.clear()
+        yield from later
+
+    def fetch_answered(self, event: Any) -> Iterator[Row]:
+        yield _row("fetch_answered", -1, event.partition, offset=max(event.offset, 0), outcome=event.outcome)
+
+    def fetch_held(self, event: Any) -> Iterator[Row]:
+        yield _row("fetch_held", -1, event.partition)
+
+
+def _row(kind: str, client: int, partition: int = -1, **columns: int) -> dict[str, Any]:
+    return {"kind": kind, "client": client, "partition": partition, **columns}
+
+
+def _epoch(generation: int) -> int:
+    """The model's, in which 0 is none, and 1 the group before its first generation."""
+    return generation + 1 if generation >= 0 else 0

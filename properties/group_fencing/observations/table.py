@@ -1,0 +1,167 @@
+"""Which steps of the models of group fencing a row of the retelling stands for, and what it checks.
+
+What an instance does for itself is taken as steps only where the model has them: a zombie may go on from an answer that
+came long ago, or from a place that the model does not know of.  Whether its commits count is what has to fit, and a
+commit is taken in the model only of a member that has come to it by steps.
+"""
+
+from fencepost.model.group_fencing.core import Epoch, Fate, Member, Offset, Partition, Stage
+from fencepost.model.language import Bool, exists, forall, implies
+from fencepost.model.language.observations import Condition, Do, Observation
+
+COLUMNS = {
+    "client": Member, "other": Member, "partition": Partition, "offset": Offset, "first": Offset, "generation": Epoch,
+    "outcome": Bool, "asked": Bool,
+}  # fmt: skip
+
+M, MP, MPO = {"m": "client"}, {"m": "client", "p": "partition"}, {"m": "client", "p": "partition", "i": "offset"}
+
+
+def _is_over(s, e):
+    """The transaction of a producer that was fenced is, so that it may begin anew."""
+    return s.fenced[e.client] & (s.fate[e.client] == Fate.NONE)
+
+
+def _may_fetch(s, e):
+    """What it begins with is what counts."""
+    m, p = e.client, e.partition
+    polls = (s.stage[m] == Stage.POLLING) & ~s.fenced[m]
+    return polls & s.assigned[m, p] & ~s.has[m, p] & s.is_stable(p) & (s.committed[p] == e.offset)
+
+
+def _may_process(s, e):
+    """It goes on from where it is."""
+    m, p = e.client, e.partition
+    begins = (s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE)
+    goes_on = (s.stage[m] == Stage.PROCESSING) & (s.fate[m] == Fate.OPEN)
+    return s.has[m, p] & (s.next[m, p] == e.first) & ~s.fenced[m] & (begins | goes_on)
+
+
+def _is_sent(s, e):
+    """The offset is one that the model's member has sent, and that was not taken."""
+    m, p = e.client, e.partition
+    return s.has_arrived(m) & s.is_in(m, p) & (s.next[m, p] == e.offset)
+
+
+def _ends(s, e):
+    """The member has a transaction that it may end."""
+    return (s.stage[e.client] != Stage.POLLING) & (s.fate[e.client] == Fate.OPEN) & ~s.fenced[e.client]
+
+
+def _nothing_pending(s, e):
+    return forall(Partition, lambda p: s.pending[e.client, p] == 0)
+
+
+def _decided(s, e):
+    """The transaction is, as the marker says."""
+    m = e.client
+    is_so = (e.outcome & (s.fate[m] == Fate.COMMITTED)) | (~e.outcome & (s.fate[m] == Fate.ABORTED))
+    return is_so & (0 < s.pending[m, e.partition])
+
+
+def _is_replaced(s, e):
+    """A static member that had something, by one that has nothing yet."""
+    return (0 < s.epoch[e.other]) & (s.epoch[e.client] == 0)
+
+
+COORDINATOR = (
+    Observation("generation_begun", (Do("rebalance", {"g": "generation"}),)),
+    Observation("coordinator_loaded", before=lambda s, e: s.newest == e.generation, rule="447.16"),
+    Observation("joined", (Do("replace", {"m": "other", "n": "client"}, when=_is_replaced),)),
+    Observation(
+        "assigned",
+        (Do("give", MP, when=lambda s, e: s.owner[e.partition] != e.client),),
+        after=lambda s, e: s.assigned[e.client, e.partition],
+    ),
+    Observation(
+        "offset_taken",
+        (Do("accept", M, when=lambda s, e: s.pending[e.client, e.partition] != e.offset),),
+        after=lambda s, e: (s.pending[e.client, e.partition] == e.offset)
+        & implies(s.stage[e.client] == Stage.ACCEPTED, s.stamp[e.client] == e.generation),
+        rule="447.16",
+    ),
+    Observation(
+        "offset_refused",
+        before=lambda s, e: implies(_is_sent(s, e), ~s.takes(e.client, s.stamp[e.client])),
+        rule="447.P3",
+    ),
+    Observation(
+        "offset_settled",
+        (
+            Do("commit", M, when=lambda s, e: e.outcome & _ends(s, e)),
+            Do("abort", M, when=lambda s, e: e.asked & _ends(s, e)),
+            Do("give_up", M, when=lambda s, e: ~e.outcome & (s.fate[e.client] == Fate.OPEN)),
+            Do("end", M, when=_decided),
+        ),
+        after=lambda s, e: (s.pending[e.client, e.partition] == 0)
+        & implies(e.outcome, s.committed[e.partition] == e.offset),
+        rule="447.18",
+    ),
+    Observation(
+        "fetch_answered",
+        before=lambda s, e: (s.committed[e.partition] == e.offset) & implies(e.outcome, s.is_stable(e.partition)),
+        rule="447.9",
+    ),
+    Observation("fetch_held", before=lambda s, e: ~s.is_stable(e.partition), rule="447.9"),
+)  # fmt: skip
+"""Of the group's coordinator."""
+
+
+def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[Observation, ...]:
+    """Of the application.  ``initialised``: what follows where a producer begins anew."""
+    anew = (Do("initialise", M, when=_is_over), *initialised)
+    return (
+        Observation("consumed", (Do("fetch", MP, when=may_fetch),)),
+        Observation("processed", (Do("process", MPO, when=_may_process),)),
+        Observation(
+            "offset_sent",
+            (Do("send", M, when=lambda s, e: s.stage[e.client] == Stage.PROCESSING),),
+            after=lambda s, e: implies(_is_sent(s, e), s.stamp[e.client] == e.generation),
+            rule="447.16",
+        ),
+        Observation(
+            "end_told",
+            (
+                Do("commit", M, when=lambda s, e: e.outcome & _ends(s, e)),
+                Do("abort", M, when=lambda s, e: ~e.outcome & _ends(s, e)),
+                Do("end", M, when=lambda s, e: (s.fate[e.client] == Fate.ABORTED) & _nothing_pending(s, e)),
+                *anew,
+            ),
+        ),
+        Observation("init_told", anew),
+    )  # fmt: skip
+
+
+CLASSIC = (*COORDINATOR, *_application())
+
+
+def _is_answered(s, e):
+    """InitProducerId is, as nothing is pending; where something is, the member is a zombie by the time it is told."""
+    return s.asks(e.client) & s.nothing_pending_for(e.client)
+
+
+def _may_fetch_when_ready(s, e):
+    return _may_fetch(s, e) & s.ready[e.client]
+
+
+DRAFT = (*COORDINATOR, *_application(_may_fetch_when_ready, Do("answer", M, when=_is_answered)))
+
+
+def _may_fence(s, e):
+    """Others are remembered for its partitions, none of them in a later generation."""
+    m = e.client
+    none_later = forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n)))
+    return s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)) & none_later
+
+
+def _is_answered_alone(s, e):
+    """And no other one is remembered for its partitions."""
+    return _is_answered(s, e) & ~exists(Member, lambda n: s.is_in_the_way(e.client, n))
+
+
+BY_ASSIGNMENT = (
+    *COORDINATOR,
+    *_application(
+        _may_fetch_when_ready, Do("abort_for", M, when=_may_fence), Do("answer", M, when=_is_answered_alone)
+    ),
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""What a protocol brings whose events and whose model's steps differ in grain: a retelling of its events.
+
+A log tells each offset of a commit by itself where the model takes all at once; an application is seen to begin its
+next transaction before the marker of the last one is; a coordinator begins a generation that its successor knows
+nothing of.  A `Retelling` turns the events of one system into rows of the table, each with the event that it is told
+at, and `shown.Shown` follows these rows instead, in driven runs and in histories alike:
+
+    SHOWN = Shown(…, retelling=Told, told=("waits",))        # ``told``: kinds of rows that are no kinds of events
+
+It looks at events alone, never at the model, so that what it says is the same whatever the model makes of it; it may
+keep a row back until a later event, but no row comes before the event that it is of.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from fencepost.properties.agreement import Beyond
+from fencepost.properties.conforming import STRANGE
+from fencepost.properties.driving import Event, reader_of
+from fencepost.properties.history import Vocabulary
+from fencepost.properties.history.pieces import starts_of
+
+Row = Mapping[str, Any]
+"""A row of the table: its ``kind``, and columns by name; what it lacks is -1."""
+
+FIRST_CODE = 20_000
+"""Codes of kinds that no event has are counted from here; no vocabulary comes so far."""
+
+
+class Retelling(Protocol):
+    """Of one system, or of one history."""
+
+    def tell(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
+        """The rows of the next events, each with the place, among these, of the event that it is told at.  Events have
+        their kind by name, and every column of the vocabulary as an attribute.  Raises `Beyond`."""
+
+
+def _event_of(vocabulary: Vocabulary) -> Callable[..., Any]:
+    """What makes an event of its kind and its columns."""
+    made: Any = namedtuple  # its names are not known before
+    event: Callable[..., Any] = made("Told", ["kind", *vocabulary.names])
+    return event
+
+
+@lru_cache
+def reading_of(vocabulary: Vocabulary) -> Callable[[Event], Any]:
+    """What makes an event, whichever way an implementation shows it, one with every column as an attribute."""
+    made = _event_of(vocabulary)
+    read = reader_of({column.name: column.absent for column in vocabulary.columns})
+    return lambda event: made(*read(event))
+
+
+def retold_columns(
+    vocabulary: Vocabulary, retelling: Callable[[], Retelling], codes: Mapping[str, int], names: Sequence[str],
+    columns: Mapping[str, np.ndarray],
+) -> tuple[dict[str, np.ndarray], dict[int, str]]:  # fmt: skip
+    """The rows of some whole histories in columns: ``names``, ``history``, ``kind``, and ``row``, that of the event;
+    and why a history is not followed to its end, by its number.  An event of no kind that there is stays what it is."""
+    kinds = {int(kind): name for name, kind in vocabulary.codes.items()}
+    event = _event_of(vocabulary)
+    lists = [columns[name].tolist() for name in ("kind", *vocabulary.names)]
+    found, undecided = list[tuple[int, ...]](), dict[int, str]()
+    for begin, end in pairwise([*starts_of(columns["history"]).tolist(), len(columns["kind"])]):
+        history = int(columns["history"][begin])
+        known = [row for row in range(begin, end) if lists[0][row] in kinds]
+        strange = next((row for row in range(begin, end) if lists[0][row] not in kinds), None)
+        events = [event(kinds[lists[0][row]], *(values[row] for values in lists[1:])) for row in known]
+        try:
+            for place, row in retelling().tell(events):
+                if strange is not None and known[place] > strange:
+                    break
+                found.append((history, known[place], codes[row["kind"]], *(int(row.get(n, -1)) for n in names)))
+        except Beyond as reason:
+            undecided[history] = str(reason)
+        if strange is not None:
+            found.append((history, strange, STRANGE, *(-1 for _ in names)))
+    table = np.array(found, np.int64).reshape(len(found), 3 + len(names))
+    return {name: table[:, at] for at, name in enumerate(("history", "row", "kind", *names))}, undecided

@@ -1,0 +1,1 @@
+"""An application of a consumer group over TCP: its requests and answers, and the system that a driver moves."""

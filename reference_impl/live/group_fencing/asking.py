@@ -1,0 +1,109 @@
+"""One application's way to the brokers: most requests are answered at once, and a member that joins waits for the
+others, so that a request of that kind has a connection of its own for as long as it takes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fencepost.reference_impl.group_fencing.messages import JoinGroupRequest, SyncGroupRequest
+from fencepost.reference_impl.live.group_fencing.requests import GroupCodec, Request
+from fencepost.reference_impl.live.tcp.brokers import GROUP
+from fencepost.reference_impl.live.tcp.connection import Broker, Connection, NoAnswer
+from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.transactions.remote import Line, Remote
+from fencepost.reference_impl.simulation import Message, Network
+from fencepost.reference_impl.transactions.messages import RequestBody, ResponseBody
+
+WAITED_FOR = JoinGroupRequest | SyncGroupRequest
+AT_ONCE_S = 0.05
+"""How long the answer to one of these may be under way when nobody has to be waited for."""
+
+
+class GroupLine(Line):
+    """`asked` are the transactional ids that were named."""
+
+    codec: GroupCodec
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.asked: set[int] = set()
+
+    def _broker(self, data: Any) -> int:
+        if isinstance(data, Request):
+            return self.brokers.coordinator(GROUP, self.codec.names.group)
+        self.asked.add(data.transactional_id)
+        return super()._broker(data)
+
+    def address(self, data: Any) -> Broker:
+        """Where a request goes. Raises NoAnswer."""
+        return self.brokers.addresses[self._broker(data)]
+
+
+class Outstanding:
+    """Requests that wait for other members, each on a connection of its own."""
+
+    def __init__(self, line: GroupLine, timeout_s: float, arrived: Callable[[Message, Any], None]) -> None:
+        self._line = line
+        self._timeout_s = timeout_s
+        self._arrived = arrived
+        self._waiting: list[tuple[Message, Any, Connection]] = []
+
+    def send(self, message: Message) -> None:
+        """Send a request, and take its answer if it comes at once. One whose broker is away stays unanswered."""
+        data = message.body.data
+        try:
+            address = self._line.address(data)
+            connection = Connection(address.host, address.port, self._timeout_s)
+            request = self._line.codec.encode(data)
+            connection.send(request)
+        except NoAnswer:
+            self._line.brokers.forget()
+            return
+        self._waiting.append((message, request, connection))
+        for _ in Patience(AT_ONCE_S):
+            self.collect()
+            if all(connection is not each for _, _, each in self._waiting):
+                break
+
+    def collect(self) -> None:
+        """Take the answers that have come."""
+        for waiting in tuple(self._waiting):
+            message, request, connection = waiting
+            if connection.is_answered():
+                self._waiting.remove(waiting)
+                try:
+                    answer = connection.receive(type(request))
+                except NoAnswer:
+                    self._line.brokers.forget()
+                    continue
+                finally:
+                    connection.close()
+                self._arrived(message, self._line.codec.decode(message.body.data, answer))
+
+    def close(self) -> None:
+        """Wait for none of them any more."""
+        for _, _, connection in self._waiting:
+            connection.close()
+        self._waiting.clear()
+
+
+class GroupRemote(Remote):
+    """The address of a broker, for requests of both kinds."""
+
+    def __init__(
+        self, name: str, network: Network, carry: Callable[[RequestBody], Any], outstanding: Outstanding
+    ) -> None:
+        super().__init__(name, network, carry)
+        self._outstanding = outstanding
+
+    def arrive(self, message: Message) -> None:
+        if isinstance(message.body.data, WAITED_FOR):
+            self._outstanding.send(message)
+        else:
+            super().arrive(message)
+
+
+def answered(network: Network, message: Message, answer: Any) -> None:
+    """Put the answer to a request in flight."""
+    response = ResponseBody(message.body.number, answer, message.body.check)
+    network.send(f"{message.kind}_answer", message.target, message.source, response)

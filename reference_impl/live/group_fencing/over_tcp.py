@@ -1,0 +1,161 @@
+"""A consumer group over TCP: the reference implementation's application, consumers and producers, and real brokers.
+
+    system = over_tcp({"seed": 1, "mode": "shipped", "members": 2, "bootstrap": "127.0.0.1:9092"})
+
+The driver decides, as ever, when each request and each answer arrives, how often, or whether at all; groups,
+assignments, transactions and offsets are the brokers'. What they do by themselves is unseen: only what the application
+does and is told, and what an auditor reads, are events. Virtual time passes with real time, `pace` times as slowly, so
+that sessions and transactions time out there as they do here.
+
+Input records need not exist: the reference's consumers know how many there are, and fetch offsets alone.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fencepost.reference_impl.group_fencing.config import Config
+from fencepost.reference_impl.group_fencing.environment import Environment
+from fencepost.reference_impl.group_fencing.messages import GroupMetadata, OffsetFetchRequest
+from fencepost.reference_impl.group_fencing.parts import Parts
+from fencepost.reference_impl.group_fencing.system import System
+from fencepost.reference_impl.live.group_fencing.asking import GroupLine, GroupRemote, Outstanding, answered
+from fencepost.reference_impl.live.group_fencing.requests import GroupCodec, GroupNames
+from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.transactions.config import WireConfig
+from fencepost.reference_impl.live.transactions.names import Names
+from fencepost.reference_impl.live.transactions.over_tcp import APPEND_MS, SETTLED_S, UNSETTLED, Control, WireSystem
+from fencepost.reference_impl.live.transactions.pool import Pool
+from fencepost.reference_impl.live.transactions.remote import Line, Remote
+from fencepost.reference_impl.simulation import Kernel, Network
+from fencepost.reference_impl.simulation.config import Positive, split
+from fencepost.reference_impl.transactions.environment import DrivenPace
+from fencepost.reference_impl.transactions.errors import RETRIABLE
+from fencepost.reference_impl.transactions.messages import RequestBody
+
+MODES = ("shipped", "new-protocol", "new-protocol-relaxed")
+SLICE_MS = 20
+AUDIT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWireConfig(WireConfig):
+    """`pace`: real milliseconds for each virtual one. A broker takes no session shorter than its
+    group.min.session.timeout.ms."""
+
+    pace: Positive = 1
+
+
+class GroupBrokers(WireSystem):
+    """The brokers. There are no producers but those of the application."""
+
+    env: Environment
+    wire: GroupWireConfig
+    line: GroupLine
+    names: GroupNames
+
+    def _new_producers(self) -> None:
+        self.producers = []
+
+    def new_names(self, pool: Pool) -> Names:
+        topic, topic_id = pool.whole_topic(self.env.options.inputs)
+        return GroupNames(pool.fresh_name(), pool.take(self.env.config.partitions), topic, topic_id)
+
+    def new_line(self, versions: Mapping[str, int]) -> Line:
+        options, pace = self.env.options, self.wire.pace
+        codec = GroupCodec(
+            versions, self.names, self.env.contents, lambda ms: pace * ms, APPEND_MS,
+            options.session_timeout_ms, options.max_poll_ms,
+        )  # fmt: skip
+        line = GroupLine(self.brokers, codec, self.wire.collapse)
+        longest_s = pace * options.max_poll_ms / 1000 + self.wire.answer_timeout_ms / 1000
+        self.outstanding = Outstanding(line, longest_s, partial(answered, self.env.network))
+        return line
+
+    def new_remote(self, name: str) -> Remote:
+        return GroupRemote(name, self.env.network, self.line.carry, self.outstanding)
+
+    def messages(self) -> list[tuple[int, str, str, str, int]]:
+        self.outstanding.collect()
+        return super().messages()
+
+    def settle(self) -> None:
+        """Wait until no transaction of this application is in a Prepare state."""
+        for transactional_id in self.line.asked:
+            for _ in Patience(SETTLED_S):
+                if self.transaction_state(transactional_id) not in UNSETTLED:
+                    break
+
+    def committed_offsets(self) -> list[int]:
+        """The group's offsets as an administrator sees them. Raises WireError."""
+        every = tuple(range(self.env.options.inputs))
+        body = RequestBody(self.env.next_request(), OffsetFetchRequest(GroupMetadata(), every, False))
+        for _ in Patience(AUDIT_S):
+            answer: Any = self.line.carry(body)
+            if answer is not None and answer.error_code not in RETRIABLE:
+                return [offset for _, offset in answer.offsets]
+        raise WireError(f"{self.wire.bootstrap}: no offsets of group {self.names.group} within {AUDIT_S:.0f} s")
+
+
+class GroupWireSystem(System):
+    """An application here, brokers elsewhere. `control` moves the brokers, where their owner has passed one."""
+
+    def __init__(self, env: Environment, wire: GroupWireConfig, control: Control | None) -> None:
+        self.env = env
+        self.brokers: Any = GroupBrokers(env, wire, control)
+        self.instances = [self.new_instance(slot) for slot in range(env.options.members)]
+
+    def move_group(self) -> None:
+        """Have the coordinators replaced, if there is a `control`: on one broker all of them move at once."""
+        self.brokers.fail_over()
+
+    def advance(self, ms: int) -> None:
+        """Let time pass, here and, `pace` times as much, where the brokers are; here alone once all is copied, when no
+        time makes a difference to the output."""
+        for left in range(ms, 0, -SLICE_MS):
+            virtual = min(left, SLICE_MS)
+            if not self.is_done():
+                time.sleep(virtual * self.brokers.wire.pace / 1000)
+            super().advance(virtual)
+        self.brokers.outstanding.collect()
+
+    def is_done(self) -> bool:
+        """Whether every partition of the input has an owner that runs, is at its end, and has no transaction."""
+        running = [one for one in self.instances if one.running and not one.consumer.paused and not one.works]
+        records = self.env.options.records
+        at_end = {p for one in running for p in one.consumer.assignment if one.consumer.positions.get(p) == records}
+        return len(running) == len(self.instances) and len(at_end) == self.env.options.inputs
+
+    def expire(self, slot: int) -> bool:
+        """Always False: the brokers expire members by themselves."""
+        return False
+
+    def expire_pending(self) -> bool:
+        """Always False: the brokers expire offsets by themselves."""
+        return False
+
+    def committed_offsets(self) -> list[int]:
+        offsets: list[int] = self.brokers.committed_offsets()
+        return offsets
+
+    def close_connections(self) -> None:
+        """Give the partitions back, and wait for no answer any more."""
+        self.brokers.outstanding.close()
+        self.brokers.close()
+
+
+def over_tcp(config: Mapping[str, Any], control: Control | None = None) -> GroupWireSystem:
+    """A driven application on the brokers at `config["bootstrap"]`; keys: `GroupWireConfig` and
+    `group_fencing.config.Config`.
+
+    Raises ValueError for a configuration that cannot be, WireError if no broker answers or does not know the requests.
+    """
+    of_wire, of_group = split(config, GroupWireConfig, Config)
+    wire, options = GroupWireConfig(**of_wire), Config.parse(of_group)
+    if options.mode not in MODES:
+        raise ValueError(f"config mode={options.mode!r}: no broker has the draft; use one of {', '.join(MODES)}")
+    kernel = Kernel(options.seed)
+    return GroupWireSystem(Environment(options, kernel, Network(kernel), DrivenPace(), Parts()), wire, control)

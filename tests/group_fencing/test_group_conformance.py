@@ -1,0 +1,217 @@
+"""Histories of consumer groups against the models: those of the reference fit, bent and broken ones do not, by two
+readings, and driven runs are followed by the same tables."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conformance_histories import Columns, first_histories
+from fencepost.proofs.scale.replay import Undecided
+from fencepost.proofs.testing import agree
+from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
+from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
+from fencepost.properties.group_fencing.observations import SHOWN
+from fencepost.properties.group_fencing.planted import BED, PLANTS
+from fencepost.properties.group_fencing.variants.driven import CONFIG, RIGHT, UNDECIDED
+from fencepost.properties.history import Manifest
+from fencepost.properties.history.bends import END, Plant, bent_by, change, drop, put, swap
+from fencepost.properties.history.pieces import columns_of
+from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
+from fencepost.reference_impl.group_fencing.generator import simulate
+
+REFERENCE = "fencepost.reference_impl.group_fencing:reference"
+FOLLOWED = [variant for variant in RIGHT if variant not in UNDECIDED]
+LEAST = 0.99
+"""Of the usual histories so many are followed to their end; of 1,500 each, all but one were."""
+ROUGH = {"drop": 0.1, "duplicate": 0.1, "delay": 0.15, "append_failure": 0.05, "move_group": 0.04, "fail_over": 0.04}
+KERNEL = conformance_kernel("shipped", BED.config, "group-fencing")
+
+
+def histories(count: int, config: dict[str, Any], first: int = 0) -> Columns:
+    """Simulated ones, all columns."""
+    return columns_of(GROUP_FENCING, [(number, simulate(first + number, config)) for number in range(count)])
+
+
+def misfits(kernel: ConformanceKernel, columns: Columns, few: int = 2) -> list[tuple[int, str, str | None]]:
+    """Row, words and rule of each; on the first few histories the plain reading must find the same."""
+    found, first = kernel.misfits(columns), first_histories(columns, few)
+    assert [m for m in found if m.row < len(first["history"])] == kernel.misfits_plainly(first)
+    return [(m.row, m.check.says, m.check.rule) for m in found]
+
+
+@pytest.mark.parametrize("variant", FOLLOWED)
+@pytest.mark.parametrize(
+    "more",
+    [{}, ROUGH, {"static": True}, {"members": 4, "inputs": 1, "max_poll_records": 5}],
+    ids=["usual", "rough", "static members", "one partition"],
+)
+def test_the_reference_conforms(variant: str, more: dict[str, Any]) -> None:
+    """Whatever comes over it, it does nothing that the model does not allow; and most of it is followed to the end."""
+    config = {"mode": variant, **CONFIG, **more}
+    columns, kernel = histories(25, config), conformance_kernel(variant, config, "group-fencing")
+    assert misfits(kernel, columns) == []
+    assert sum(kernel(columns).undecided.values()) <= 1
+
+
+@pytest.mark.nightly(nights=3)
+@pytest.mark.parametrize("variant", FOLLOWED)
+def test_no_alarm_in_many_histories(variant: str) -> None:
+    """The same, of more."""
+    config = {"mode": variant, **CONFIG}
+    columns, kernel = histories(5_000, config, 10_000), conformance_kernel(variant, config, "group-fencing")
+    assert kernel.misfits(columns) == []
+    assert sum(kernel(columns).undecided.values()) <= (1 - LEAST) * 5_000
+
+
+def test_the_example_is_followed_to_its_end() -> None:
+    """All of it, by both readings."""
+    columns = BED.bent("")
+    assert KERNEL.explain(columns) == f"history 0 fits the model shipped: all {len(columns['kind'])} events"
+    assert misfits(KERNEL, columns) == []
+
+
+OF_OUTPUT = {
+    "copied twice", "a record left out", "committed and not copied", "copied and not committed",
+    "the last one not done",
+}  # fmt: skip
+OF_DRAFTS = {"initialised too early", "fenced by itself"}
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_what_is_planted(name: str) -> None:
+    """The model finds what is wrong with commits and fetches; of what an auditor reads it says nothing, and of what
+    only the drafts promise the model of what shipped says nothing."""
+    assert bool(misfits(KERNEL, BED.bent(name))) == (name not in OF_OUTPUT | OF_DRAFTS)
+
+
+_FETCHED = {"partition": 0, "offset": 1, "outcome": 1}
+_REFUSED = {"generation": 4, "member": 2, "partition": 0, "offset": 3, "producer_id": 1, "epoch": 1, "error": 22}
+BENT = {
+    "a generation less": (drop(Kind.generation_begun, 1), "owner[partition] = none", None),
+    "loaded what is over": (change(Kind.coordinator_loaded, 0, generation=1), "newest = generation", "447.16"),
+    "assigned to two": (change(Kind.assigned, 3, partition=1), "owner[partition] = none", None),
+    "another offset is taken": (change(Kind.offset_taken, 3, offset=7), "pending[client, partition] =", "447.16"),
+    "taken of no instance": (change(Kind.offset_taken, 3, producer_id=5), "a Member as its client", None),
+    "taken before it is sent": (swap((Kind.offset_sent, 4), (Kind.offset_taken, 3)), "stage[client] = SENT", None),
+    "taken in another generation": (change(Kind.offset_taken, 5, generation=6), "stamp[client] = generation", "447.16"),
+    "refused for nothing": (put((Kind.offset_taken, 2), Kind.offset_refused, **_REFUSED), "then not", "447.P3"),
+    "the other outcome": (change(Kind.offset_settled, 2, outcome=0), "pending[client, partition] = 0", "447.18"),
+    "settled before it is taken": (
+        swap((Kind.offset_taken, 6), (Kind.offset_settled, 6)), "stage[client] = ACCEPTED", None,
+    ),
+    "told what is pending": (
+        put((Kind.offset_settled, 1), Kind.fetch_answered, **_FETCHED), "pending[n, partition] = 0", "447.9",
+    ),
+    "held for nothing": (put(END, Kind.fetch_held, partition=1, error=88), "pending[n, partition] = 0", "447.9"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_bent_histories_are_caught(name: str) -> None:
+    """With what is false there, and the rule."""
+    edit, says, rule = BENT[name]
+    found = misfits(KERNEL, bent_by(BED.history, Plant((edit,), {})).columns())
+    assert len(found) == 1
+    assert says in found[0][1] and found[0][2] == rule
+
+
+TAKEN_OF_NONE, NOT_OPEN = "stage[client] = SENT", "fate[client] = OPEN"
+FOUND = {
+    "any_generation_commits": "epoch[client] = stamp[client]",
+    "generation_unchecked": "epoch[client] = stamp[client]",
+    "instance_unchecked": "epoch[client] = stamp[client]",
+    "group_stored_once": "newest = generation",
+    "refusal_ignored": "stage[client] = ACCEPTED",
+    "metadata_left_out": "stamp[client] = generation",
+    "pending_ignored": "pending[n, partition] = 0",
+    "pending_forgotten": "pending[n, partition] = 0",
+    "consumer_does_not_wait": TAKEN_OF_NONE,
+    "abort_keeps_pending": TAKEN_OF_NONE,
+    "abort_commits_offsets": "committed[partition] = offset",
+    "offsets_outside": "stage[client] = ACCEPTED",
+    "no_seek_back": TAKEN_OF_NONE,
+    "positions_kept": TAKEN_OF_NONE,
+    "assigned_twice": "owner[partition] = none",
+    "others_left_alone": NOT_OPEN,
+    "found_by_id": NOT_OPEN,
+    "same_set_only": NOT_OPEN,
+    "idle_keep_epoch": TAKEN_OF_NONE,
+    "assignments_forgotten": NOT_OPEN,
+    "keyed_by_group": NOT_OPEN,
+}
+"""In so many histories, with what is false in one of them.  `generation_unchecked` breaks no promise."""
+MOST, AT_ONCE = 80, 10
+
+
+def config_of(name: str) -> dict[str, Any]:
+    """Of histories of a defect, with the variant that it is one of."""
+    needs = dict(REGISTRY[name].needs)
+    mode = {"draft-repaired": "draft-repaired-by-assignment"}.get(needs.pop("mode", "shipped"), "shipped")
+    return {"mode": mode, **CONFIG, **needs, "broken": name}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_broken_implementations_do_not_conform(name: str) -> None:
+    """What has one thing wrong each does what the model does not."""
+    config = config_of(name)
+    kernel = conformance_kernel(config["mode"], config, "group-fencing")
+    made = (histories(AT_ONCE, config, first) for first in range(0, MOST, AT_ONCE))
+    assert any(FOUND[name] in says for columns in made for _, says, _ in misfits(kernel, columns, 1))
+
+
+def test_what_harms_nobody_conforms() -> None:
+    """Progress is no matter of steps, and an older initialisation comes to nothing."""
+    for name in ("sessions_last", "older_generation_taken"):
+        config = config_of(name)
+        assert misfits(conformance_kernel(config["mode"], config, "group-fencing"), histories(15, config)) == []
+
+
+@pytest.mark.parametrize("variant", FOLLOWED)
+def test_driven_runs_are_followed(variant: str) -> None:
+    """To their end, every call, and through the steps that the model has for it."""
+    report = agree(REFERENCE, protocol="group-fencing", variant=variant, max_examples=12, seed=1)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+    assert report.model == variant and report.followed == 1 and report.coverage.share_compared == 1
+    untaken = {"refuse", "crash", "fail_over", "move_transactions"}
+    if variant == "draft-repaired-by-generation":
+        untaken.add("abort_for")  # who commits in an older generation is refused anyway
+    assert set(report.coverage.unreached()) <= untaken | {"initialise"}
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"mode": "draft"}, "no model for mode 'draft'"),
+        ({"mode": "shipped", "old": 1}, "a producer for each partition"),
+        ({"mode": "shipped", "transactions": "v1"}, "a late copy of a commit"),
+        ({"mode": "draft-repaired-by-generation", "identities": 2}, "share a transactional id"),
+    ],
+)
+def test_undecided_for_what_the_models_leave_out(config: dict[str, Any], reason: str) -> None:
+    """Told as the reason, not followed."""
+    check = conformance_of(Manifest("group-fencing", tuple(GROUP_FENCING.codes), (), config=config))
+    assert isinstance(check, Undecided) and reason in check.reason
+
+
+def test_what_has_to_be_shown() -> None:
+    """All that steps are told by."""
+    shown = set(GROUP_FENCING.codes) - {"offset_settled"}
+    check = conformance_of(Manifest("group-fencing", tuple(sorted(shown)), (), config={"mode": "shipped"}))
+    assert isinstance(check, Undecided) and "do not show offset_settled" in check.reason
+    assert SHOWN.needed("shipped") < set(GROUP_FENCING.codes)
+
+
+def test_numbers_are_only_names() -> None:
+    """Of instances, producers and transactions; and a kind that there is not is no event."""
+    columns = histories(5, {"mode": "shipped", **CONFIG})
+    kernel = conformance_kernel("shipped", {"mode": "shipped"}, "group-fencing")
+    far = {name: column.copy() for name, column in columns.items()}
+    for name, factor in {"client": 2**40, "producer_id": 2**43, "txn": 7}.items():
+        far[name] = np.where(columns[name] < 0, -1, factor * columns[name])
+    assert kernel.misfits(far) == []
+    strange = {name: column.copy() for name, column in columns.items()}
+    strange["kind"][100] = 99
+    ((row, says, _),) = misfits(kernel, strange, 1)
+    assert (row, says) == (100, "the protocol has such an event")
+    nothing = {name: column[:0] for name, column in columns.items()}
+    assert misfits(kernel, nothing) == []
