@@ -58,7 +58,7 @@ class ProvedStep(TypedDict):
     """One obligation of a proof by induction."""
 
     says: Annotated[str, Meta(description="As a sentence.")]
-    kind: Annotated[str, Meta(description="initial, preserved, step, antecedent, enabled, dead or inherited.")]
+    kind: Annotated[str, Meta(description="initial, preserved, step, follows, antecedent, enabled, dead or inherited.")]
     action: Annotated[str, Meta(description="`init` for initial states; empty where none is meant.")]
     verdict: Verdict
     how: Annotated[str, Meta(description="solver, unchanged or inherited.")]
