@@ -10,7 +10,7 @@ code, `broken` is a configuration in which the guarantee ends.
 
 from typing import Any
 
-from fencepost.reference_impl.group_fencing.script import AFTER_A_HEARTBEAT_MS, AFTER_SESSION_MS, KNOWN, Script
+from fencepost.reference_impl.group_fencing.script import AFTER_SESSION_MS, KNOWN, Script
 
 DRAFT: dict[str, Any] = {"mode": "draft"}
 REPAIRED: dict[str, Any] = {"mode": "draft-repaired"}
@@ -247,7 +247,7 @@ def has_its_epoch_again(script: Script) -> None:
     script.until(0, "consumed")
     script.until(1, "joined")
     script.cut_off(0, ms=46_000)
-    script.settle(AFTER_A_HEARTBEAT_MS)
+    script.settle(ms=4_000)  # a heartbeat, and the member has joined again
     script.cut_off(0, ms=14_000)
     script.until(1, "end_told")
     script.go_on(0)

@@ -19,7 +19,6 @@ from fencepost.reference_impl.group_fencing.system import System, build
 from fencepost.reference_impl.simulation.scenarios import STEPS_MAX, Known, Messages
 
 TICK_MS = 100
-AFTER_A_HEARTBEAT_MS = 4_000
 AFTER_SESSION_MS = 50_000  # longer than session.timeout.ms
 AFTER_POLLS_MS = 310_000  # longer than max.poll.interval.ms
 AFTER_TRANSACTION_MS = 140_000  # longer than the scripts' transaction.timeout.ms, and an interval of looking for it
