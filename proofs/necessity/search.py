@@ -224,7 +224,7 @@ def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "prom
 
 def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Whether the mutant still does as the core, whose promises are proved."""
-    refinements = {n: p for n, p in variant.asked.items() if p.role == "refinement"}
+    refinements = _refinements(variant)
     refines = refinements and not any(explore(spec, refinements, bounds).violated for bounds in explored.values())
     told = ["no promise fails within the bounds"]
     return [*told, "every step explored is one of the core's, whose safety is proved"] if refines else told
@@ -251,7 +251,7 @@ def show(variant: Variant, profile: Profile) -> Necessity:
     bound = bounds_of(variant, profile)
     assert variant.rule is not None
     broken = first_broken(variant.spec, evidence_of(variant.rule, variant.asked), bound)
-    broken = broken or first_broken(variant.spec, variant.asked, bound) or _waits(variant)
+    broken = broken or first_broken(variant.spec, variant.asked, bound) or _waits(variant) or _departs(variant, bound)
     if broken is None:
         told = ["the documents predict a violation, and there is none within the bound"]
         return Necessity(
@@ -278,6 +278,18 @@ def _waits(variant: Variant) -> tuple[str, Trace] | None:
 def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int]) -> tuple[str, Trace] | None:
     """The promise that fails soonest within the bounds, with a shortest run to it."""
     return _broken_within(spec, properties, bound, None)[0]
+
+
+def _departs(variant: Variant, bound: Mapping[str, int]) -> tuple[str, Trace] | None:
+    """A step that the core has not, with a shortest run to it."""
+    found = explore(variant.spec, _refinements(variant), bound, stop_when_violated=True)
+    name = min(found.violated, key=found.traces.steps, default=None)
+    return None if name is None else (name, found.traces[name])
+
+
+def _refinements(variant: Variant) -> dict[str, Property]:
+    """What says that a variant does as its core."""
+    return {n: p for n, p in variant.asked.items() if p.role == "refinement"}
 
 
 def _broken_within(
