@@ -56,6 +56,10 @@ class Kind(EventKind):
     offset_settled = 46, f"{PLACE} producer_id epoch outcome", OFFSETS
     # outcome 1 where the member asks for what no transaction can change any more (require_stable)
     fetch_answered = 47, f"{PLACE} outcome generation? member?"
+    # under the new protocol (KIP-848): the member is at this epoch from now on
+    epoch_given = 48, "member generation", OFFSETS
+    # outcome 1: and has had the partition since it was at that one; 0: the partition is free again
+    partition_given = 49, "member partition generation outcome", OFFSETS
 
     producer_fenced = 50, "generation? member? partition? txn? producer_id epoch"
     init_refused = 51, "generation? member? txn? producer_id? epoch? error"

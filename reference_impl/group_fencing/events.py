@@ -23,7 +23,7 @@ class Kind:
     INIT_TOLD, TXN_BEGUN, OUTPUT_SENT, OFFSET_SENT, END_SENT, END_TOLD, OFFSET_PUT = range(20, 27)
     # The group's coordinator
     GENERATION_BEGUN, MEMBER_REMOVED, OFFSET_TAKEN, OFFSET_REFUSED, FETCH_HELD, COORDINATOR_LOADED = range(40, 46)
-    OFFSET_SETTLED, FETCH_ANSWERED = range(46, 48)
+    OFFSET_SETTLED, FETCH_ANSWERED, EPOCH_GIVEN, PARTITION_GIVEN = range(46, 50)
     # The transaction coordinator, where it knows of groups
     PRODUCER_FENCED, INIT_REFUSED = range(50, 52)
     # An auditor, who reads the output as far as it is committed, and the group's offsets

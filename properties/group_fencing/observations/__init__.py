@@ -8,9 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.model.group_fencing.classic import ByAssignment, ByGeneration, Shipped
+from fencepost.model.group_fencing.modern import Modern, Relaxed
 from fencepost.properties.group_fencing.events import GROUP_FENCING
-from fencepost.properties.group_fencing.observations.retelling import TOLD, ClassicRetelling
-from fencepost.properties.group_fencing.observations.table import BY_ASSIGNMENT, CLASSIC, COLUMNS, DRAFT
+from fencepost.properties.group_fencing.observations.retelling import (
+    TOLD,
+    Applications,
+    ClassicRetelling,
+    ModernRetelling,
+)
+from fencepost.properties.group_fencing.observations.table import BY_ASSIGNMENT, CLASSIC, COLUMNS, DRAFT, MODERN
 from fencepost.properties.history import HistoryError
 from fencepost.properties.shown import Shown
 
@@ -18,6 +24,8 @@ MODELS = {
     "shipped": (Shipped, CLASSIC),
     "draft-repaired-by-generation": (ByGeneration, DRAFT),
     "draft-repaired-by-assignment": (ByAssignment, BY_ASSIGNMENT),
+    "new-protocol": (Modern, MODERN),
+    "new-protocol-relaxed": (Relaxed, MODERN),
 }
 JUDGED_BY_GENERATION = ("shipped", "draft-repaired-by-generation")
 
@@ -35,6 +43,12 @@ def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"partitions": config["inputs"]} if "inputs" in config else {}
 
 
+def _retelling(variant: str) -> Applications:
+    """Of a group with generations, or with epochs of its members."""
+    is_new = variant.startswith("new-protocol")
+    return ModernRetelling() if is_new else ClassicRetelling(variant in JUDGED_BY_GENERATION)
+
+
 SHOWN = Shown(
     GROUP_FENCING,
     models={name: model for name, (model, _) in MODELS.items()},
@@ -42,6 +56,6 @@ SHOWN = Shown(
     observations={name: table for name, (_, table) in MODELS.items()},
     names={"client": (), "other": ()},
     given=_given,
-    retelling=lambda variant: ClassicRetelling(variant in JUDGED_BY_GENERATION),
+    retelling=_retelling,
     told=TOLD,
 )

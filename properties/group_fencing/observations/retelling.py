@@ -45,22 +45,20 @@ class Instance:
         self.strays = False  # that generation was over by then, or its place taken
         self.pair: Pair = (-1, -1)  # of the last transaction of which an offset was taken
         self.unsettled: set[int] = set()  # partitions whose offsets are pending in that
+        self.polled_in = -1  # the generation, or its epoch, of which it was when it polled
+        self.work: set[int] = set()  # partitions of which it has polled what it works with
+        self.positions: dict[int, int] = {}  # where it goes on in each
         self.later: list[Row] = []  # what is told when none of these is left
 
 
-class ClassicRetelling:
-    """Of one group with generations.  ``judges``: commits are held against the newest of them, stored or not."""
+class Applications:
+    """What instances of the application are seen to do, and what becomes of their commits."""
 
-    def __init__(self, judges: bool) -> None:
-        self.judges = judges
+    def __init__(self) -> None:
         self.instances: dict[int, Instance] = {}
         self.owners: dict[Pair, int] = {}  # whose transaction it is
         self.aborts: set[Pair] = set()  # transactions whose abort was asked for
         self.aborted: set[Pair] = set()  # and answered
-        self.told = 1  # the newest generation that was told; the model's first is the group before any
-        self.begun: list[int] = []  # those after it
-        self.removed: set[tuple[str, int]] = set()  # members and instance ids put out, as far as this coordinator knows
-        self.holders: dict[int, int] = {}  # by instance id, the instance of the application that joined with it last
         self.polled: dict[int, tuple[int, int]] = {}  # by partition, the first and the last input of a poll
         self.polling = -1  # whose poll it is
 
@@ -70,7 +68,8 @@ class ClassicRetelling:
             if event.kind == "consumed":
                 first, _ = self.polled.get(event.partition, (event.offset, 0))
                 self.polled[event.partition] = first, event.offset
-                self.polling = event.client
+                self.polling = self.member_of(event.client)
+                self.of(self.polling).polled_in = event.generation
                 following = events[place + 1] if place + 1 < len(events) else None
                 if following is None or (following.kind, following.client) != ("consumed", event.client):
                     yield from ((place, row) for row in self.poll())
@@ -79,44 +78,49 @@ class ClassicRetelling:
             if teller is not None:
                 yield from ((place, row) for row in teller(event))
 
-    def of(self, client: int) -> Instance:
-        return self.instances.setdefault(client, Instance())
+    def member_of(self, client: int) -> int:
+        """The model's member that an instance is."""
+        return client
 
-    def by(self, client: int, *rows: Row) -> Iterator[Row]:
+    def of(self, member: int) -> Instance:
+        return self.instances.setdefault(member, Instance())
+
+    def by(self, member: int, *rows: Row) -> Iterator[Row]:
         """What an instance does: now, or behind what is kept back of it."""
-        instance = self.of(client)
+        instance = self.of(member)
         if instance.later:
             instance.later.extend(rows)
         else:
             yield from rows
 
-    # The application
-
     def poll(self) -> Iterator[Row]:
         """One poll is over."""
-        client, instance = self.polling, self.of(self.polling)
+        member, instance = self.polling, self.of(self.polling)
         polled, self.polled = self.polled, {}
         if instance.strays:
             return
-        rows = [_row("consumed", client, partition, offset=first) for partition, (first, _) in polled.items()]
-        rows += [_row("processed", client, p, offset=last + 1, first=first) for p, (first, last) in polled.items()]
+        instance.work = set(polled)
+        instance.positions |= {partition: last + 1 for partition, (_, last) in polled.items()}
+        rows = [_row("consumed", member, partition, offset=first) for partition, (first, _) in polled.items()]
+        rows += [_row("processed", member, p, offset=last + 1, first=first) for p, (first, last) in polled.items()]
         if instance.unsettled:
             instance.later.extend(rows)
         else:
-            yield from self.by(client, *rows)
+            yield from self.by(member, *rows)
 
     def txn_begun(self, event: Any) -> Iterator[Row]:
         """With the epoch of the last one, if no broker has heard of that."""
         pair = event.producer_id, event.epoch
-        self.owners[pair] = event.client
+        self.owners[pair] = self.member_of(event.client)
         self.aborts.discard(pair)
         self.aborted.discard(pair)
         return iter(())
 
     def offset_sent(self, event: Any) -> Iterator[Row]:
-        if not self.of(event.client).strays:
-            row = _row("offset_sent", event.client, event.partition, offset=event.offset)
-            yield from self.by(event.client, {**row, "generation": _epoch(event.generation)})
+        member = self.member_of(event.client)
+        if not self.of(member).strays:
+            row = _row("offset_sent", member, event.partition, offset=event.offset)
+            yield from self.by(member, {**row, "generation": _epoch(event.generation)})
 
     def end_sent(self, event: Any) -> Iterator[Row]:
         if event.outcome == 0:
@@ -127,13 +131,85 @@ class ClassicRetelling:
         if event.error == 0:
             if event.outcome == 0:
                 self.aborted.add((event.producer_id, event.epoch))
-            yield from self.by(event.client, _row("end_told", event.client, outcome=event.outcome))
+            member = self.member_of(event.client)
+            yield from self.by(member, _row("end_told", member, outcome=event.outcome), *self.goes_on(member, event))
+
+    def goes_on(self, member: int, event: Any) -> list[Row]:
+        """Where it goes on: what it has aborted is to be fetched again, everything else it goes on with."""
+        instance = self.of(member)
+        for partition in instance.work if event.outcome == 0 else ():
+            instance.positions.pop(partition, None)
+        instance.work = set()
+        return [_row("consumed", member, partition, offset=at) for partition, at in instance.positions.items()]
+
+    def offset_fetched(self, event: Any) -> Iterator[Row]:
+        if event.error == 0:
+            self.of(self.member_of(event.client)).positions[event.partition] = max(event.offset, 0)
+        return iter(())
+
+    def revoked(self, event: Any) -> Iterator[Row]:
+        self.of(self.member_of(event.client)).positions.pop(event.partition, None)
+        return iter(())
+
+    lost = revoked
 
     def init_told(self, event: Any) -> Iterator[Row]:
-        if event.error == 0:
-            yield from self.by(event.client, _row("init_told", event.client))
+        if event.error == 0 and self.member_of(event.client) >= 0:
+            yield from self.by(self.member_of(event.client), _row("init_told", self.member_of(event.client)))
 
-    # Members
+    def offset_taken(self, event: Any) -> Iterator[Row]:
+        pair = event.producer_id, event.epoch
+        if pair in self.aborted and event.partition not in self.of(self.owners[pair]).unsettled:
+            raise Beyond("offsets are taken in a transaction of which the application knows that it is aborted")
+        member = self.owners.get(pair, -1)
+        if self.of(member).pair != pair:
+            yield from self.settle(member)
+        self.of(member).pair = pair
+        self.of(member).unsettled.add(event.partition)
+        row = _row("offset_taken", member, event.partition, offset=event.offset)
+        yield {**row, "generation": _epoch(event.generation)}
+
+    def offset_refused(self, event: Any) -> Iterator[Row]:
+        """For something that the model knows of as well."""
+        if event.error in GROUP_ERRORS:
+            member = self.owners.get((event.producer_id, event.epoch), -1)
+            yield _row("offset_refused", member, event.partition, offset=event.offset)
+
+    def offset_settled(self, event: Any) -> Iterator[Row]:
+        pair = event.producer_id, event.epoch
+        member = self.owners.get(pair, -1)
+        asked = event.outcome == 0 and pair in self.aborts
+        row = _row("offset_settled", member, event.partition, offset=event.offset, outcome=event.outcome)
+        yield {**row, "asked": asked}
+        self.of(member).unsettled.discard(event.partition)
+        if not self.of(member).unsettled:
+            yield from self.settle(member)
+
+    def settle(self, member: int) -> Iterator[Row]:
+        """What was kept back of an instance."""
+        instance = self.of(member)
+        later, instance.later = instance.later, []
+        instance.unsettled.clear()
+        yield from later
+
+    def fetch_answered(self, event: Any) -> Iterator[Row]:
+        row = _row("fetch_answered", event.member, event.partition, offset=max(event.offset, 0))
+        yield {**row, "outcome": event.outcome}
+
+    def fetch_held(self, event: Any) -> Iterator[Row]:
+        yield _row("fetch_held", -1, event.partition)
+
+
+class ClassicRetelling(Applications):
+    """Of one group with generations.  ``judges``: commits are held against the newest of them, stored or not."""
+
+    def __init__(self, judges: bool) -> None:
+        super().__init__()
+        self.judges = judges
+        self.told = 1  # the newest generation that was told; the model's first is the group before any
+        self.begun: list[int] = []  # those after it
+        self.removed: set[tuple[str, int]] = set()  # members and instance ids put out, as far as this coordinator knows
+        self.holders: dict[int, int] = {}  # by instance id, the instance of the application that joined with it last
 
     def joined(self, event: Any) -> Iterator[Row]:
         """Into a generation that is stored, so that it is told by now; or one that is over.  A static member takes the
@@ -157,8 +233,6 @@ class ClassicRetelling:
     def assigned(self, event: Any) -> Iterator[Row]:
         if not self.of(event.client).strays:
             yield from self.by(event.client, _row("assigned", event.client, event.partition))
-
-    # The group's coordinator
 
     def generation_begun(self, event: Any) -> Iterator[Row]:
         self.begun.append(_epoch(event.generation))
@@ -185,49 +259,92 @@ class ClassicRetelling:
         """Judged by the newest generation."""
         for generation in list(self.begun) if self.judges else ():
             yield from self.store(generation - 1)
-        pair = event.producer_id, event.epoch
-        if pair in self.aborted and event.partition not in self.of(self.owners[pair]).unsettled:
-            raise Beyond("offsets are taken in a transaction of which the application knows that it is aborted")
-        client = self.owners.get(pair, -1)
-        if self.of(client).strays and not self.judges:
+        if self.of(self.owners.get((event.producer_id, event.epoch), -1)).strays and not self.judges:
             raise Beyond("a member commits what it was assigned in a generation that was over when it heard of that")
-        if self.of(client).pair != pair:
-            yield from self.settle(client)
-        self.of(client).pair = pair
-        self.of(client).unsettled.add(event.partition)
-        row = _row("offset_taken", client, event.partition, offset=event.offset)
-        yield {**row, "generation": _epoch(event.generation)}
+        yield from super().offset_taken(event)
 
     def offset_refused(self, event: Any) -> Iterator[Row]:
-        """For something that the model knows of as well: not for a member that was put out and may be missed in the
-        generation, a generation that is not stored, or a static member of whose successor nothing was seen yet."""
+        """Not for a member that was put out and may be missed in the generation, a generation that is not stored, or a
+        static member of whose successor nothing was seen yet."""
         out = self.removed & {("member", event.member), ("instance", event.instance)}
-        if event.error in GROUP_ERRORS - {FENCED_INSTANCE} and not out and not self.begun:
-            client = self.owners.get((event.producer_id, event.epoch), -1)
-            yield _row("offset_refused", client, event.partition, offset=event.offset)
-
-    def offset_settled(self, event: Any) -> Iterator[Row]:
-        pair = event.producer_id, event.epoch
-        client = self.owners.get(pair, -1)
-        asked = event.outcome == 0 and pair in self.aborts
-        row = _row("offset_settled", client, event.partition, offset=event.offset, outcome=event.outcome)
-        yield {**row, "asked": asked}
-        self.of(client).unsettled.discard(event.partition)
-        if not self.of(client).unsettled:
-            yield from self.settle(client)
-
-    def settle(self, client: int) -> Iterator[Row]:
-        """What was kept back of an instance."""
-        instance = self.of(client)
-        later, instance.later = instance.later, []
-        instance.unsettled.clear()
-        yield from later
+        if event.error != FENCED_INSTANCE and not out and not self.begun:
+            yield from super().offset_refused(event)
 
     def fetch_answered(self, event: Any) -> Iterator[Row]:
-        yield _row("fetch_answered", -1, event.partition, offset=max(event.offset, 0), outcome=event.outcome)
+        """Classic members say nothing of themselves."""
+        return super().fetch_answered(event._replace(member=-1))
 
-    def fetch_held(self, event: Any) -> Iterator[Row]:
-        yield _row("fetch_held", -1, event.partition)
+
+class ModernRetelling(Applications):
+    """Of one group whose members have epochs.  A member keeps its id for as long as its instance lasts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.members: dict[int, int] = {}  # by instance
+        self.expelled = -1
+        self.heard: set[tuple[int, int]] = set()  # of which partitions that they were given members have heard
+        self.held: set[tuple[int, int]] = set()  # and which they still have
+
+    def member_of(self, client: int) -> int:
+        return self.members.get(client, -1)
+
+    def joined(self, event: Any) -> Iterator[Row]:
+        """A heartbeat's answer has brought an epoch."""
+        if event.instance >= 0:
+            raise Beyond("a static member keeps its partitions while it is away, which the models leave out")
+        self.members[event.client] = event.member
+        yield from self.by(event.member, {**_row("joined", event.member), "generation": _epoch(event.generation)})
+
+    def offset_sent(self, event: Any) -> Iterator[Row]:
+        """The models of the new protocol that are followed read the metadata at the poll."""
+        if event.generation != self.of(self.member_of(event.client)).polled_in:
+            raise Beyond("the application reads its metadata as it sends offsets, and has another epoch by then")
+        yield from super().offset_sent(event)
+
+    def assigned(self, event: Any) -> Iterator[Row]:
+        taken = {(self.member_of(event.client), event.partition)}
+        self.heard |= taken
+        self.held |= taken
+        return iter(())
+
+    def revoked(self, event: Any) -> Iterator[Row]:
+        member = self.member_of(event.client)
+        self.held.discard((member, event.partition))
+        yield from super().revoked(event)
+        yield from self.by(member, _row("revoked", member, event.partition))
+
+    def lost(self, event: Any) -> Iterator[Row]:
+        member = self.member_of(event.client)
+        self.held.discard((member, event.partition))
+        yield from super().revoked(event)
+        yield from self.by(member, _row("lost", member, event.partition))
+
+    def member_removed(self, event: Any) -> Iterator[Row]:
+        self.expelled = event.member
+        return iter(())
+
+    def generation_begun(self, event: Any) -> Iterator[Row]:
+        """As a member was put out; or one has joined, and is given its epoch at once."""
+        if self.expelled >= 0:
+            yield {**_row("generation_begun", self.expelled), "generation": _epoch(event.generation)}
+        self.expelled = -1
+
+    def epoch_given(self, event: Any) -> Iterator[Row]:
+        yield {**_row("epoch_given", event.member), "generation": _epoch(event.generation)}
+
+    def partition_given(self, event: Any) -> Iterator[Row]:
+        given = event.member, event.partition
+        if event.outcome:
+            self.heard.discard(given)
+        elif given in self.held:
+            raise Beyond("a late heartbeat says that a partition was given up, which its member has by now")
+        elif given not in self.heard and self.of(event.member).work:
+            raise Beyond("a partition is taken back of which its member has not heard, in the middle of a transaction")
+        row = _row("partition_given", event.member, event.partition, outcome=event.outcome)
+        yield {**row, "generation": _epoch(event.generation)}
+
+    def coordinator_loaded(self, event: Any) -> Iterator[Row]:
+        yield {"kind": "coordinator_loaded", "generation": _epoch(event.generation)}
 
 
 def _row(kind: str, client: int, partition: int = -1, **columns: int) -> dict[str, Any]:

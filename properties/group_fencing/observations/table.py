@@ -37,6 +37,11 @@ def _may_process(s, e):
     return s.has[m, p] & (s.next[m, p] == e.first) & ~s.fenced[m] & (begins | goes_on)
 
 
+def _may_send(s, e):
+    """What it says of itself is what the model's member would."""
+    return (s.stage[e.client] == Stage.PROCESSING) & (s.epoch_sent(e.client) == e.generation)
+
+
 def _is_sent(s, e):
     """The offset is one that the model's member has sent, and that was not taken."""
     m, p = e.client, e.partition
@@ -64,15 +69,18 @@ def _is_replaced(s, e):
     return (0 < s.epoch[e.other]) & (s.epoch[e.client] == 0)
 
 
-COORDINATOR = (
+GENERATIONS = (
     Observation("generation_begun", (Do("rebalance", {"g": "generation"}),)),
-    Observation("coordinator_loaded", before=lambda s, e: s.newest == e.generation, rule="447.16"),
     Observation("joined", (Do("replace", {"m": "other", "n": "client"}, when=_is_replaced),)),
     Observation(
         "assigned",
         (Do("give", MP, when=lambda s, e: s.owner[e.partition] != e.client),),
         after=lambda s, e: s.assigned[e.client, e.partition],
     ),
+)
+
+COORDINATOR = (
+    Observation("coordinator_loaded", before=lambda s, e: s.newest == e.generation, rule="447.16"),
     Observation(
         "offset_taken",
         (Do("accept", M, when=lambda s, e: s.pending[e.client, e.partition] != e.offset),),
@@ -97,14 +105,19 @@ COORDINATOR = (
         & implies(e.outcome, s.committed[e.partition] == e.offset),
         rule="447.18",
     ),
-    Observation(
-        "fetch_answered",
-        before=lambda s, e: (s.committed[e.partition] == e.offset) & implies(e.outcome, s.is_stable(e.partition)),
-        rule="447.9",
-    ),
     Observation("fetch_held", before=lambda s, e: ~s.is_stable(e.partition), rule="447.9"),
 )  # fmt: skip
 """Of the group's coordinator."""
+
+
+def _answered(*steps: Do) -> Observation:
+    """A fetch; ``steps``: where it says whose it is."""
+    return Observation(
+        "fetch_answered",
+        steps,
+        before=lambda s, e: (s.committed[e.partition] == e.offset) & implies(e.outcome, s.is_stable(e.partition)),
+        rule="447.9",
+    )
 
 
 def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[Observation, ...]:
@@ -115,7 +128,7 @@ def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[O
         Observation("processed", (Do("process", MPO, when=_may_process),)),
         Observation(
             "offset_sent",
-            (Do("send", M, when=lambda s, e: s.stage[e.client] == Stage.PROCESSING),),
+            (Do("send", M, when=_may_send),),
             after=lambda s, e: implies(_is_sent(s, e), s.stamp[e.client] == e.generation),
             rule="447.16",
         ),
@@ -132,7 +145,7 @@ def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[O
     )  # fmt: skip
 
 
-CLASSIC = (*COORDINATOR, *_application())
+CLASSIC = (*GENERATIONS, *COORDINATOR, _answered(), *_application())
 
 
 def _is_answered(s, e):
@@ -144,7 +157,9 @@ def _may_fetch_when_ready(s, e):
     return _may_fetch(s, e) & s.ready[e.client]
 
 
-DRAFT = (*COORDINATOR, *_application(_may_fetch_when_ready, Do("answer", M, when=_is_answered)))
+DRAFT = (
+    *GENERATIONS, *COORDINATOR, _answered(), *_application(_may_fetch_when_ready, Do("answer", M, when=_is_answered)),
+)  # fmt: skip
 
 
 def _may_fence(s, e):
@@ -160,8 +175,65 @@ def _is_answered_alone(s, e):
 
 
 BY_ASSIGNMENT = (
+    *GENERATIONS,
     *COORDINATOR,
+    _answered(),
     *_application(
         _may_fetch_when_ready, Do("abort_for", M, when=_may_fence), Do("answer", M, when=_is_answered_alone)
     ),
 )  # fmt: skip
+
+
+def _falls_out(s, e):
+    """The member was put out, and has something yet."""
+    m = e.client
+    return (s.epoch[m] == 0) & exists(Partition, lambda p: s.assigned[m, p])
+
+
+def _may_fetch_as_member(s, e):
+    """With the epoch that the coordinator has."""
+    m = e.client
+    return _may_fetch(s, e) & (s.epoch[m] == s.knows[m]) & (0 < s.epoch[m])
+
+
+def _learns(s, e):
+    """The epoch is the one that the coordinator has by now."""
+    m = e.client
+    return (s.epoch[m] == e.generation) & (s.knows[m] != e.generation)
+
+
+def _gives_up(s, e):
+    """What the member has not given up itself, as it has never heard of it."""
+    return s.assigned[e.client, e.partition] & (s.stage[e.client] == Stage.POLLING)
+
+
+_OUT, _MG = Do("fall_out", M, when=_falls_out), {"m": "client", "g": "generation"}
+EPOCHS = (
+    Observation("generation_begun", (Do("expel", _MG, when=lambda s, e: 0 < s.epoch[e.client]),)),
+    Observation(
+        "epoch_given",
+        (
+            _OUT,
+            Do("join", _MG, when=lambda s, e: s.epoch[e.client] == 0),
+            Do("advance", _MG, when=lambda s, e: s.epoch[e.client] < e.generation),
+        ),
+        after=lambda s, e: s.epoch[e.client] == e.generation,
+    ),
+    Observation(
+        "partition_given",
+        (
+            Do("revoke", MP, when=_gives_up),
+            Do("assign", MP, when=lambda s, e: e.outcome),
+            Do("release", {**MP, "g": "generation"}, when=lambda s, e: ~e.outcome),
+        ),
+        after=lambda s, e: implies(e.outcome, s.since[e.client, e.partition] == e.generation),
+        rule="447.21",
+    ),
+    Observation("joined", (Do("learn", M, when=_learns),)),
+    Observation("revoked", (Do("revoke", MP, when=lambda s, e: s.assigned[e.client, e.partition]),)),
+    Observation("lost", (_OUT,)),
+    _answered(Do("fetch", MP, when=_may_fetch_as_member)),
+)
+"""Of members with epochs: what the coordinator gives them is told as it is stored."""
+
+MODERN = (*EPOCHS, *COORDINATOR, *_application(_may_fetch_as_member))

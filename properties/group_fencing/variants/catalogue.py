@@ -38,7 +38,13 @@ from fencepost.properties.group_fencing.claims.upgrade import (
     NoWaitingPromises,
     UpgradePromises,
 )
-from fencepost.properties.group_fencing.variants.driven import IMPLEMENTATIONS, MISTAKES, SIMULATORS, UNDECIDED
+from fencepost.properties.group_fencing.variants.driven import (
+    FOLLOWED,
+    IMPLEMENTATIONS,
+    MISTAKES,
+    SIMULATORS,
+    UNDECIDED,
+)
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -241,6 +247,7 @@ GROUP_FENCING = ProtocolEntry(
     SIMULATORS,
     on_request=MISTAKES,
     undecided=UNDECIDED,
+    followed=FOLLOWED,
     examples={"smoke": 12},
     histories={"smoke": 30, "ci": 1_000, "nightly": 50_000},
     claims=(

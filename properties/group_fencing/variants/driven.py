@@ -15,16 +15,20 @@ CONFIG = {"events": 400, "records": 8, "transaction_timeout_ms": 400, "quiet_end
 """Of simulated histories: faults for so many events, and then all there is gets copied, if it can be."""
 
 UNDECIDED = {
-    **dict.fromkeys(("new-protocol", "new-protocol-relaxed"), frozenset({"conformance"})),
-    **{
-        f"group-fencing-kafka-{protocol}": frozenset({"conformance", "fetches_are_stable", "held_while_pending"})
-        for protocol in ("classic", "consumer")
-    },
+    f"group-fencing-kafka-{protocol}": frozenset({"conformance", "fetches_are_stable", "held_while_pending"})
+    for protocol in ("classic", "consumer")
 }
-"""Of the new protocol histories are held against what they promise: what the group's coordinator gives to members with
-epochs of their own is no event, and no model says what each of the others means to it.  Of recordings: neither clients
-nor logs show what the coordinator answers to a member that fetches an offset."""
+"""Of recordings: neither clients nor logs show what the coordinator answers to a member that fetches an offset."""
+
+AT_POLL = {"metadata_at": "poll"}
+NEW = ("new-protocol", "new-protocol-relaxed")
+FOLLOWED = dict.fromkeys(NEW, 0.85)
+"""Of histories in which a partition is taken back in the middle of a transaction, before its owner has heard that it has
+it, the rest is not followed: the model's owners hear at once.  Of 1,000 usual ones 92 % are, 93 % with KIP-1251."""
 
 DRIVEN = (*RIGHT, *sorted(MISTAKES))
 IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
-SIMULATORS = tuple((mode, f"{REFERENCE}.generator:simulate_with_stats", {"mode": mode, **CONFIG}) for mode in DRIVEN)
+SIMULATORS = tuple(
+    (mode, f"{REFERENCE}.generator:simulate_with_stats", {"mode": mode, **CONFIG, **(AT_POLL if mode in NEW else {})})
+    for mode in DRIVEN
+)

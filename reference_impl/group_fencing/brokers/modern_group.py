@@ -199,10 +199,26 @@ class ModernGroup:
         after = reconciled(member, target, self.target_epoch, owned, is_free)
         if after != member:
             self.members[member.member] = after
+            self.tell_moved(member, after)
             self.store()
             if after.state is not member.state:
                 self.watch_revocation(after)
         return after
+
+    def tell_moved(self, before: Member, after: Member) -> None:
+        """What a member's record says anew: partitions that it has no more, its epoch, and those that are added.  One
+        that comes back to it at once has another assignment epoch."""
+        had, has = ({**member.revoking, **member.assigned} for member in (before, after))
+        for partition in sorted(had.keys() - has.keys() | {p for p in had.keys() & has.keys() if had[p] != has[p]}):
+            self.tell_partition(after.member, partition, before.epoch, 0)
+        if after.epoch != before.epoch:
+            self.env.tell(Kind.EPOCH_GIVEN, member=after.member, generation=after.epoch)
+        for partition in sorted(p for p, since in has.items() if had.get(p) != since):
+            self.tell_partition(after.member, partition, has[partition], 1)
+
+    def tell_partition(self, member: int, partition: int, generation: int, outcome: int) -> None:
+        """A partition is given, or free again."""
+        self.env.tell(Kind.PARTITION_GIVEN, member=member, partition=partition, generation=generation, outcome=outcome)
 
     def is_free(self, partition: int, asking: Member) -> bool:
         """Whether no other member has the partition, or has still to give it up."""
