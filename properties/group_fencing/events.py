@@ -58,7 +58,7 @@ class Kind(EventKind):
     fetch_answered = 47, f"{PLACE} outcome generation? member?"
     # under the new protocol (KIP-848): the member is at this epoch from now on
     epoch_given = 48, "member generation", OFFSETS
-    # outcome 1: and has had the partition since it was at that one; 0: the partition is free again
+    # outcome 1: it has the partition from this epoch on; 0: the partition is free again, and the epoch follows
     partition_given = 49, "member partition generation outcome", OFFSETS
 
     producer_fenced = 50, "generation? member? partition? txn? producer_id epoch"

@@ -14,6 +14,8 @@ them, but for these:
 - A classic group stores a generation when its leader has said who gets what; until then a coordinator that takes over
   knows the generation before (GroupMetadataManager.java, and `coordinator_loaded` says which).  A generation is told
   when anything shows that it is stored, or that something is judged by it.
+- Members with epochs are told under their ids, which last as long as an instance; what the coordinator gives them is
+  told as it is stored.  A late heartbeat that frees what its member has by now is followed no further.
 - A member may learn of its assignment when the generation is over.  Of what it does until it joins again only its
   commits are told, which the model does not take; where nobody asks for the generation it is followed no further.
 """
@@ -282,8 +284,7 @@ class ModernRetelling(Applications):
         super().__init__()
         self.members: dict[int, int] = {}  # by instance
         self.expelled = -1
-        self.heard: set[tuple[int, int]] = set()  # of which partitions that they were given members have heard
-        self.held: set[tuple[int, int]] = set()  # and which they still have
+        self.held: set[tuple[int, int]] = set()  # partitions that members know to have
 
     def member_of(self, client: int) -> int:
         return self.members.get(client, -1)
@@ -302,10 +303,9 @@ class ModernRetelling(Applications):
         yield from super().offset_sent(event)
 
     def assigned(self, event: Any) -> Iterator[Row]:
-        taken = {(self.member_of(event.client), event.partition)}
-        self.heard |= taken
-        self.held |= taken
-        return iter(())
+        member = self.member_of(event.client)
+        self.held.add((member, event.partition))
+        yield from self.by(member, _row("assigned", member, event.partition))
 
     def revoked(self, event: Any) -> Iterator[Row]:
         member = self.member_of(event.client)
@@ -333,13 +333,8 @@ class ModernRetelling(Applications):
         yield {**_row("epoch_given", event.member), "generation": _epoch(event.generation)}
 
     def partition_given(self, event: Any) -> Iterator[Row]:
-        given = event.member, event.partition
-        if event.outcome:
-            self.heard.discard(given)
-        elif given in self.held:
-            raise Beyond("a late heartbeat says that a partition was given up, which its member has by now")
-        elif given not in self.heard and self.of(event.member).work:
-            raise Beyond("a partition is taken back of which its member has not heard, in the middle of a transaction")
+        if not event.outcome and (event.member, event.partition) in self.held:
+            raise Beyond("a late heartbeat frees a partition that its member has by now")
         row = _row("partition_given", event.member, event.partition, outcome=event.outcome)
         yield {**row, "generation": _epoch(event.generation)}
 

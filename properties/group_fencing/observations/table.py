@@ -6,7 +6,7 @@ commit is taken in the model only of a member that has come to it by steps.
 """
 
 from fencepost.model.group_fencing.core import Epoch, Fate, Member, Offset, Partition, Stage
-from fencepost.model.language import Bool, exists, forall, implies
+from fencepost.model.language import Bool, exists, forall, implies, when
 from fencepost.model.language.observations import Condition, Do, Observation
 
 COLUMNS = {
@@ -185,9 +185,19 @@ BY_ASSIGNMENT = (
 
 
 def _falls_out(s, e):
-    """The member was put out, and has something yet."""
+    """The member was put out, or has what it does not own."""
     m = e.client
-    return (s.epoch[m] == 0) & exists(Partition, lambda p: s.assigned[m, p])
+    return ((s.epoch[m] == 0) & s.has_some(m)) | s.has_too_much(m)
+
+
+def _is_fenced(s, e):
+    """It has missed an answer."""
+    return (s.knows[e.client] < s.epoch[e.client]) & s.has_some(e.client)
+
+
+def _is_unknown(s, e):
+    """A former coordinator has not heard of it, or not any more."""
+    return (0 < s.epoch[e.client]) & s.has_some(e.client)
 
 
 def _may_fetch_as_member(s, e):
@@ -199,12 +209,28 @@ def _may_fetch_as_member(s, e):
 def _learns(s, e):
     """The epoch is the one that the coordinator has by now."""
     m = e.client
-    return (s.epoch[m] == e.generation) & (s.knows[m] != e.generation)
+    return (s.epoch[m] == e.generation) & (s.knows[m] != e.generation) & ~s.has_too_much(m)
+
+
+def _is_freed(s, e):
+    """A partition of the member is free."""
+    return ~e.outcome & (s.owner[e.partition] == e.client)
 
 
 def _gives_up(s, e):
     """What the member has not given up itself, as it has never heard of it."""
-    return s.assigned[e.client, e.partition] & (s.stage[e.client] == Stage.POLLING)
+    return _is_freed(s, e) & s.assigned[e.client, e.partition]
+
+
+def _is_released(s, e):
+    """With which its epoch moves."""
+    return _is_freed(s, e) & ~s.assigned[e.client, e.partition] & (s.epoch[e.client] < e.generation)
+
+
+def _is_given_back(s, e):
+    """To a member that has joined again while it was known."""
+    m, p = e.client, e.partition
+    return (s.owner[p] == m) & (0 < s.epoch[m]) & ~s.assigned[m, p]
 
 
 _OUT, _MG = Do("fall_out", M, when=_falls_out), {"m": "client", "g": "generation"}
@@ -223,15 +249,19 @@ EPOCHS = (
         "partition_given",
         (
             Do("revoke", MP, when=_gives_up),
+            Do("release", {**MP, "g": "generation"}, when=_is_released),
+            Do("withdraw", MP, when=_is_freed),  # a second one in the same epoch
             Do("assign", MP, when=lambda s, e: e.outcome),
-            Do("release", {**MP, "g": "generation"}, when=lambda s, e: ~e.outcome),
         ),
-        after=lambda s, e: implies(e.outcome, s.since[e.client, e.partition] == e.generation),
+        after=lambda s, e: when(
+            e.outcome, s.since[e.client, e.partition] == e.generation, s.owner[e.partition] != e.client
+        ),
         rule="447.21",
     ),
+    Observation("assigned", (Do("give_back", MP, when=_is_given_back),)),
     Observation("joined", (Do("learn", M, when=_learns),)),
     Observation("revoked", (Do("revoke", MP, when=lambda s, e: s.assigned[e.client, e.partition]),)),
-    Observation("lost", (_OUT,)),
+    Observation("lost", (_OUT, Do("be_fenced", M, when=_is_fenced), Do("be_unknown", M, when=_is_unknown))),
     _answered(Do("fetch", MP, when=_may_fetch_as_member)),
 )
 """Of members with epochs: what the coordinator gives them is told as it is stored."""

@@ -210,7 +210,7 @@ class ModernGroup:
         that comes back to it at once has another assignment epoch."""
         had, has = ({**member.revoking, **member.assigned} for member in (before, after))
         for partition in sorted(had.keys() - has.keys() | {p for p in had.keys() & has.keys() if had[p] != has[p]}):
-            self.tell_partition(after.member, partition, before.epoch, 0)
+            self.tell_partition(after.member, partition, after.epoch, 0)
         if after.epoch != before.epoch:
             self.env.tell(Kind.EPOCH_GIVEN, member=after.member, generation=after.epoch)
         for partition in sorted(p for p, since in has.items() if had.get(p) != since):
