@@ -7,8 +7,9 @@ from fencepost.reference_impl.group_fencing.everything import rows
 
 UNKNOWN_MEMBER_ID = 25
 EVENTS = [readable(row) for row in rows()]
-NOT_SHOWN = {"instance_failed", "offset_put", "producer_fenced", "init_refused"}
-"""Nobody fails, no offset is committed beside a transaction, and the transaction coordinator knows of no group."""
+NOT_SHOWN = {"instance_failed", "offset_put", "producer_fenced", "init_refused", "epoch_given", "partition_given"}
+"""No instance fails, no offset is committed beside a transaction, the transaction coordinator knows of no group, and
+members have no epochs of their own."""
 
 
 def test_every_kind_of_event_but_those_of_other_variants():
