@@ -67,7 +67,10 @@ CLASSIC_FEATURES: Mapping[str, Mapping[str, int]] = {
     "a static member restarts": dict(restarts=1),
     "a producer is fenced": dict(fencings=1),
 }
-DYNAMIC_FEATURES = {name: more for name, more in CLASSIC_FEATURES.items() if not {"restarts", "fencings"} & more.keys()}
+DYNAMIC_FEATURES = {
+    **{name: more for name, more in CLASSIC_FEATURES.items() if not {"restarts", "fencings"} & more.keys()},
+    "two partitions": dict(partitions=2, inputs=1, fail_overs=0),
+}
 EPOCH_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two inputs": dict(inputs=2, epochs=4),
     "a member that crashes": EPOCHS_CRASHING,
