@@ -23,7 +23,7 @@ from interrupting import REPORTS, SIGNALS, command, inputs_for, words_for
 from nights import night
 
 SCRIPT = Path(__file__).parents[2] / "script.py"
-INTERRUPTING = Path(__file__).parents[2] / "support" / "interrupting.py"
+INTERRUPTING = Path(__file__).parent / "support" / "interrupting.py"
 WITHIN_S = 2.5
 """Two seconds, and what it takes to see that a process has ended."""
 IN_EACH_RUN = 3
