@@ -79,9 +79,13 @@ class Copier:
         return found
 
     def finish(self) -> None:
-        """Leave the group and end, after the transaction that it is in; waits for that."""
+        """Leave the group and end, after the transaction that it is in; waits for that. A member whose library hangs
+        is killed, as an operator would do it: what it promises is another thing, and is audited all the same."""
         self._command("finish")
-        self._process.wait(PATIENCE_S)
+        try:
+            self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
 
     def pause(self) -> None:
         """SIGSTOP: it does nothing, and does not know that time goes by."""
