@@ -16,7 +16,7 @@ from fencepost.reference_impl.transactions.messages import RequestBody, Response
 
 WAITED_FOR = JoinGroupRequest | SyncGroupRequest
 AT_ONCE_S = 0.05
-"""How long the answer to one of these may be under way when nobody has to be waited for."""
+"""How long the answer to one of these may be under way where no other member has to be waited for."""
 
 
 class GroupLine(Line):

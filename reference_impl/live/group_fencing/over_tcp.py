@@ -113,8 +113,8 @@ class GroupWireSystem(System):
         self.brokers.fail_over()
 
     def advance(self, ms: int) -> None:
-        """Let time pass, here and, `pace` times as much, where the brokers are; here alone once all is copied, when no
-        time makes a difference to the output."""
+        """Let time pass, here and, `pace` times as much, where the brokers are; here alone once the application has
+        copied everything, as far as it knows. So what brokers would do to the group later than that is not seen."""
         for left in range(ms, 0, -SLICE_MS):
             virtual = min(left, SLICE_MS)
             if not self.is_done():

@@ -57,7 +57,8 @@ Request = (
 
 
 class GroupNames(Names):
-    """One group, whose input is a topic. Member ids are numbered in order of appearance, whoever makes them up."""
+    """One group, whose input is a topic. Member ids are numbered in order of appearance:
+    a broker makes up those of the classic protocol, and a client those of the new one."""
 
     def __init__(self, name: str, places: list[Place], topic: str, topic_id: UUID) -> None:
         super().__init__(name, places)

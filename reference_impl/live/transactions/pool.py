@@ -67,7 +67,7 @@ class Pool:
         return [self._free.popleft() for _ in range(count)]
 
     def whole_topic(self, count: int) -> tuple[str, UUID]:
-        """A topic of exactly so many partitions, and its id. It is shared: nobody writes to it."""
+        """A topic of exactly so many partitions, and its id. All systems share it, and none writes to it."""
         if count not in self._whole:
             topic = self._create(count)[0].topic
             asked = build("metadata", WITH_IDS, "MetadataRequestTopic", topic_id=None, name=topic)

@@ -110,7 +110,7 @@ def small_bounds(variant: Variant) -> dict[str, int]:
         return small | {"clients": 2, "transactions": 1, "epochs": 4, "last": 1}
     # With one task every task belongs to every set, with one producer every record to every transaction's, and with one
     # epoch every record is under the one that a partition knows.
-    # With one log nothing but offsets is written, and nobody takes the place of one client.
+    # With one log nothing but offsets is written, and with one client none takes its place.
     second = ("tasks", "producers", "logs", *(("clients",) if "logs" in small else ()))
     return small | {name: 2 for name in second if name in small} | _two_epochs(small)
 
