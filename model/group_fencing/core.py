@@ -206,6 +206,10 @@ class Group(Protocol):
         s.fate[m] = Fate.COMMITTED
         s.stage[m] = Stage.POLLING
         s.first = each(lambda n, p: when(n == m, s.next[n, p], s.first[n, p]))
+        s.ends(m)
+
+    def ends(s, m):
+        """What the application forgets with its transaction, if anything."""
 
     @action
     def abort(s, m: Member):
@@ -220,6 +224,7 @@ class Group(Protocol):
         s.has = each(lambda n, p: s.has[n, p] & (n != m))
         s.first = each(lambda n, p: when(n == m, 0, s.first[n, p]))
         s.next = each(lambda n, p: when(n == m, 0, s.next[n, p]))
+        s.ends(m)
 
     @action(fair="weak")
     def initialise(s, m: Member):

@@ -31,7 +31,7 @@ from fencepost.model.language import (
 class Modern(Group):
     """Until 4.2: a commit needs the member's epoch as the coordinator has it.  Metadata are read at the poll."""
 
-    since: Map[Member, Partition, Epoch]  # the epoch in which the member was assigned the partition
+    since: Map[Partition, Epoch]  # the epoch in which its owner was assigned the partition
     left: Set[Member]  # a static member that left for a while (epoch -2): its partitions are kept for its instance id
 
     outside = open_hole(
@@ -76,14 +76,19 @@ class Modern(Group):
         """A free partition is added to what a member has."""
         require((s.owner[p] == None) & (0 < s.epoch[m]) & ~s.assigned[m, p])  # noqa: E711
         s.owner[p] = m
-        s.since[m, p] = s.epoch[m]
+        s.since[p] = s.epoch[m]
         s.assigned[m, p] = True
 
     @action
     def release(s, m: Member, p: Partition, g: Epoch):
         """The coordinator hears, in a heartbeat or as the member joins again, that it does not have a partition any
         more which is to go to another one.  It is free, and the member's epoch follows."""
-        require((s.owner[p] == m) & ~s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
+        require(~s.assigned[m, p])
+        s.frees(m, p, g)
+
+    def frees(s, m, p, g):
+        """With the member's epoch, which follows that of the group."""
+        require((s.owner[p] == m) & (0 < s.epoch[m]) & (s.epoch[m] < g))
         limit(g <= s.newest + 1)
         s.newest = when(s.newest < g, g, s.newest)
         s.owner[p] = None
@@ -93,11 +98,8 @@ class Modern(Group):
     def mishear(s, m: Member, p: Partition, g: Epoch):
         """A late copy of a heartbeat in which the member had nothing, such as that with which it joined: a partition
         that is to go to another one is free, though the member has it."""
-        require((s.owner[p] == m) & s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
-        limit(g <= s.newest + 1)
-        s.newest = when(s.newest < g, g, s.newest)
-        s.owner[p] = None
-        s.epoch[m] = g
+        require(s.assigned[m, p])
+        s.frees(m, p, g)
 
     @action
     def withdraw(s, m: Member, p: Partition):
@@ -122,7 +124,7 @@ class Modern(Group):
         require(0 < s.epoch[m])
         s.epoch[m] = 0
         s.left[m] = True
-        s.since = each(lambda n, p: when(n == m, 0, s.since[n, p]))
+        s.since = each(lambda p: when(s.owner[p] == m, 0, s.since[p]))
         s.leaves(m)
 
     def leaves(s, m):
@@ -149,7 +151,7 @@ class Modern(Group):
         require((m != n) & s.left[m] & (s.epoch[n] == 0) & ~s.left[n] & ~s.has_some(n))
         require(s.stage[n] == Stage.POLLING)
         s.left[m] = False
-        s.since = each(lambda k, p: when((k == n) & (s.owner[p] == m), 0, s.since[k, p]))
+        s.since = each(lambda p: when(s.owner[p] == m, 0, s.since[p]))
         s.assigned = each(lambda k, p: when(k == n, s.owner[p] == m, s.assigned[k, p]))
         s.owner = each(lambda p: when(s.owner[p] == m, n, s.owner[p]))
         s.joins_in_the_newest(n)
@@ -213,6 +215,10 @@ class Modern(Group):
         """The metadata are read together with the first inputs of a transaction."""
         s.stamp[m] = when(s.stage[m] == Stage.POLLING, s.knows[m], s.stamp[m])
 
+    def ends(s, m):
+        """The next transaction has metadata of its own."""
+        s.stamp[m] = 0
+
     def may_fetch(s, m, p):
         """OffsetFetch needs the member's epoch."""
         require((s.epoch[m] == s.knows[m]) & (0 < s.epoch[m]), rule="447.21")
@@ -235,15 +241,15 @@ class Relaxed(Modern):
         require(s.stage[m] == Stage.POLLING, rule="447.21")
 
     def takes_of(s, m, p, e):
-        was_assigned = (s.since[m, p] <= e) & (s.owner[p] == m)
+        was_assigned = (s.since[p] <= e) & (s.owner[p] == m)
         return (0 < e) & ((s.epoch[m] == e) | ((e < s.epoch[m]) & was_assigned))
 
     def is_taken(s, m):
         e, known = s.stamp[m], 0 < s.epoch[m]
         older = known & (0 < e) & (e <= s.epoch[m])
         owned = s.for_all_in(m, lambda p: s.owner[p] == m)
-        then = s.for_all_in(m, lambda p: s.since[m, p] <= e)
-        one = (s.epoch[m] == e) | exists(Partition, lambda p: s.is_in(m, p) & (s.owner[p] == m) & (s.since[m, p] <= e))
+        then = s.for_all_in(m, lambda p: s.since[p] <= e)
+        one = (s.epoch[m] == e) | exists(Partition, lambda p: s.is_in(m, p) & (s.owner[p] == m) & (s.since[p] <= e))
         return either(
             "447.21",
             s.takes(m, e),
@@ -256,16 +262,6 @@ class Relaxed(Modern):
 
 class PatternChanged(Relaxed):
     """There an application changes its pattern in the middle of a transaction, and polls before it has committed."""
-
-    @fault(budget="fences", danger=("late-copy", "duplicate"))
-    def mishear(s, m: Member, p: Partition, g: Epoch):
-        """A late copy of a heartbeat in which the member had nothing, such as that with which it joined: a partition
-        that is to go to another one is free, though the member has it."""
-        require((s.owner[p] == m) & s.assigned[m, p] & (0 < s.epoch[m]) & (s.epoch[m] < g))
-        limit(g <= s.newest + 1)
-        s.newest = when(s.newest < g, g, s.newest)
-        s.owner[p] = None
-        s.epoch[m] = g
 
     @action
     def withdraw(s, m: Member, p: Partition):

@@ -14,7 +14,6 @@ import click
 from fencepost.proofs.cache_folder import cache_folder
 from fencepost.proofs.cli.exits import INTERRUPTED, ended_by, make_printable, table
 from fencepost.proofs.cli.guarding import guarded
-from fencepost.proofs.cli.here import import_from_here
 from fencepost.proofs.cli.interrupts import interruptible, leave
 
 COMMANDS = {
@@ -115,6 +114,8 @@ def main() -> NoReturn:
     """The entry point."""
     gc.set_threshold(*MADE_BETWEEN)
     if os.environ.get(OWN):  # which names packages, perhaps here
+        from fencepost.proofs.cli.options import import_from_here
+
         import_from_here()
     if COMPLETION in os.environ:  # a shell asks for completions, which click prints, and ends with sys.exit
         fencepost(prog_name="fencepost")

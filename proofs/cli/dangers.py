@@ -13,7 +13,8 @@ from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import JSON, PROFILE, PROTOCOL, SEED, OutputFile, complete_variant
-from fencepost.proofs.cli.output import console, duration, read_from, spinner
+from fencepost.proofs.cli.output import console, duration, read_from
+from fencepost.proofs.cli.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import cut_short, write_json, write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols

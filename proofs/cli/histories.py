@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.exits import HOLDS, NOT_SO, REFUSED
-from fencepost.proofs.cli.here import import_from_here
 from fencepost.proofs.cli.interrupts import when_interrupted
-from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant
+from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
 from fencepost.proofs.cli.output import SIGNS, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json

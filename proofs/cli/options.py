@@ -2,6 +2,7 @@
 begins."""
 
 import os
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -9,10 +10,16 @@ from typing import Any
 
 import click
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.cli.here import import_from_here
 from fencepost.proofs.cli.interrupts import nothing_yet
 from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.registry import add
+
+
+def import_from_here() -> None:
+    """Modules of the working directory can be imported from here on, after everything that is installed: only where
+    one of them was named."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
 
 
 class OutputFile(click.Path):

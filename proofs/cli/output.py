@@ -1,7 +1,6 @@
-"""Output of the commands: lines that read aloud, on standard output; progress on a terminal, silence elsewhere."""
+"""Output of the commands: lines that read aloud, on standard output."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fencepost.proofs.provenance import other_copies, said, sources
@@ -9,7 +8,6 @@ from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Variant
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 console = Console(highlight=False, soft_wrap=True)
@@ -108,68 +106,3 @@ def read_from(variants: Iterable[Variant], *further: str) -> dict[str, str]:
     for sentence in other_copies(read, Path.cwd()):
         errors.print(f"warning: {sentence}", markup=False)
     return {str(source.file): source.hash for source in read}
-
-
-class TimeLeft(ProgressColumn):
-    """The work that is left, where it is known how much there is to do: ``12 of 61, about 40 s left``.  The first
-    steps, in which everything is loaded, say little of the others."""
-
-    def render(self, task: Task) -> Text:
-        if task.total is None:
-            return Text("")
-        seconds = task.time_remaining if task.completed >= max(2, task.total / 20) else None
-        left = f", about {time_in_words(seconds)} left" if seconds else ""
-        return Text(f"{min(task.completed, task.total):,.0f} of {task.total:,.0f}{left}")
-
-
-def time_in_words(seconds: float) -> str:
-    """``40 s``, ``3 min``, ``2 h``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
-
-
-FIGURES = 62
-"""Columns of a terminal that bar, time and estimate take."""
-
-
-class Bar:
-    """Work under way, on a terminal: its label, how much is done, of how much if that is known, and about how long
-    the rest takes.  May be called from other threads."""
-
-    def __init__(self, progress: Progress, label: str, total: float | None) -> None:
-        self._progress = progress
-        self._task = progress.add_task(self._fitting(label), total=total)
-
-    def show(self, label: str | None = None, *, done: float | None = None, total: float | None = None) -> None:
-        """Another label, or figures; what is not given stays as it is."""
-        fitting = None if label is None else self._fitting(label)
-        self._progress.update(self._task, description=fitting, completed=done, total=total)
-
-    def _fitting(self, label: str) -> str:
-        """As much of the label as leaves room for the figures; its end says most."""
-        room = max(20, self._progress.console.width - FIGURES)
-        return label if len(label) <= room else f"…{label[1 - room :]}"
-
-    def advance(self, steps: float = 1) -> None:
-        """So much more is done."""
-        self._progress.advance(self._task, steps)
-
-
-@contextmanager
-def spinner(label: str, total: float | None = None) -> Iterator[Bar]:
-    """A bar on a terminal, below what is printed meanwhile; nothing elsewhere.  ``total``: the number of steps that
-    there are to do."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=16),
-        TimeElapsedColumn(),
-        TimeLeft(),
-    )
-    # Where both streams are the terminal they must share one display, or line and verdicts overwrite each other.
-    terminal = console if console.is_terminal else errors
-    with Progress(
-        *columns, console=terminal, transient=True, disable=not terminal.is_terminal, speed_estimate_period=600
-    ) as progress:
-        yield Bar(progress, label, total)

@@ -10,7 +10,8 @@ import click
 from fencepost.proofs.cli.exits import code_of
 from fencepost.proofs.cli.interrupts import when_interrupted
 from fencepost.proofs.cli.options import JSON, PROTOCOL, chosen, complete_variant
-from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, spinner, verdict_sign
+from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, verdict_sign
+from fencepost.proofs.cli.progress import spinner
 from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.report import cut_short, write_json
 from fencepost.properties.catalogue import Variant, bounds_of

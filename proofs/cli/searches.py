@@ -21,7 +21,8 @@ from fencepost.proofs.cli.options import (
     parse_bounds,
     whole,
 )
-from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, spinner, verdict_sign
+from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, verdict_sign
+from fencepost.proofs.cli.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json, write_text
 from fencepost.properties.catalogue import (

@@ -7,7 +7,8 @@ import click
 from fencepost.proofs.cli.exits import code_of
 from fencepost.proofs.cli.interrupts import nothing_yet, when_interrupted
 from fencepost.proofs.cli.options import JSON, PROTOCOL, OutputFile, complete_protocol, whole
-from fencepost.proofs.cli.output import SIGNS, Bar, console, errors, killers_line, read_from, spinner, verdict_line
+from fencepost.proofs.cli.output import SIGNS, console, errors, killers_line, read_from, verdict_line
+from fencepost.proofs.cli.progress import Bar, spinner
 from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, protocols

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.model.language.derived.refinements import Refinement
+from fencepost.model.language.derived.slicing import without_unread_ghosts
 from fencepost.model.language.properties import Property
+from fencepost.model.language.specs import Spec
 from fencepost.proofs.engines.attempts import tell
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import Exploration, Progress, coverage, explore, unsaid
@@ -108,7 +110,7 @@ def run_explore(
 ) -> tuple[list[Result], Exploration]:  # fmt: skip
     """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself."""
     asked = _with(variant.asked, "always", "step", "sometimes")
-    made = explore(variant.spec, asked, bound, progress=told, engine=engine)
+    made = explore(without_unread_ghosts(variant.spec, asked.values()), asked, bound, progress=told, engine=engine)
     found = [_explored(entry, variant, item, bound, made) for item in asked.values()]
     return _within(scope_of_search(variant.spec, [made]), found), made
 
@@ -118,7 +120,7 @@ def _explored(
 ) -> Result:
     evidence: dict[str, Any] = {"distinct": made.distinct, "generated": made.generated, "depth": made.depth}
     if item.name in made.traces:
-        evidence |= _told(variant, made.traces[item.name], item, bound)
+        evidence |= _told(made.kernels.ground.spec, made.traces[item.name], item, bound)
     elif isinstance(item, Refinement):
         evidence |= _taken(item, made)
     verdict = made.verdicts[item.name]
@@ -135,7 +137,8 @@ def run_features(
     """
     asked = _with(variant.asked, "always", "step", "sometimes")
     bounds = features_of(variant, profile)
-    explored = {feature: explore(variant.spec, asked, bound) for feature, bound in bounds.items()}
+    sliced = without_unread_ghosts(variant.spec, asked.values())
+    explored = {feature: explore(sliced, asked, bound) for feature, bound in bounds.items()}
     found = [_together(entry, variant, item, bounds, explored) for item in asked.values()]
     return _within(scope_of_search(variant.spec, list(explored.values())), found), explored
 
@@ -178,7 +181,7 @@ def run_bounded(
     found = []
     for name, item in asked.items():
         finding = made.findings[name]
-        evidence = {} if finding.trace is None else _told(variant, finding.trace, item, bound)
+        evidence = {} if finding.trace is None else _told(variant.spec, finding.trace, item, bound)
         limits = dict(bound) | {"depth": finding.depth}
         spent = made.seconds / len(asked)
         made_of_it = result(entry, variant, name, item.kind, "bounded", finding.verdict, spent, limits, evidence)
@@ -191,11 +194,12 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
     asked = _with(variant.asked, "eventually")
     found: dict[str, Result] = {}
     graphs: list[Exploration] = []
+    sliced = without_unread_ghosts(variant.spec, asked.values())
     for bound in variant.progress_bounds:
         start = time.perf_counter()
-        graphs.append(explore(variant.spec, asked, bound))
+        graphs.append(explore(sliced, asked, bound))
         for name, item in check_progress(graphs[-1]).items():
-            told = None if item.trace is None else _told(variant, item.trace, asked[name], bound)
+            told = None if item.trace is None else _told(sliced, item.trace, asked[name], bound)
             evidence = {"waiting": item.waiting} if told is None else told
             spent = time.perf_counter() - start
             new = result(entry, variant, name, "eventually", "progress", item.verdict, spent, bound, evidence)
@@ -204,13 +208,13 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
     return _within(scope_of_search(variant.spec, graphs, "progress"), list(found.values()))
 
 
-def _told(variant: Variant, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:
-    why = explain(item, variant.spec, bound, trace) if isinstance(item, Refinement) else ()
+def _told(spec: Spec, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:
+    why = explain(item, spec, bound, trace) if isinstance(item, Refinement) else ()
     return {
         "steps": len(trace),
         "loop": trace.loop,
         "events": [str(event) for event in trace.events],
-        "words": [*say_trace(variant.spec, trace), *why],
+        "words": [*say_trace(spec, trace), *why],
     }
 
 

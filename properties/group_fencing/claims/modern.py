@@ -38,7 +38,7 @@ class EpochLemmas(OwnersGoOn):
         return forall(
             Member, Partition,
             lambda m, p: implies(
-                s.owner[p] == m, ((0 < s.epoch[m]) | s.left[m]) & (s.since[m, p] <= s.epoch[m])
+                s.owner[p] == m, ((0 < s.epoch[m]) | s.left[m]) & (s.since[p] <= s.epoch[m])
             ),
         ) & forall(Member, lambda m: implies(s.left[m], s.epoch[m] == 0))  # fmt: skip
 
@@ -92,7 +92,7 @@ class ReadAtThePoll(EpochLemmas):
 
     def is_still_its_own(s, m, p):
         """The member owns the partition since before it polled."""
-        return (s.owner[p] == m) & (s.since[m, p] <= s.stamp[m])
+        return (s.owner[p] == m) & (s.since[p] <= s.stamp[m])
 
     @lemma
     def fetched_under_its_epoch(s):
@@ -118,12 +118,13 @@ class ReadAtThePoll(EpochLemmas):
         """Offsets are under way of a static member, while another instance has taken its place, and has fetched."""
         return exists(
             Member, Member, Partition,
-            lambda m, n, p: (m != n) & (s.stage[m] == Stage.SENT) & s.is_in(m, p) & s.has[n, p] & (s.since[n, p] == 0),
+            lambda m, n, p: (m != n) & (s.stage[m] == Stage.SENT) & s.is_in(m, p) & s.has[n, p] & (s.owner[p] == n)
+            & (s.since[p] == 0),
         )  # fmt: skip
 
     def had_it_in(s, m, p, e):
         """The epoch is one of the member, and not older than its assignment."""
-        return (0 < e) & (s.since[m, p] <= e)
+        return (0 < e) & (s.since[p] <= e)
 
 
 class ModernLemmas(ReadAtThePoll, of=Modern):

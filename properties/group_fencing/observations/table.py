@@ -254,7 +254,9 @@ EPOCHS = (
             Do("assign", MP, when=lambda s, e: e.outcome),
         ),
         after=lambda s, e: when(
-            e.outcome, s.since[e.client, e.partition] == e.generation, s.owner[e.partition] != e.client
+            e.outcome,
+            (s.owner[e.partition] == e.client) & (s.since[e.partition] == e.generation),
+            s.owner[e.partition] != e.client,
         ),
         rule="447.21",
     ),

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.proofs.cli import output
-from fencepost.proofs.cli.output import TimeLeft, spinner, time_in_words
+from fencepost.proofs.cli import progress
+from fencepost.proofs.cli.progress import TimeLeft, spinner, time_in_words
 from fencepost.proofs.cli.searches import expected_states
 from fencepost.proofs.engines.induction import number_of_obligations, prove
 from fencepost.proofs.necessity.search import number_of_verdicts
@@ -20,7 +20,7 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What a terminal of 100 columns is sent."""
     sent = io.StringIO()
     terminal = Console(file=sent, force_terminal=True, width=100, highlight=False, soft_wrap=True)
-    monkeypatch.setattr(output, "console", terminal)
+    monkeypatch.setattr(progress, "console", terminal)
     return sent
 
 
@@ -38,10 +38,10 @@ def test_a_terminal_is_shown_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -
 def test_elsewhere_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files and pipes get verdicts alone."""
     for name in ("console", "errors"):
-        monkeypatch.setattr(output, name, Console(file=io.StringIO()))
+        monkeypatch.setattr(progress, name, Console(file=io.StringIO()))
     with spinner("proving", 4) as bar:
         bar.advance()
-    assert output.console.file.getvalue() == output.errors.file.getvalue() == ""  # type: ignore[attr-defined]
+    assert progress.console.file.getvalue() == progress.errors.file.getvalue() == ""  # type: ignore[attr-defined]
 
 
 def test_the_estimate_is_of_what_is_left() -> None:

@@ -1,0 +1,36 @@
+"""Slicing: a protocol without the ghosts that nothing asked for reads, so that states differ in what matters alone.
+
+No rule reads a ghost, so that the protocol does the same without it.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from fencepost.model.language.properties import Property
+from fencepost.model.language.specs import Spec
+from fencepost.model.language.tree.terms import variables
+
+
+def without_unread_ghosts(spec: Spec, properties: Iterable[Property]) -> Spec:
+    """The protocol with those ghosts alone that the properties read, or that ghosts which they read are made of."""
+    terms = [term for item in properties for term in item.terms]
+    terms += [presence.term for presence in spec.presences.values()]
+    unread = spec.ghosts - _made_of(spec, set().union(*map(variables, terms)))
+    actions = {
+        name: replace(a, updates=tuple(u for u in a.updates if u.variable not in unread))
+        for name, a in spec.actions.items()
+    }
+    types = {name: kind for name, kind in spec.types.items() if name not in unread}
+    initial = tuple(u for u in spec.initial if u.variable not in unread)
+    return replace(spec, types=types, ghosts=spec.ghosts - unread, initial=initial, actions=actions)
+
+
+def _made_of(spec: Spec, read: Collection[str]) -> set[str]:
+    """These variables, and the ghosts that go into them."""
+    known, more = set[str](), set(read)
+    updates = [u for action in spec.actions.values() for u in action.updates]
+    while more - known:
+        known |= more
+        terms = [term for u in updates if u.variable in known for term in (u.value, *u.keys)]
+        more = set().union(*map(variables, terms))
+    return known
