@@ -212,7 +212,8 @@ class Modern(Group):
         s.has = each(lambda n, p: s.has[n, p] & (n != m))
 
     def begins(s, m):
-        """The metadata are read together with the first inputs of a transaction."""
+        """The metadata are read together with the first inputs of a transaction: before the poll and after it, and they
+        are the same.  Those that are read once poll() has returned may be later ones, as in `AtSend`."""
         s.stamp[m] = when(s.stage[m] == Stage.POLLING, s.knows[m], s.stamp[m])
 
     def ends(s, m):

@@ -230,8 +230,8 @@ FINDINGS = (
         "committed, and all of its batch is in the committed output twice.",
         "Java consumer, new protocol", "4.0.0, 4.3.1 and 4.4.0, clients and broker", ("447.16", "447.21", "447.P1", "447.P2"), "new",
         f"{_ZOMBIES}[java-consumer-stopped-send]",
-        "refused with a listener, with metadata read at the poll, and with the classic protocol; librdkafka 2.16 is "
-        "refused in both protocols",
+        "refused with a listener, with metadata read at the poll (see below), and with the classic protocol; librdkafka 2.16 "
+        "is refused in both protocols",
     ),
     Finding(
         "a rebalance behind the application", "Without a rebalance callback librdkafka takes part in rebalances in the background, "
@@ -250,7 +250,17 @@ FINDINGS = (
         "the batch is in the committed output twice.",
         "kafka-python", "3.0.12, broker 4.3.1", ("447.7", "447.16", "447.P1", "447.P2"), "new",
         f"{_ZOMBIES}[kafka-python-classic-held-send]",
-        "refused with metadata read at the poll",
+        "refused with metadata read at the poll (see below)",
+    ),
+    Finding(
+        "metadata read after the poll are not those of the poll", "An application reads the group's metadata as soon as poll() "
+        "has returned, and keeps them for its send. If it stands still between the two calls, or its member is removed while "
+        "poll() waits for records, they are of no group, or of the epoch after: all of the batch is in the committed output "
+        "twice. Read before poll() and again after it, and the same, they are those of the records, and are refused.",
+        "kafka-python; Java consumer, new protocol; librdkafka, C interface", "3.0.12; 4.3.1; 2.16.0; broker 4.3.1",
+        ("447.16", "447.21", "447.P1", "447.P2"), "new", f"{_ZOMBIES}[kafka-python-classic-held-after]",
+        "refused of Java's classic consumer, and of librdkafka's with a callback; found under fire, where a member of "
+        "kafka-python was removed within poll()",
     ),
     Finding(
         "an aborted offset is committed by the next transaction", "Offsets that the coordinator refuses are not forgotten when "

@@ -16,7 +16,7 @@ import pytest
 from cluster import KafkaCluster
 from copiers import Copier, Job
 from copy_recording import audit_and_replay
-from copy_settings import AT_POLL, AT_SEND, CLASSIC, CONSUMER, LEFT_OUT, READ_UNCOMMITTED
+from copy_settings import AFTER_POLL, AT_POLL, AT_SEND, CLASSIC, CONSUMER, LEFT_OUT, READ_UNCOMMITTED
 from server_properties import SHORT_SESSIONS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
@@ -54,13 +54,17 @@ class Case(NamedTuple):
 # The Java consumer of the new protocol joins again in the background if nobody listens, and is a member then; the
 # classic one joins in poll(). Both of librdkafka's keep the generation that they had, until the application polls, if
 # they have a callback for rebalances, as Python's package gives them; else they take part in each in the background.
+# Metadata that are read when poll() has returned may be as late as those read at the send: the application can stand
+# still between the two calls. Read before poll() and after it, and the same, they are those of the records.
 CASES = (
     Case("librdkafka", CLASSIC, HELD, AT_SEND, REFUSED),
     Case("librdkafka", CONSUMER, STOPPED, AT_SEND, REFUSED),
     Case("librdkafka", CLASSIC, HELD, LEFT_OUT, TWICE),
     Case("librdkafka-c", CLASSIC, REBALANCED, AT_SEND, TWICE),
     Case("kafka-python", CLASSIC, HELD, AT_SEND, TWICE),
+    Case("kafka-python", CLASSIC, HELD, AFTER_POLL, TWICE),
     Case("java", CONSUMER, STOPPED, AT_POLL, REFUSED),
+    Case("java", CONSUMER, STOPPED, AFTER_POLL, TWICE),
     Case("java", CONSUMER, STOPPED, AT_SEND, TWICE),
     Case("java", CONSUMER, STOPPED, AT_SEND, REFUSED, listener=True),
 )
@@ -83,6 +87,12 @@ OTHERS = (
     Case("java", CLASSIC, HELD, AT_SEND, REFUSED),
     Case("java", CONSUMER, HELD, AT_SEND, REFUSED),
     Case("java", CONSUMER, HELD, AT_SEND, REFUSED, listener=True),
+    Case("java", CLASSIC, STOPPED, AFTER_POLL, REFUSED),
+    Case("librdkafka", CLASSIC, STOPPED, AFTER_POLL, REFUSED),
+    Case("librdkafka", CONSUMER, STOPPED, AFTER_POLL, REFUSED),
+    Case("librdkafka-c", CLASSIC, STOPPED, AFTER_POLL, TWICE),
+    Case("librdkafka-c", CONSUMER, STOPPED, AFTER_POLL, TWICE),
+    Case("librdkafka-c", CLASSIC, REBALANCED, AFTER_POLL, TWICE),
 )
 
 
@@ -105,7 +115,7 @@ def run(kafka: KafkaCluster, jars: Path, folder: Path, case: Case, release: str 
     interval = POLL_INTERVAL_MS if case.how == HELD else 30 * POLL_INTERVAL_MS
     taken = RECORDS if case.how == REBALANCED else PARTITIONS * RECORDS
     with _member(job, "zombie", jars, case, interval) as zombie:
-        held = _hold(zombie, "sent")
+        held = _hold(zombie, "handed" if case.metadata == AFTER_POLL else "sent")
         assert len(held) == PARTITIONS * RECORDS
         before = zombie.look()["member"]
         if case.how == STOPPED:

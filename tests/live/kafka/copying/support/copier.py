@@ -43,15 +43,20 @@ class Member:
         """Until `finish`."""
         self._restarted()
         while not self.finishing.is_set():
+            before = self.client.metadata()
             batch = self.client.poll(self.settings.batch)
-            at_poll = self.client.metadata() if self.settings.metadata == AT_POLL else None
+            if batch and self._is_another(before):
+                self.client.rewind()
+                continue
             self._handed(batch)
             if not batch:
                 continue
+            self._point("handed", batch)
+            metadata = before if self.settings.metadata == AT_POLL else self.client.metadata()
             if self.settings.pace_s:
                 time.sleep(self.settings.pace_s)
             try:
-                self._copy(batch, at_poll)
+                self._copy(batch, metadata)
             except AbortableError as error:
                 tell(failed=error.call, code=error.code, fatal=False, text=str(error))
                 self._abort()
@@ -64,6 +69,12 @@ class Member:
         self.client.close()
         self.diary.note("instance_stopped")
         tell(ended=True)
+
+    def _is_another(self, before: Any) -> bool:
+        """Did its membership change while it polled, or is there none? Then nobody says as whose these records are."""
+        said = self.client.said(before)
+        changed = said.generation < 0 or said != self.client.said(self.client.metadata())
+        return self.settings.metadata == AT_POLL and changed
 
     def _handed(self, batch: list[tuple[int, int]]) -> None:
         """Take note of these records, and of the membership with which it has them."""
@@ -87,7 +98,7 @@ class Member:
                 return before.generation if owned is None or partitions <= set(owned) else None
         return None
 
-    def _copy(self, batch: list[tuple[int, int]], at_poll: Any) -> None:
+    def _copy(self, batch: list[tuple[int, int]], metadata: Any) -> None:
         self._point("polled", batch)
         self.attempt += 1
         self.diary.note("txn_begun")
@@ -97,7 +108,6 @@ class Member:
             self.client.send(partition, json.dumps([partition, offset, self.settings.name, self.attempt]).encode())
         self.client.flush()
         self._point("sent", batch)
-        metadata = at_poll if self.settings.metadata == AT_POLL else None
         if self.settings.metadata == AT_SEND:
             metadata = self.client.metadata()
         elif self.settings.metadata == LEFT_OUT:
