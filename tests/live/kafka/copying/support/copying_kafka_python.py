@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import kafka
@@ -69,7 +70,8 @@ class Producing:
         self.renew()
 
     def renew(self) -> None:
-        self._producer.close(timeout=0)
+        with suppress(KafkaError):  # it waits for what its broker, which is away, has not acknowledged
+            self._producer.close(timeout=0)
         self._make()
 
     def close(self) -> None:
