@@ -40,6 +40,7 @@ class Jobs(AbstractContextManager["Jobs"]):
         self._done = done
         workers = min(cores or cores_here(), number)
         self._pool: ProcessPoolExecutor | None = None
+        self._seen = 0
         self._others = set(multiprocessing.active_children())
         if workers > 1:
             # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
@@ -64,6 +65,7 @@ class Jobs(AbstractContextManager["Jobs"]):
             return functools.cache(functools.partial(self._here, function, *arguments))
         with _interrupts_held():
             future = self._submitted(self._pool, function, *arguments)
+            self._have_it_look(self._pool)
         future.add_done_callback(lambda _: self._done())
         return functools.partial(_result, future)
 
@@ -77,10 +79,21 @@ class Jobs(AbstractContextManager["Jobs"]):
             lost.set_exception(error)
             return lost
 
+    def _have_it_look(self, pool: ProcessPoolExecutor) -> None:
+        """Has it take note of the processes that it has begun: it does so when it is woken, which is before it begins
+        one (CPython 3.11, ``ProcessPoolExecutor.submit``), so that nobody would notice when the latest is killed."""
+        while (begun := len(multiprocessing.active_children())) != self._seen:
+            self._seen = begun
+            self._submitted(pool, _nothing)
+
     def _here(self, function: Callable[..., T], *arguments: Any) -> T:
         result = function(*arguments)
         self._done()
         return result
+
+
+def _nothing() -> None:
+    """A job that wakes the pool."""
 
 
 def _result(future: "Future[T]") -> T:

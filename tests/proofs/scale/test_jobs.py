@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,20 @@ def test_a_killed_process_is_an_error_and_no_wait_for_ever() -> None:
             lost()
         with pytest.raises(ChildProcessError, match="use fewer cores"):
             later()
+
+
+def test_the_process_that_was_begun_last_is_looked_after_too() -> None:
+    """CPython's pool alone notices it with the next result only, an hour later here."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with Jobs(2, 2) as jobs:
+            jobs.hand_in(time.sleep, 3600)
+            time.sleep(0.5)  # the other process waits for work when it is begun
+            with pytest.raises(ChildProcessError, match="was killed"):
+                jobs.hand_in(die, 0)()
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_work_that_nothing_waits_for_is_given_up() -> None:

@@ -108,7 +108,8 @@ class Copier:
         self._reader.join(PATIENCE_S)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                with contextlib.suppress(BrokenPipeError):  # a command that a dead member never read
+                    stream.close()
 
     def lines(self) -> list[dict[str, Any]]:
         """What it saw, and what was done to it, by the clock of the machine that both are on."""
@@ -130,9 +131,13 @@ class Copier:
                         return event
                 left = deadline - time.monotonic()
                 if self._ended:
-                    raise ChildProcessError(f"{self.settings.name} has ended: {self.events[-20:]}")
+                    raise ChildProcessError(f"{self.settings.name} has ended: {self._latest()}")
                 if left <= 0 or not self._came.wait(left):
-                    raise TimeoutError(f"{self.settings.name}: none of {keys} in {self.events[-20:]}")
+                    raise TimeoutError(f"{self.settings.name}: none of {keys} in {self._latest()}")
+
+    def _latest(self) -> str:
+        """For whoever looks into why a test failed."""
+        return f"{self.events[-20:]}; recorded: {self._recorded[-10:]}"
 
     def all(self, key: str) -> list[dict[str, Any]]:
         """Every event with that key until now."""
