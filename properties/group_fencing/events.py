@@ -61,6 +61,7 @@ class Kind(EventKind):
     # outcome 1: it has the partition from this epoch on; 0: the partition is free again, and the epoch follows
     partition_given = 49, "member partition generation outcome", OFFSETS
 
+    # by an initialisation of who was assigned that partition in that generation
     producer_fenced = 50, "generation? member? partition? txn? producer_id epoch"
     init_refused = 51, "generation? member? txn? producer_id? epoch? error"
 

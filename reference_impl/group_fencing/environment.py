@@ -39,9 +39,9 @@ def unheard(*_: object, **__: object) -> None:
 
 class Environment(below.Environment):
     """One per cluster. `contents` has what each record of the transactions below carries; `writing`, what the records
-    numbered next will; `tell` writes an event."""
+    numbered next will; `tell` writes an event; `assignments`, by member, the answer that says what it was assigned."""
 
-    __slots__ = ("contents", "hidden", "old", "options", "parts", "tell", "writing")
+    __slots__ = ("assignments", "contents", "hidden", "old", "options", "parts", "tell", "writing")
 
     log_type = GroupEventLog
     next_instance = numbered("instance")  # instances of the application, also after a restart
@@ -57,6 +57,7 @@ class Environment(below.Environment):
         self.emit = unheard
         self.old = set(range(options.old))  # slots whose instances are from before KIP-447
         self.hidden = False  # whether the brokers' metadata do not have the input topic (yet)
+        self.assignments: dict[int, object] = {}
         self.contents: dict[int, Place] = {}
         self.writing: deque[Place] = deque()
 

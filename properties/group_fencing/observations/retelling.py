@@ -137,10 +137,10 @@ class Applications:
             yield from self.by(member, _row("end_told", member, outcome=event.outcome), *self.goes_on(member, event))
 
     def goes_on(self, member: int, event: Any) -> list[Row]:
-        """Where it goes on: what it has aborted is to be fetched again, everything else it goes on with."""
+        """Where it goes on: once it has aborted, everything is to be fetched again."""
         instance = self.of(member)
-        for partition in instance.work if event.outcome == 0 else ():
-            instance.positions.pop(partition, None)
+        if event.outcome == 0:
+            instance.positions.clear()
         instance.work = set()
         return [_row("consumed", member, partition, offset=at) for partition, at in instance.positions.items()]
 
@@ -211,6 +211,8 @@ class ClassicRetelling(Applications):
         self.told = 1  # the newest generation that was told; the model's first is the group before any
         self.begun: list[int] = []  # those after it
         self.removed: set[tuple[str, int]] = set()  # members and instance ids put out, as far as this coordinator knows
+        self.assignees: dict[tuple[int, int], int] = {}  # who was assigned a partition in a generation
+        self.producers: dict[int, int] = {}  # whose producer it is, by its id
         self.holders: dict[int, int] = {}  # by instance id, the instance of the application that joined with it last
 
     def joined(self, event: Any) -> Iterator[Row]:
@@ -232,9 +234,23 @@ class ClassicRetelling(Applications):
             self.holders[event.instance] = event.client
             yield from self.by(event.client, {**_row("joined", event.client), "other": before})
 
+    def init_told(self, event: Any) -> Iterator[Row]:
+        if event.error == 0:
+            self.producers[event.producer_id] = event.client
+        return super().init_told(event)
+
     def assigned(self, event: Any) -> Iterator[Row]:
+        self.assignees[event.generation, event.partition] = event.client
         if not self.of(event.client).strays:
             yield from self.by(event.client, _row("assigned", event.client, event.partition))
+
+    def producer_fenced(self, event: Any) -> Iterator[Row]:
+        """By an initialisation for a partition that it was assigned, of which who sent that may be told much later. One
+        that asks for an abort itself is told the next epoch, and so not fenced yet (KAFKA-19367)."""
+        other, member = self.producers.get(event.producer_id), self.assignees.get((event.generation, event.partition))
+        aborts = (event.producer_id, event.epoch) in self.aborts
+        if not self.judges and not aborts and other is not None and member is not None:
+            yield {**_row("producer_fenced", member), "other": other}
 
     def generation_begun(self, event: Any) -> Iterator[Row]:
         self.begun.append(_epoch(event.generation))

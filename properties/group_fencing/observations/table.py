@@ -169,6 +169,21 @@ def _may_fence(s, e):
     return s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)) & none_later
 
 
+def _fences_the_last(s, e):
+    """All that are in the way are fenced with this one."""
+    m = e.client
+    each = lambda n: s.can_be_fenced(n) & ((n == e.other) | s.fenced[n])  # noqa: E731
+    return _may_fence(s, e) & forall(Member, lambda n: implies(s.is_in_the_way(m, n), each(n)))
+
+
+def _has_pending(s, e):
+    return (s.fate[e.other] == Fate.OPEN) & exists(Partition, lambda p: 0 < s.pending[e.other, p])
+
+
+def _has_nothing_pending(s, e):
+    return s.is_settled(e.other) & ~s.fenced[e.other]
+
+
 def _is_answered_alone(s, e):
     """And no other one is remembered for its partitions."""
     return _is_answered(s, e) & ~exists(Member, lambda n: s.is_in_the_way(e.client, n))
@@ -177,6 +192,15 @@ def _is_answered_alone(s, e):
 BY_ASSIGNMENT = (
     *GENERATIONS,
     *COORDINATOR,
+    Observation(
+        "producer_fenced",
+        (
+            Do("initialise", M, when=_is_over),
+            Do("abort_for", M, when=_fences_the_last),
+            Do("give_up", {"m": "other"}, when=_has_pending),
+            Do("fence", {"m": "other"}, when=_has_nothing_pending),
+        ),
+    ),
     _answered(),
     *_application(
         _may_fetch_when_ready, Do("abort_for", M, when=_may_fence), Do("answer", M, when=_is_answered_alone)

@@ -81,7 +81,7 @@ class ModernGroup:
 
     def receive(self, message: Message) -> None:
         """ConsumerGroupHeartbeat. What is assigned is told once: where a late copy of a request is what brings a member
-        to its target, nobody takes the answer, and the member hears of its partitions with the next change only."""
+        to its target, nobody takes the answer, and the member hears of it when they change again, or never."""
         request: GroupHeartbeatRequest = message.body.data
         if request.epoch in (LEFT, STATIC_LEFT):
             error = self.identity_error(request.member, request.instance)
@@ -101,7 +101,10 @@ class ModernGroup:
         member = self.reconcile(before, request.owned)
         tells = request.epoch == JOINING or request.full or member.assigned.keys() != before.assigned.keys()
         partitions = tuple(sorted(member.assigned)) if tells else None
-        self.answer(message, GroupHeartbeatResponse(0, member.member, member.epoch, partitions))
+        answer = GroupHeartbeatResponse(0, member.member, member.epoch, partitions)
+        if tells:
+            self.env.assignments[member.member] = answer
+        self.answer(message, answer)
 
     def join_error(self, request: GroupHeartbeatRequest) -> int:
         """A static member that has not left keeps its instance id, even from itself; anyone else may join."""

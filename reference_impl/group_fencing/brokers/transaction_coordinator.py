@@ -152,7 +152,7 @@ class GroupAwareCoordinator(Coordinator):
         for metadata in waits:
             leaves = metadata.transactional_id in self.leaving
             if not leaves and metadata.pending_state is None and metadata.now.state not in PREPARED:
-                self.put_out(metadata)
+                self.put_out(metadata, request)
         return not waits
 
     def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
@@ -169,15 +169,19 @@ class GroupAwareCoordinator(Coordinator):
         ongoing = metadata.now.state == TransactionState.ONGOING or metadata.now.state in PREPARED
         return ongoing or self.env.options.fences_by_assignment
 
-    def put_out(self, metadata: TransactionMetadata) -> None:
-        """Abort its transaction, or fence it where it has none."""
-        self.env.tell(Kind.PRODUCER_FENCED, producer_id=metadata.now.producer_id, epoch=metadata.now.producer_epoch)
+    def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
+        """Abort its transaction, or fence it where it has none; it is so, and told, when the log has it."""
+        now, moved = metadata.now, self.assignments[metadata.transactional_id].partitions & set(request.partitions)
+        fenced = partial(
+            self.env.tell, Kind.PRODUCER_FENCED, producer_id=now.producer_id, epoch=now.producer_epoch,
+            generation=request.generation, partition=min(moved),
+        )  # fmt: skip
         if metadata.now.state == TransactionState.ONGOING:
-            self.fence_and_abort(metadata, lambda _: None)
+            self.fence_and_abort(metadata, lambda error: None if error else fenced())
         else:
-            self.fence_idle(metadata)
+            self.fence_idle(metadata, fenced)
 
-    def fence_idle(self, metadata: TransactionMetadata) -> None:
+    def fence_idle(self, metadata: TransactionMetadata, fenced: Callable[[], object]) -> None:
         """The next pair, which nobody is told; then it is remembered no more."""
         now, transactional_id = metadata.now, metadata.transactional_id
         pair = self.next_pair(now, InitProducerIdRequest(transactional_id, now.txn_timeout_ms))
@@ -188,11 +192,12 @@ class GroupAwareCoordinator(Coordinator):
         )  # fmt: skip
         metadata.prepare(target.state)
         self.leaving.add(transactional_id)
-        self.transitions.write(metadata, target, partial(self.idle_fenced, transactional_id))
+        self.transitions.write(metadata, target, partial(self.idle_fenced, transactional_id, fenced))
 
-    def idle_fenced(self, transactional_id: int, ok: bool) -> None:
+    def idle_fenced(self, transactional_id: int, fenced: Callable[[], object], ok: bool) -> None:
         """It has to initialise before it can do anything again."""
         if ok:
+            fenced()
             self.transitions.write_assignment(
                 self.key_of(transactional_id), None, partial(self.forgotten, transactional_id)
             )

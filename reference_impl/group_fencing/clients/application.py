@@ -208,8 +208,9 @@ class Application(Listener):
             self.consumer.commit(work.offsets)
 
     def seek_back(self, work: Work) -> None:
-        """The records of an aborted transaction are to be read again."""
-        self.consumer.seek_to_committed(work.offsets)
+        """The records of an aborted transaction are to be read again; of all partitions, as Kafka's own example does
+        it, unless each has a producer of its own. (ExactlyOnceMessageProcessor.resetToLastCommittedPositions)"""
+        self.consumer.seek_to_committed(work.offsets if self.is_per_partition else self.consumer.assignment)
 
     # The rebalance listener
 

@@ -77,6 +77,10 @@ class Consumer(Node):
         """The part of a membership that needs the application's thread."""
         raise NotImplementedError(f"{type(self).__name__} must say what poll() does for the membership")
 
+    def is_unaware(self) -> bool:
+        """Whether nobody took the answer that told its assignment, which is not told again."""
+        return False
+
     def leave(self) -> None:
         """Say that it is out of the group: its application does not poll, or closes it."""
         raise NotImplementedError(f"{type(self).__name__} must say how it leaves")

@@ -50,6 +50,7 @@ class ModernConsumer(Consumer):
         self.told_owned: tuple[int, ...] | None = None  # what the coordinator was last told, and may have heard
         self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
         self.metadata = GroupMetadata(instance=self.instance)
+        self.adopted: object = None  # the answer that said what is assigned to it
         self.beating = self.new_call()
         self.every(env.options.heartbeat_ms, self.beat)
 
@@ -67,6 +68,9 @@ class ModernConsumer(Consumer):
 
     def fetch_metadata(self) -> GroupMetadata:
         return self.metadata
+
+    def is_unaware(self) -> bool:
+        return self.env.assignments.get(self.member, self.adopted) is not self.adopted
 
     # The membership manager
 
@@ -124,6 +128,7 @@ class ModernConsumer(Consumer):
         if self.state is MemberState.JOINING:
             self.state = MemberState.STABLE
         if answer.assignment is not None:
+            self.adopted = answer
             self.target = answer.assignment
             self.state = MemberState.RECONCILING
             self.reconcile(in_poll=False)
