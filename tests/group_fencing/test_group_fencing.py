@@ -12,6 +12,8 @@ from fencepost.properties.catalogue import bounds_of, features_of, protocols
 
 GROUP = protocols()["group-fencing"]
 MAIN = [variant.name for variant in GROUP.variants if variant.main]
+PROVED = [name for name in MAIN if GROUP.variant(name).proof]
+"""All but what has requests and answers of its own, whose refinement is explored."""
 TWICE, OWNERS, TAKEN = "nothing_twice", "one_producer", "owner_is_taken"
 SHIPPED, BY_GENERATION, BY_ASSIGNMENT = "shipped", "draft-repaired-by-generation", "draft-repaired-by-assignment"
 NEW, RELAXED = "new-protocol", "new-protocol-relaxed"
@@ -85,7 +87,7 @@ def found() -> Found:
     return {(n.variant, n.rule, n.mutation): n for n in necessity(GROUP, "smoke")}
 
 
-@pytest.mark.parametrize("name", MAIN)
+@pytest.mark.parametrize("name", PROVED)
 def test_proved(name: str) -> None:
     """Without bounds: every promise and lemma is inductive, no lemma is empty, and every action can happen."""
     variant = GROUP.variant(name)

@@ -20,7 +20,7 @@ from fencepost.properties.history import HistoryDirectory, read_piece
 from fencepost.properties.history.pieces import absent_columns
 
 JUDGED = ("one_producer_commits", "newest_owner_commits", "stale_never_commits")
-HISTORIES = 40
+HISTORIES = 80
 SEEN = {who: GROUP_FENCING.shown_by(who) for who in (APPLICATION, AUDITOR, OFFSETS)}
 
 

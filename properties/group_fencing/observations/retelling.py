@@ -51,6 +51,8 @@ class Instance:
         self.work: set[int] = set()  # partitions of which it has polled what it works with
         self.positions: dict[int, int] = {}  # where it goes on in each
         self.later: list[Row] = []  # what is told when none of these is left
+        self.early: set[int] = set()  # partitions whose offset it has fetched while it was at work
+        self.late: set[int] = set()  # and those of which that was an epoch before
 
 
 class Applications:
@@ -312,6 +314,25 @@ class ModernRetelling(Applications):
         self.members[event.client] = event.member
         yield from self.by(event.member, {**_row("joined", event.member), "generation": _epoch(event.generation)})
 
+    def offset_fetched(self, event: Any) -> Iterator[Row]:
+        """With the epoch that it has then, which may be over when it polls."""
+        yield from super().offset_fetched(event)
+        member = self.member_of(event.client)
+        self.of(member).late.discard(event.partition)
+        if event.error == 0 and self.of(member).work:
+            self.of(member).early.add(event.partition)
+        elif event.error == 0:
+            yield from self.by(member, _row("consumed", member, event.partition, offset=max(event.offset, 0)))
+
+    def poll(self) -> Iterator[Row]:
+        instance = self.of(self.polling)
+        if instance.late & set(self.polled):
+            raise Beyond(
+                "an offset was fetched while the application was at work, in an epoch that is over at its poll"
+            )
+        instance.early.clear()
+        yield from super().poll()
+
     def offset_sent(self, event: Any) -> Iterator[Row]:
         """The models of the new protocol that are followed read the metadata at the poll."""
         if event.generation != self.of(self.member_of(event.client)).polled_in:
@@ -346,6 +367,7 @@ class ModernRetelling(Applications):
         self.expelled = -1
 
     def epoch_given(self, event: Any) -> Iterator[Row]:
+        self.of(event.member).late |= self.of(event.member).early
         yield {**_row("epoch_given", event.member), "generation": _epoch(event.generation)}
 
     def partition_given(self, event: Any) -> Iterator[Row]:

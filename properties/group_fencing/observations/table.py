@@ -169,19 +169,20 @@ def _may_fence(s, e):
     return s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)) & none_later
 
 
+def _has_no_transaction(s, n):
+    """One that has is only aborted yet: its own abort may still be told the next epoch (KAFKA-19367)."""
+    return s.fate[n] == Fate.NONE
+
+
 def _fences_the_last(s, e):
     """All that are in the way are fenced with this one."""
     m = e.client
-    each = lambda n: s.can_be_fenced(n) & ((n == e.other) | s.fenced[n])  # noqa: E731
+    each = lambda n: _has_no_transaction(s, n) & ((n == e.other) | s.fenced[n])  # noqa: E731
     return _may_fence(s, e) & forall(Member, lambda n: implies(s.is_in_the_way(m, n), each(n)))
 
 
-def _has_pending(s, e):
-    return (s.fate[e.other] == Fate.OPEN) & exists(Partition, lambda p: 0 < s.pending[e.other, p])
-
-
-def _has_nothing_pending(s, e):
-    return s.is_settled(e.other) & ~s.fenced[e.other]
+def _fences(s, e):
+    return _has_no_transaction(s, e.other) & ~s.fenced[e.other]
 
 
 def _is_answered_alone(s, e):
@@ -197,8 +198,7 @@ BY_ASSIGNMENT = (
         (
             Do("initialise", M, when=_is_over),
             Do("abort_for", M, when=_fences_the_last),
-            Do("give_up", {"m": "other"}, when=_has_pending),
-            Do("fence", {"m": "other"}, when=_has_nothing_pending),
+            Do("fence", {"m": "other"}, when=_fences),
         ),
     ),
     _answered(),

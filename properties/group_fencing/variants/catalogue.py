@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.group_fencing.claims.by_requests import ByRequests
 from fencepost.properties.group_fencing.claims.classic import (
     ByAssignmentLemmas,
     ByGenerationLemmas,
@@ -91,6 +92,14 @@ OVER_CORE_FEATURES: Mapping[str, Mapping[str, int]] = {
     "outputs, and their markers": dict(_ONE_TRANSACTION, logs=2),
     "two inputs": dict(inputs=2, producer_epochs=2),
 }
+BY_REQUESTS = dict(GENERATIONS, epochs=3, rebalances=2, copies=0)
+BY_REQUESTS_FEATURES: Mapping[str, Mapping[str, int]] = {
+    "a copy of a request": dict(copies=1),
+    "a member that crashes": dict(crashes=1),
+    "a producer is fenced": dict(fencings=1),
+    "two partitions": dict(partitions=2),
+    "two inputs": dict(inputs=2),
+}
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 9, "nightly": 12}
 NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 
@@ -165,6 +174,11 @@ VARIANTS = (
         "shipped-over-core-v2", OverCore, "what shipped, where a member's transactions are the core of v2 itself",
         bounds={"smoke": OVER_CORE, "nightly": dict(OVER_CORE, inputs=2)}, features=OVER_CORE_FEATURES,
         leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(),
+    ),
+    Variant(
+        "shipped-by-requests", ByRequests, "what shipped, where the group's requests and answers are in flight",
+        bounds={"smoke": BY_REQUESTS}, features=BY_REQUESTS_FEATURES, depth=NOT_BOUNDED, judged=(),
+        proof=False,
     ),
     _wrong("late-copies", LateCopiesPromises,
            "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",

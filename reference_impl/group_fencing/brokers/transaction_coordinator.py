@@ -1,9 +1,9 @@
 """The transaction coordinator of KIP-447's draft: it is told who was assigned what, and fences by input partition.
 
 It is that of the transactions below, found by the group's id, so that it sees the assignments of all members (447.3).
-`InitProducerId` with a group first ends what others have to do with the assigned partitions, then gives a pair (447.5);
-until all of that is over it is answered CONCURRENT_TRANSACTIONS, and asked again. Assignments are in the transaction
-log, keyed by group and transactional id (447.6).
+`InitProducerId` with a group first remembers what is assigned, then ends what others have to do with it, then gives a
+pair (447.5); until all of that is over it is answered CONCURRENT_TRANSACTIONS, and asked again. Assignments are in the
+transaction log, keyed by group and transactional id (447.6).
 
 As the text reads only *ongoing* transactions are looked at. Repaired by assignment, whoever was assigned one of the
 partitions before is fenced, and an older generation refused.
@@ -98,15 +98,23 @@ class GroupAwareCoordinator(Coordinator):
         if error:
             self.env.tell(Kind.INIT_REFUSED, generation=request.generation, error=error)
             self.answer_init(message, error)
-        elif not self.others_are_out(request):
-            self.answer_init(message, ErrorCode.CONCURRENT_TRANSACTIONS)
-        elif self.is_completing(request) or self.assignments.get(request.transactional_id) == self.assigned(request):
+        elif self.is_completing(request):
             super().receive_init(message)
+        elif self.assignments.get(request.transactional_id) == self.assigned(request):
+            self.receive_claimed(message)
         else:
             self.is_writing = True
-            written = partial(self.assignment_written, message, super().receive_init)
+            written = partial(self.assignment_written, message)
             key = self.key_of(request.transactional_id)
             self.transitions.write_assignment(key, self.assigned(request), written)
+
+    def receive_claimed(self, message: Message) -> None:
+        """A pair, as ever, once the others are out. What is assigned is remembered before they are: else a fenced one
+        of an older generation could initialise again before this one does, and so for ever."""
+        if self.others_are_out(message.body.data):
+            super().receive_init(message)
+        else:
+            self.answer_init(message, ErrorCode.CONCURRENT_TRANSACTIONS)
 
     def group_init_refused(self, request: GroupInitProducerIdRequest) -> int:
         """The error for a request that is not looked at now, or never; 0 for none."""
@@ -133,13 +141,13 @@ class GroupAwareCoordinator(Coordinator):
         """What the log will have of it."""
         return Assigned(request.generation, frozenset(request.partitions))
 
-    def assignment_written(self, message: Message, go_on: Callable[[Message], None], ok: bool) -> None:
-        """The assignment is remembered: now the pair, as ever."""
+    def assignment_written(self, message: Message, ok: bool) -> None:
+        """The assignment is remembered, or the request to be repeated."""
         self.is_writing = False
         request: GroupInitProducerIdRequest = message.body.data
         if ok:
             self.assignments[request.transactional_id] = self.assigned(request)
-            go_on(message)
+            self.receive_claimed(message)
         else:
             self.answer_init(message, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

@@ -1,5 +1,7 @@
 """What can be wrong with the draft's InitProducerId, at the transaction coordinator and at the client."""
 
+from collections.abc import Callable
+
 from fencepost.reference_impl.group_fencing.brokers.transaction_coordinator import FIRST_KEY, GroupAwareCoordinator
 from fencepost.reference_impl.group_fencing.clients.application import Application
 from fencepost.reference_impl.group_fencing.messages import GroupInitProducerIdRequest
@@ -28,18 +30,18 @@ class SameSetOnly(GroupAwareCoordinator):
 class IdleKeepEpoch(GroupAwareCoordinator):
     """Who is remembered and has no transaction is struck off, and may go on all the same."""
 
-    def fence_idle(self, metadata: TransactionMetadata) -> None:
-        self.idle_fenced(metadata.transactional_id, True)
+    def fence_idle(self, metadata: TransactionMetadata, fenced: Callable[[], object]) -> None:
+        self.idle_fenced(metadata.transactional_id, fenced, True)
 
 
 class AbortsWithoutFencing(GroupAwareCoordinator):
     """A transaction that is in the way is aborted, and its producer may go on with the next one."""
 
-    def put_out(self, metadata: TransactionMetadata) -> None:
+    def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
         if metadata.now.state == TransactionState.ONGOING:
             self.end(metadata, False, lambda *_: None)
         else:
-            self.idle_fenced(metadata.transactional_id, True)
+            self.idle_fenced(metadata.transactional_id, lambda: None, True)
 
 
 class AssignmentsForgotten(GroupAwareCoordinator):
