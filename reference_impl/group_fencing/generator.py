@@ -17,10 +17,6 @@ from fencepost.reference_impl.group_fencing.workload import Workload
 from fencepost.reference_impl.simulation import free_run
 from fencepost.reference_impl.transactions.environment import SeededPace
 
-SETTLED_US = 8_000_000
-"""So long after the last fault a correct cluster with the time-outs below has copied everything, with time to spare."""
-LOOK_US = 500_000
-
 
 class FreeRun(free_run.FreeRun[Run, Config]):
     """A cluster with its instances and faults, all queued in the kernel."""
@@ -65,24 +61,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.kernel.run(self.rows, self.run.events)
         self.workload.habits = replace(self.run, calm_us=max(1, self.kernel.now))
         self.network.calm()
-        if not self.copies_all():
-            # Whom a late copy of its own heartbeat has given a partition waits for ever, as in Kafka, until somebody
-            # restarts it. A member that is stuck for any other reason stays so.
-            for slot, instance in enumerate(self.system.instances):
-                if instance.consumer.is_unaware():
-                    self.system.restart(slot)
-            self.copies_all()
-        self.kernel.advance(SETTLED_US // 10)  # the last transaction is committed in the output as well
-        self.system.audit()
-
-    def copies_all(self) -> bool:
-        """Is everything copied in time?"""
-        until = self.kernel.now + SETTLED_US
-        while min(self.system.audit()[1]) < self.config.records:
-            if self.kernel.now >= until:
-                return False
-            self.kernel.advance(LOOK_US)
-        return True
+        self.workload.finish()
 
     def step(self, slot: int) -> None:
         """An instance does the next thing, and will do another."""

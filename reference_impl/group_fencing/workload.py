@@ -8,6 +8,10 @@ from fencepost.reference_impl.simulation import Kernel
 from fencepost.reference_impl.simulation.config import Natural, Rate
 from fencepost.reference_impl.simulation.free_run import LossyRun
 
+SETTLED_US = 8_000_000
+"""So long after the last fault a correct cluster has copied everything, with time to spare."""
+LOOK_US = 500_000
+
 
 @dataclass(frozen=True, slots=True)
 class Habits(LossyRun):
@@ -38,6 +42,26 @@ class Workload:
     def calm(self) -> bool:
         """Whether the time of faults is over."""
         return 0 < self.habits.calm_us <= self.kernel.now
+
+    def finish(self) -> None:
+        """Goes on without faults until all is copied, or long enough. Whom a late copy of its own heartbeat has given a
+        partition waits for ever, as in Kafka, until somebody restarts it; one that is stuck otherwise stays so."""
+        if not self.copies_all():
+            for slot, instance in enumerate(self.system.instances):
+                if instance.consumer.is_unaware():
+                    self.system.restart(slot)
+            self.copies_all()
+        self.kernel.advance(SETTLED_US // 10)  # the last transaction is committed in the output as well
+        self.system.audit()
+
+    def copies_all(self) -> bool:
+        """Is everything copied in time?"""
+        until = self.kernel.now + SETTLED_US
+        while min(self.system.audit()[1]) < self.system.env.options.records:
+            if self.kernel.now >= until:
+                return False
+            self.kernel.advance(LOOK_US)
+        return True
 
     def act(self, slot: int) -> int:
         """The instance in a slot does the next thing; how long until it looks again, in microseconds."""

@@ -7,9 +7,11 @@ import sys
 from collections import Counter
 
 import pytest
+from fencepost.properties.group_fencing.variants.driven import SIMULATORS
+from fencepost.reference_impl.group_fencing.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
-from fencepost.reference_impl.group_fencing.events import COLUMNS, KIND_NAMES
-from fencepost.reference_impl.group_fencing.generator import simulate
+from fencepost.reference_impl.group_fencing.events import COLUMNS, KIND_NAMES, Event, Kind
+from fencepost.reference_impl.group_fencing.generator import FreeRun, simulate
 from fencepost.reference_impl.group_fencing.scenarios import SCENARIOS
 from fencepost.reference_impl.simulation.defects import Breaks
 from group_audit import played, wrong
@@ -20,7 +22,7 @@ ROUGH = {"pause": 0.1, "think_us": 30_000, "restart": 0.0, "close": 0.0}
 """Zombies, whose producers nobody has fenced by their transactional ids."""
 DIGEST = """
 import hashlib
-from fencepost.reference_impl.group_fencing.generator import simulate
+from fencepost.reference_impl.group_fencing.generator import FreeRun, simulate
 rows = [simulate(seed, {}) for seed in range(4)]
 print(hashlib.sha256(repr(rows).encode()).hexdigest())
 """
@@ -43,6 +45,19 @@ CORRECT = [
     {"mode": "new-protocol-relaxed", "static": True},
     {"mode": "new-protocol-relaxed", "listener": False, "metadata_at": "poll"},
 ]
+
+
+def test_a_member_that_never_heard_of_its_partition_is_restarted_in_the_end(monkeypatch):
+    """A late copy of a heartbeat has given it the partition, and nobody took the answer; nothing else helps."""
+    config = next(dict(config) for name, _, config in SIMULATORS if name == "new-protocol")
+
+    def copied() -> bool:
+        audited = [Event(*row) for row in simulate(88, config) if Event(*row).kind == Kind.AUDITED]
+        return {event.offset for event in audited[-FreeRun.cluster_defaults["inputs"] :]} == {config["records"]}
+
+    assert copied()
+    monkeypatch.setattr(ModernConsumer, "is_unaware", lambda self: False)
+    assert not copied()
 
 
 def test_same_seed_gives_same_rows_in_any_process():
