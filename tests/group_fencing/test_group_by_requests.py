@@ -1,0 +1,124 @@
+"""What shipped, by requests: what is late does no harm, and what a coordinator or a member could get wrong does."""
+
+from typing import Any
+
+import pytest
+from fencepost.model.group_fencing.by_requests import Phase, ShippedByRequests
+from fencepost.model.group_fencing.classic import Shipped
+from fencepost.model.group_fencing.core import Member, Offset, Partition, Stage
+from fencepost.model.language import action, each, exists, require, when
+from fencepost.model.language.derived.mutations import settle
+from fencepost.proofs.engines.explore import coverage, explore, unsaid
+from fencepost.properties.catalogue import features_of, find
+from fencepost.properties.group_fencing.claims.by_requests import ByRequests
+
+_, VARIANT = find("group-fencing/shipped-by-requests")
+NAME = "does_as_shipped"
+BOUNDS = features_of(VARIANT, "smoke")
+
+
+class AnswersAnyGeneration(ShippedByRequests):
+    """SyncGroup of a generation that is over is answered like one of the newest."""
+
+    @action
+    def give(s, m: Member):
+        """Whatever generation it names."""
+        require((0 < s.syncing[m]) & (s.phase == Phase.STABLE) & s.known[m])
+        some = s.has_a_target(m)
+        s.owner = each(lambda p: when(s.target[p] == m, m, s.owner[p]))
+        s.epoch[m] = when(some, s.syncing[m], s.epoch[m])
+        s.answered[m] = when(some, s.syncing[m], s.answered[m])
+        s.nothing[m] = when(some, s.nothing[m], s.syncing[m])
+        s.gets = each(lambda n, p: when((n == m) & some, s.target[p] == m, s.gets[n, p]))
+
+
+class TakesTheGenerationBefore(ShippedByRequests):
+    """A commit counts until the newest generation has its assignment."""
+
+    def takes_of(s, m, p, e):
+        return s.known[m] & ((s.newest == e) | ((s.newest == e + 1) & (s.phase == Phase.COMPLETING)))
+
+
+class FetchesUnstableOffsets(ShippedByRequests):
+    """OffsetFetch is answered whatever is pending."""
+
+    @action
+    def fetch(s, m: Member, p: Partition):
+        """At once."""
+        require(s.asked[m, p] & ~s.says[m, p] & s.is_up(m))
+        s.says[m, p] = True
+        s.offset[m, p] = s.committed[p]
+
+
+class HearsOldOffsets(ShippedByRequests):
+    """An answer to OffsetFetch counts also after the member has given its positions up, and asked again."""
+
+    @action
+    def join(s, m: Member):
+        """What was asked for before is not forgotten."""
+        require((s.stage[m] == Stage.POLLING) & ~s.crashed[m] & ~s.joining[m] & (s.syncing[m] == 0))
+        s.idle[m] = True
+        s.joining[m] = True
+
+
+class WorksOnAsItJoins(ShippedByRequests):
+    """A member that has asked to join begins another transaction with what it had, and is given more."""
+
+    @action
+    def process(s, m: Member, p: Partition, i: Offset):
+        """Idle or not."""
+        require(~exists(Partition, lambda q: s.asked[m, q]))
+        Shipped.process(s, m, p, i)
+
+
+class GivesOneToTwo(ShippedByRequests):
+    """The leader gives a partition to two members."""
+
+    @action
+    def choose(s, m: Member, p: Partition):
+        """Again."""
+        require((s.phase != Phase.PREPARING) & s.known[m])
+        s.target[p] = m
+
+
+WRONG = [
+    AnswersAnyGeneration, TakesTheGenerationBefore, FetchesUnstableOffsets, HearsOldOffsets, WorksOnAsItJoins,
+    GivesOneToTwo,
+]  # fmt: skip
+
+
+class ForgetsWhomItKnows(ShippedByRequests):
+    """A commit is taken of a member that was put out, as long as its generation lasts: nobody has what it had."""
+
+    def takes_of(s, m, p, e):
+        return (s.newest == e) & (s.phase != Phase.COMPLETING)
+
+
+def refines(protocol: Any) -> str:
+    """Does it do as what shipped does?"""
+    asked = type("Asked", (ByRequests,), {"__module__": __name__, "__doc__": "The same."}, of=protocol)
+    verdicts = [
+        explore(settle(protocol.spec), {NAME: asked.properties[NAME]}, bounds, stop_when_violated=True).verdicts[NAME]
+        for bounds in BOUNDS.values()
+    ]
+    return "violated" if "violated" in verdicts else "holds" if set(verdicts) == {"holds"} else "unknown"
+
+
+def test_each_step_of_what_shipped_is_taken_by_a_request() -> None:
+    """And none is another than the refinement says."""
+    made = explore(VARIANT.spec, {NAME: VARIANT.asked[NAME]}, BOUNDS[""])
+    assert made.verdicts[NAME] == "holds" and unsaid(made, NAME) == []
+    by = coverage(made, NAME)
+    assert (by["give"], by["fetch"], by["rebalance"]) == (("give",), ("fetch",), ("rebalance",))
+    assert {"process", "send", "accept", "refuse", "commit", "abort", "give_up", "initialise", "end"} <= by.keys()
+
+
+@pytest.mark.parametrize("protocol", WRONG, ids=lambda protocol: protocol.__name__)
+def test_a_mistake_is_noticed(protocol: Any) -> None:
+    """It does what nothing that shipped does, however slow its members are."""
+    assert refines(protocol) == "violated"
+
+
+def test_what_harms_nobody() -> None:
+    """A control: that a member is known matters to who is told of it, and not to what counts."""
+    assert refines(ForgetsWhomItKnows) == "holds"
