@@ -214,6 +214,15 @@ FINDINGS = (
         "and its commit",
     ),
     Finding(
+        "a partition that its member never hears of", "The answer to a heartbeat names the partitions of a member when that "
+        "heartbeat has changed them, or says everything of the member. Where a late copy of one changes them, whose answer "
+        "nobody waits for any more, the member is told its epoch ever after and not the partition, which nobody reads until "
+        "the assignment changes again, or the member has a time-out.",
+        "group coordinator, new protocol", "4.3.1", ("447.P3",), "new", _corner("group-assignment-told-once"),
+        "by raw requests: a client that repeats a heartbeat says everything, so that the copy has to come after its repetition; "
+        "found by simulated histories of which not all of the input was copied",
+    ),
+    Finding(
         "a removed member has its epoch again", "A group that was just assigned is not assigned anew for a second by default. A "
         "member that is removed and joins again within that time is in the epoch in which it was before, and until its next "
         "heartbeat it commits under it what it had read, although another member has the partition by then: also metadata "

@@ -535,3 +535,36 @@ def epoch_again(ask: Asker, _: Bench) -> Steps:
 )  # fmt: skip
 def epoch_again_after(ask: Asker, _: Bench) -> Steps:
     yield from _epoch_again(ask)
+
+
+def _told_once(ask: Asker) -> Steps:
+    owner, other = Member(ask, "owner"), Member(ask, "other")
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    other.join()
+
+    def gives_one_up() -> bool:
+        owner.beat()
+        return len(owner.owned) == 2
+
+    ask.until(gives_one_up)
+    yield other.start(), ()  # the answer to this is the last that the member has: nothing is free yet
+    owner.beat()
+    (moved,) = set(ALL) - set(owner.owned)
+    yield other.live(), (moved,)  # a heartbeat from before that, which comes late: nobody waits for its answer
+    sleep(2)
+    owner.beat()
+    yield [other.live() for _ in range(3)], [None] * 3
+    yield other.start(), (moved,)
+
+
+@corner(
+    "group-assignment-told-once", on="v2", rules="447.P3",
+    says="""A member is told of its partitions when they change, and when it says everything of itself, as it does when
+        it joins and after a time-out (GroupMetadataManager.consumerGroupHeartbeat). Where a late copy of a heartbeat is
+        what changes them, it is told nothing (deduced).""",
+    answered="""So it is: the partition is the member's, which never hears of it, and nobody reads it until the
+        assignment changes again, or the member has a time-out.""",
+)  # fmt: skip
+def told_once(ask: Asker, _: Bench) -> Steps:
+    yield from _told_once(ask)

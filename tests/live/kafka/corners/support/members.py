@@ -49,6 +49,19 @@ class Member:
         """A heartbeat that owns what it was last given: (epoch, partitions), or an error."""
         return self._beat(topic_partitions=self._partitions(self.owned))
 
+    def live(self) -> Any:
+        """A heartbeat that says nothing new: the partitions that it is told, None for none, or an error."""
+        answer = self._send(self.epoch, topic_partitions=None)
+        return answer.error_code or self._told(answer)
+
+    def start(self) -> Any:
+        """One that says everything, as after any time-out: as `live`."""
+        answer = self._send(
+            self.epoch, rebalance_timeout=milliseconds(REBALANCE_MS), topic_partitions=self._partitions(self.owned),
+            subscribed_topic_names=(self.ask.name,),
+        )  # fmt: skip
+        return answer.error_code or self._told(answer)
+
     def settle(self, *others: Member, owned: int) -> list[int]:
         """Heartbeats of this member, and of the others in between, until it owns so many partitions: they."""
 
@@ -79,11 +92,16 @@ class Member:
         answer = self._send(self.epoch, **fields)
         if answer.error_code:
             return answer.error_code
-        self.epoch = int(answer.member_epoch)
-        if answer.assignment is not None:
-            topics = answer.assignment.topic_partitions
-            self.owned = tuple(sorted(int(each) for topic in topics for each in topic.partitions))
+        told = self._told(answer)
+        self.owned = self.owned if told is None else told
         return self.epoch, self.owned
+
+    def _told(self, answer: Any) -> tuple[int, ...] | None:
+        """The partitions that an answer names, if it does; its epoch counts in any case."""
+        self.epoch = int(answer.member_epoch)
+        if answer.assignment is None:
+            return None
+        return tuple(sorted(int(each) for topic in answer.assignment.topic_partitions for each in topic.partitions))
 
     def _send(self, epoch: int, **fields: Any) -> Any:
         return self.ask.send(
