@@ -150,7 +150,7 @@ SELDOM = {
     "others_left_alone": NOT_OPEN,
     "found_by_id": NOT_OPEN,
     "same_set_only": NOT_OPEN,
-    "idle_keep_epoch": TAKEN_OF_NONE,
+    "idle_keep_epoch": NOT_OPEN,
     "assignments_forgotten": NOT_OPEN,
     "keyed_by_group": NOT_OPEN,
     "others_partitions_covered": OLDER,
