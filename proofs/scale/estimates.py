@@ -26,6 +26,8 @@ TRIES, QUICK = 3, 0.1
 """A size is tried so often, but not again once that took so many seconds."""
 GROWS = 1.3
 """A size that takes so much more at twice the number is taken to go on so."""
+UNCOUNTABLE = 10**100
+"""What is larger is taken for this: floating-point numbers end somewhere."""
 MOST_OF_A_CLUSTER = 8_000_000_000
 """Bytes in memory that one cluster may take where nothing is known of the machine's."""
 
@@ -50,8 +52,9 @@ def require_affordable(
     seconds = time.perf_counter() - began
     for name, size in sizes.items():
         if name == "events":
-            events, seconds = events * size // LARGER, seconds * size / LARGER
+            events, seconds = events * size // LARGER, seconds * min(size, UNCOUNTABLE) / LARGER
     need = f"{histories:,} histories of about {events:,} events"
+    histories, events = min(histories, UNCOUNTABLE), min(events, UNCOUNTABLE)
     took = seconds * histories / cores
     if took > LONGEST:
         raise HistoryError(f"{need} would take about {_span(took)} on {cores} cores; ask for fewer, or name --master")
@@ -70,7 +73,7 @@ def _require_size(
         if None in tried:
             return
         (less_time, less_memory), (more_time, more_memory) = (each for each in tried if each is not None)
-        of_one = size / (LARGER - SMALL) / times
+        of_one = min(size, UNCOUNTABLE) / (LARGER - SMALL) / times
         took, takes = (more_time - less_time) * of_one, (more_memory - less_memory) * of_one
         told, room = [], _memory() / 2 / cores
         if more_time > GROWS * less_time and took > LONGEST_ONE:

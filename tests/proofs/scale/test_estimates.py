@@ -13,6 +13,8 @@ KRAFT = "id-blocks/kraft"
     ("words", "told"),
     [
         (["generate", KRAFT, "made", "--histories", 10**12], "1,000,000,000,000 histories of about 200 events would t"),
+        (["generate", KRAFT, "made", "--histories", 10**400], "histories of about 200 events would take about"),
+        (["generate", "transactions/v2", "made", "--config", f"events={10**400}"], "one history with events 10,000,"),
         (["generate", KRAFT, "made", "--config", "brokers=10000000"], "one history with brokers 10,000,000 would take"),
         (["generate", "transactions/v2", "made", "--config", f"events={10**12}"], "one history with events 1,000,000,"),
         (["explore", KRAFT, "--bound", f"ids={10**30}"], "so many take at least as many bits or values in each state"),
@@ -20,7 +22,7 @@ KRAFT = "id-blocks/kraft"
         (["simulate", KRAFT, "--bound", f"ids={10**30}"], "so many take at least as many bits or values in each state"),
         (["agree", KRAFT, "--examples", 10**12], "1000000000000 is not in the range 1<=x<=10000000"),
     ],
-    ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else "",
+    ids=lambda value: " ".join(map(str, value))[:80] if isinstance(value, list) else "",
 )
 def test_refused(words: list[object], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line, soon, and nothing is left behind."""
