@@ -89,7 +89,7 @@ def run(config: pytest.Config, variant: str) -> "AgreementReport":
 
 def require_reachable(config: pytest.Config) -> None:
     """Raises UsageError where there is no such implementation, or the number of examples is none."""
-    from fencepost.proofs.cli.options import import_from_here
+    from fencepost.proofs.cli.shared.options import import_from_here
     from fencepost.proofs.testing.engine import ImplementationError, reach
 
     if config.getoption("--fencepost-examples") < 1:

@@ -17,8 +17,8 @@ from fencepost.proofs.scope.matrix import Line
 from fencepost.properties.catalogue import Profile
 from msgspec import Meta
 
-Kind = Literal["always", "step", "sometimes", "eventually", "history", "agreement"]
-Engine = Literal["induction", "bounded", "explore", "progress", "agreement", "replay"]
+Kind = Literal["always", "step", "sometimes", "eventually", "history", "agreement", "reading"]
+Engine = Literal["induction", "bounded", "explore", "progress", "agreement", "replay", "equal", "second-opinion"]
 Protocol = Annotated[str, Meta(description="A protocol by name, such as id-blocks.")]
 Variant = Annotated[str, Meta(description="A variant of the protocol by name, such as kraft.")]
 Property = Annotated[str, Meta(description="By its name in the code: ids_unique where `ids unique` is printed.")]
@@ -61,13 +61,14 @@ class ProvedStep(TypedDict):
     kind: Annotated[str, Meta(description="initial, preserved, step, follows, antecedent, enabled, dead or inherited.")]
     action: Annotated[str, Meta(description="`init` for initial states; empty where none is meant.")]
     verdict: Verdict
-    how: Annotated[str, Meta(description="solver, unchanged or inherited.")]
+    how: Annotated[str, Meta(description="solver, unchanged or inherited; of a second opinion, cvc5.")]
     seconds: Seconds
     uses: Annotated[list[str], Meta(description="The properties that the proof needed before the step.")]
 
 
 class ProvedRow(VerdictRow):
-    """A verdict of induction.  Obligations that are about actions alone are with `every_action_can_happen`."""
+    """A verdict of induction, or of a second opinion on it.  Obligations that are about actions alone are with
+    `every_action_can_happen`, or with `dead_actions_never_happen`."""
 
     sources: Sources
     obligations: Annotated[list[ProvedStep], Meta(description="All that had to be proved for it.")]
@@ -240,6 +241,7 @@ class Generated(TypedDict):
     histories: int
     seed: Seed
     faults: Annotated[dict[str, int], Meta(description="How often each fault was injected.")]
+    datasets: NotRequired[Annotated[dict[str, int], Meta(description="By vocabulary, the events of its dataset.")]]
 
 
 class Violated(TypedDict):
@@ -276,6 +278,14 @@ class Replayed(TypedDict):
     sources: Sources
     required: list[str]
     unmet: Annotated[dict[str, str], Meta(description="Required properties that are not decided, and why.")]
+
+
+class ReplayedSet(TypedDict):
+    """Histories of one system in several vocabularies, each held against its own protocol."""
+
+    schema: Version
+    interrupted: NotRequired[Interrupted]
+    datasets: Annotated[dict[str, Replayed], Meta(description="By vocabulary.")]
 
 
 class Recorded(TypedDict):
@@ -322,7 +332,7 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
     "simulate": (Simulated,),
     "agree": (Agreed,),
     "generate": (Generated,),
-    "replay": (Replayed,),
+    "replay": (Replayed, ReplayedSet),
     "record": (Recorded,),
     "findings": (list[Finding],),
 }

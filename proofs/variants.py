@@ -4,7 +4,9 @@ its own."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from fencepost.proofs.engines.judged import covers, run_bounded, run_features, run_induction, run_progress
+from fencepost.proofs.engines.induction import Proof, prove
+from fencepost.proofs.engines.judged import covers, run_bounded, run_equal, run_features, run_induction, run_progress
+from fencepost.proofs.engines.second.opinions import left_undecided, opinions, run_second, title_of
 from fencepost.proofs.necessity import refusals
 from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.results import Result
@@ -24,12 +26,12 @@ class Judged:
 
 
 def hand_in_all(
-    jobs: Jobs, entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile
+    jobs: Jobs, entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, *, second: bool = False
 ) -> list[Callable[[], Judged]]:
-    """What each variant's engines say, in the order given, when asked."""
+    """What each variant's engines say, in the order given, when asked.  ``second``: cvc5 too, of what is proved."""
     # Copies, without what was computed of them: terms are equal only within one process.
     bare = replace(entry, variants=(), claims=(), scenarios=())
-    return [jobs.hand_in(judge, bare, replace(v), profile, travels=_travels(v)) for v in variants]
+    return [jobs.hand_in(judge, bare, replace(v), profile, second, travels=_travels(v)) for v in variants]
 
 
 def _travels(variant: Variant) -> bool:
@@ -37,9 +39,20 @@ def _travels(variant: Variant) -> bool:
     return variant.properties.__module__ != "__main__"
 
 
-def judge(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
-    made = judge_main(entry, variant, profile) if variant.main else judge_other(entry, variant, profile)
-    return with_killers(made, entry, variant, profile)
+def judge(entry: ProtocolEntry, variant: Variant, profile: Profile, second: bool = False) -> Judged:
+    proof = prove(variant.spec, variant.kept) if second and variant.main and variant.proof else None
+    made = judge_main(entry, variant, profile, proof) if variant.main else judge_other(entry, variant, profile)
+    judged = with_killers(made, entry, variant, profile)
+    return judged if proof is None else with_second(judged, entry, variant, proof)
+
+
+def with_second(made: Judged, entry: ProtocolEntry, variant: Variant, proof: Proof) -> Judged:
+    """The same, with what cvc5 makes of the proof; what it gives up on is left open."""
+    title = title_of(entry, variant)
+    asked = opinions(entry, variant, proof)
+    heading = made.results[0][0]
+    rows = [(heading, row) for row in run_second(entry, variant, proof, asked)]
+    return Judged([*made.results, *rows], [*made.open, *left_undecided(title, asked)])
 
 
 def with_killers(made: Judged, entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
@@ -59,13 +72,15 @@ def with_killers(made: Judged, entry: ProtocolEntry, variant: Variant, profile: 
     return Judged([(heading, result) for heading, result in judged if result not in shallow], left)
 
 
-def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
-    """A protocol as it should be: proof, complete search, bounded check, progress."""
+def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile, proof: Proof | None = None) -> Judged:
+    """A protocol as it should be: proof, complete search, bounded check, progress.  ``proof``: one that was made."""
     heading = f"{entry.name}/{variant.name}: {variant.says}"
-    proofs = run_induction(entry, variant) if variant.proof else []
+    proofs = run_induction(entry, variant, proof=proof) if variant.proof else []
     results, explored = run_features(entry, variant, profile)
     bounded = run_bounded(entry, variant, bounds_of(variant, profile), depth_of(variant, profile), explored[""])
     found = [*proofs, *results, *bounded, *run_progress(entry, variant)]
+    if profile != "smoke":  # it takes seconds for each variant, and changes when the engines do, not when a rule does
+        found += run_equal(entry, variant, bounds_of(variant, "smoke"))
     made = Judged([(heading, result) for result in found])
     spared = {name for name, action in variant.spec.actions.items() if action.dead}
     taken = {name for exploration in explored.values() for name, count in exploration.taken.items() if count}

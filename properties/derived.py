@@ -18,6 +18,7 @@ make several calls, which programs name as if they were calls.
     HELPERS = (settle,)
     STEPS = {"crash": "crash"}                               # single calls that are steps, where that is not every one
     AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
+    TOUR = (("acquire", 0), …)                               # calls that show all there is, where chance does not
     FOLLOWED = {"plain": 0.5}                                # by variant, where the model can't follow most programs
     DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
 """
@@ -130,6 +131,8 @@ def agreeing(protocol: str) -> Agreeing:
     def tour(variant: str) -> list[calls.Call]:
         if black_box == set(VOCABULARIES[protocol].codes):  # all is shown by every implementation
             return []
+        if own := scenarios_of(protocol, "TOUR", ()):
+            return [call_type.within(small(protocol), *call) for call in own]
         return free_run.tour(call_type, factory(protocol), {**small(protocol), "mode": variant})
 
     missing.__module__ = f"{package}.interface"

@@ -136,7 +136,9 @@ class ProtocolEntry:
     """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough.
 
     ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant,
-    module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.
+    module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.  A protocol
+    of which there is no model has no variants, and what its histories must satisfy says what it promises; its
+    simulators have names of their own.
     ``on_request``: variants of these that ``fencepost verify`` leaves out, as what they break is seen now and then.
     ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
     hold the rest of its rules, where it has been cut into several.  ``survivors``: (rule, mutation) -> why no more can
@@ -174,6 +176,11 @@ class ProtocolEntry:
     def verified_simulators(self) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
         """Those whose histories verification replays."""
         return tuple(each for each in self.simulators if each[0] not in self.on_request)
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """What histories can be of: the variants; where there is no model, what the simulators are called."""
+        return tuple(dict.fromkeys((*(v.name for v in self.variants), *(name for name, _, _ in self.simulators))))
 
     def variant(self, name: str) -> Variant:
         for candidate in self.variants:

@@ -36,6 +36,9 @@ PROTOCOLS: dict[str, str] = {
     "transactions": "fencepost.properties.transactions",
     "task-counts": "fencepost.properties.task_counts",
     "group-fencing": "fencepost.properties.group_fencing",
+    "source-commits": "fencepost.properties.source_commits",
+    "source-offsets": "fencepost.properties.source_offsets",
+    "end-to-end": "fencepost.properties.end_to_end",
 }
 """Package by public name, in the order in which they are listed.  The first is meant where no protocol is named."""
 

@@ -82,7 +82,8 @@ class Shown:
     by column; ``chosen``: columns that no event has.  ``given``: the model's constants and how many members each sort
     has, of a variant and a config (default: the config's keys of these names).  ``calls``: what each call lets happen
     that is not shown (default: nothing).  ``mode``: the key of the config that names the variant.  ``retelling``: of a
-    variant, what makes the rows of one system; ``told``: kinds of its rows that are no kinds of events.
+    variant and what is given of it, what makes the rows of one system; ``told``: kinds of its rows that are no kinds of
+    events; ``beside``: what is given for the retelling alone.
     """
 
     vocabulary: Vocabulary
@@ -95,8 +96,9 @@ class Shown:
     given: Given = _as_configured
     calls: Mapping[str, Allowed] = field(default_factory=lambda: defaultdict(Allowed))
     mode: str = "mode"
-    retelling: Callable[[str], Retelling] | None = None
+    retelling: Callable[[str, Mapping[str, int]], Retelling] | None = None
     told: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in (*self.stored, *self.names, *self.chosen):
@@ -189,11 +191,12 @@ class Shown:
 
     def settings_of(self, variant: str, config: Mapping[str, Any]) -> Settings:
         """The constants of the model, and the sizes of its sorts as far as they are given: of one with names, how many
-        there is room for at one time in a driven run.  Raises `HistoryError`."""
+        there is room for at one time in a driven run; and the largest of the numbers that maps have as keys.  Raises
+        `HistoryError`."""
         spec, given = self.spec(variant), self.given(variant, config)
         if missing := [name for name in spec.constants if not isinstance(given.get(name), int)]:
             raise HistoryError(f"the config does not say {', '.join(missing)}, which the model of {variant} needs")
-        wanted = [*spec.constants, *sorted(_sorts(spec))]
+        wanted = [*spec.constants, *sorted(_sorts(spec)), *sorted(_numbers(spec)), *self.beside]
         return tuple((name, int(given[name])) for name in wanted if isinstance(given.get(name), int))
 
     def lay_out(self, columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
@@ -202,17 +205,21 @@ class Shown:
         if self.retelling is not None:
             names, telling = [name for name in self.columns if name not in self.chosen], self.retelling
             columns, undecided = retold_columns(
-                self.vocabulary, lambda: telling(variant), self.codes, [self.column(name) for name in names], columns
-            )
+                self.vocabulary, lambda: telling(variant, dict(settings)), self.codes,
+                [self.column(name) for name in names], columns,
+            )  # fmt: skip
         starts = starts_of(columns["history"])
         lane = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(columns["history"]))))
         values = {name: columns[self.column(name)] for name in self.columns if name not in self.chosen}
         values |= self._numbered(columns, lane)
         spec, given = self.spec(variant), dict(settings)
         sizes = {bound: given.get(bound, 1) for bound in _sorts(spec)}
+        sizes |= {bound: given.get(bound, 0) for bound in _numbers(spec)}
         for name, kind in self.types.items():
+            if isinstance(kind, NumberType) and kind.upto in sizes and kind.upto not in given:
+                sizes[kind.upto] = max(sizes[kind.upto], int(values[name].max(initial=0)))
             if isinstance(kind, AtomsType) and name in values and (name in self.names or kind.bound not in given):
-                sizes[kind.bound] = max(sizes[kind.bound], int(values[name].max(initial=0)) + 1)
+                sizes[kind.bound] = max(sizes.get(kind.bound, 1), int(values[name].max(initial=0)) + 1)
         constants = {name: given[name] for name in spec.constants}
         rows = columns.get("row", np.arange(len(lane)))
         return LaidOut((Laid(rows, lane, columns["kind"], values, sizes, constants),), undecided)
@@ -244,12 +251,19 @@ def _sorts(spec: Spec) -> frozenset[str]:
     return frozenset(part.bound for kind in kinds for part in scalars(kind) if isinstance(part, AtomsType))
 
 
+def _numbers(spec: Spec) -> frozenset[str]:
+    """The bounds of the numbers that a model's maps have as keys."""
+    keys = [key for kind in spec.types.values() if isinstance(kind, MapType) for key in kind.keys]
+    return frozenset(key.upto for key in keys if isinstance(key, NumberType) and key.upto is not None)
+
+
 @lru_cache(maxsize=256)
 def _followed(shown: Shown, variant: str, settings: Settings) -> Followed:
     spec, given = shown.spec(variant), dict(settings)
     if missing := sorted(_sorts(spec) - shown.renamed - given.keys()):
         raise HistoryError(f"the config does not say how many {', '.join(missing)} there are")
     sizes = {bound: given.get(bound, ROOM) for bound in _sorts(spec)}
+    sizes |= {name: given[name] for name in (*_numbers(spec), *shown.beside) if name in given}
     return Followed(
         variant=variant,
         spec=without_limits(spec),
@@ -267,7 +281,7 @@ class Reader(PlainInterpreter):
 
     def __init__(self, shown: Shown, needed: frozenset[str], sizes: Mapping[str, int], variant: str) -> None:
         self.shown, self.needed, self.sizes = shown, needed, sizes
-        self.retelling = shown.retelling(variant) if shown.retelling else None
+        self.retelling = shown.retelling(variant, sizes) if shown.retelling else None
         self.reading = reading_of(shown.vocabulary)
         self.columns, self.types = shown.columns, shown.types
         self.initial: State = {}

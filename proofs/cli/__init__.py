@@ -12,23 +12,26 @@ from typing import NoReturn
 
 import click
 from fencepost.proofs.cache_folder import cache_folder
-from fencepost.proofs.cli.exits import INTERRUPTED, ended_by, make_printable, table
-from fencepost.proofs.cli.guarding import guarded
-from fencepost.proofs.cli.interrupts import interruptible, leave
+from fencepost.proofs.cli.shared.exits import INTERRUPTED, ended_by, make_printable, table
+from fencepost.proofs.cli.shared.guarding import guarded
+from fencepost.proofs.cli.shared.interrupts import interruptible, leave
 
 COMMANDS = {
     "verify": "fencepost.proofs.cli.verify:verify",
     "prove": "fencepost.proofs.cli.proving:prove",
     "explore": "fencepost.proofs.cli.searches:explore",
+    "explorer": "fencepost.proofs.cli.explorer:explorer",
     "dangers": "fencepost.proofs.cli.dangers:dangers",
     "necessity": "fencepost.proofs.cli.searches:necessity",
     "keep": "fencepost.proofs.cli.keeping:keep",
     "show": "fencepost.proofs.cli.telling:show",
+    "validate": "fencepost.proofs.cli.validating:validate",
     "list": "fencepost.proofs.cli.telling:list_protocols",
     "simulate": "fencepost.proofs.cli.simulating:simulate",
+    "export": "fencepost.proofs.cli.exporting:export",
     "agree": "fencepost.proofs.cli.agreement:agree",
     "generate": "fencepost.proofs.cli.histories:generate",
-    "replay": "fencepost.proofs.cli.histories:replay",
+    "replay": "fencepost.proofs.cli.replaying:replay",
     "record": "fencepost.proofs.cli.recording:record",
     "findings": "fencepost.proofs.cli.findings:findings",
     "schema": "fencepost.proofs.cli.schema:schema",
@@ -114,7 +117,7 @@ def main() -> NoReturn:
     """The entry point."""
     gc.set_threshold(*MADE_BETWEEN)
     if os.environ.get(OWN):  # which names packages, perhaps here
-        from fencepost.proofs.cli.options import import_from_here
+        from fencepost.proofs.cli.shared.options import import_from_here
 
         import_from_here()
     if COMPLETION in os.environ:  # a shell asks for completions, which click prints, and ends with sys.exit

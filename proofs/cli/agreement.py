@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.rules import RULES
-from fencepost.proofs.cli.interrupts import when_interrupted
-from fencepost.proofs.cli.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
-from fencepost.proofs.cli.output import SIGNS, console, duration, errors, read_from
-from fencepost.proofs.cli.progress import spinner, told_each_minute
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
+from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from
+from fencepost.proofs.cli.shared.progress import spinner, told_each_minute
 from fencepost.proofs.extras import how_to_install
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json

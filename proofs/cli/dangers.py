@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
-from fencepost.proofs.cli.interrupts import when_interrupted
-from fencepost.proofs.cli.options import JSON, PROFILE, PROTOCOL, SEED, OutputFile, complete_variant
-from fencepost.proofs.cli.output import console, duration, read_from
-from fencepost.proofs.cli.progress import spinner
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import JSON, PROFILE, PROTOCOL, SEED, OutputFile, complete_variant
+from fencepost.proofs.cli.shared.output import console, duration, read_from
+from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import cut_short, write_json, write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
@@ -131,8 +131,9 @@ def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bo
 def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:
     """All that the answer depends on beside the sources: what the catalogue says of these variants, and how much is
     tried."""
+    from fencepost.proofs.replays import HISTORIES
     from fencepost.proofs.scope.live import runs_of
-    from fencepost.proofs.verify import EXAMPLES, HISTORIES
+    from fencepost.proofs.verify import EXAMPLES
 
     plain = tuple(repr(replace(v)) for v in variants)
     tried = entry.examples.get(profile, EXAMPLES[profile]), entry.histories.get(profile, HISTORIES[profile])
@@ -144,9 +145,10 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "Iterato
     """Runs every engine on these variants, as `verify` does; the matrices of one protocol after another."""
     if not wanted:
         return
+    from fencepost.proofs.replays import number_of_replays
     from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.scope.matrix import matrix_of
-    from fencepost.proofs.verify import number_of_jobs, number_of_replays, plan
+    from fencepost.proofs.verify import number_of_jobs, plan
     from fencepost.proofs.verify import verify as run
 
     start = time.perf_counter()

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import click
-from fencepost.proofs.cli.options import JSON, OutputFile
-from fencepost.proofs.cli.output import console
+from fencepost.proofs.cli.shared.options import JSON, OutputFile
+from fencepost.proofs.cli.shared.output import console
 from fencepost.proofs.report import write_json, write_text
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from fencepost.proofs.cli.interrupts import when_interrupted
-from fencepost.proofs.cli.options import JSON, PROFILE, PROTOCOL, complete_variant
-from fencepost.proofs.cli.output import bound_in_words, console, duration
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import JSON, PROFILE, PROTOCOL, complete_variant
+from fencepost.proofs.cli.shared.output import bound_in_words, console, duration
 from fencepost.proofs.report import cut_short, write_json
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 

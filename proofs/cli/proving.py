@@ -7,18 +7,23 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
-from fencepost.proofs.cli.exits import code_of
-from fencepost.proofs.cli.interrupts import when_interrupted
-from fencepost.proofs.cli.options import JSON, PROTOCOL, chosen, complete_variant
-from fencepost.proofs.cli.output import SIGNS, console, duration, read_from, verdict_sign
-from fencepost.proofs.cli.progress import spinner
-from fencepost.proofs.readings.words import leaning, name_in_words
+from fencepost.proofs.cli.shared.exits import code_of
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SECOND, chosen, complete_variant
+from fencepost.proofs.cli.shared.output import SIGNS, console, duration, read_from, verdict_sign
+from fencepost.proofs.cli.shared.pages import HTML, attempted, write_pages
+from fencepost.proofs.cli.shared.progress import spinner
+from fencepost.proofs.cli.shared.seconding import CERTIFICATES, second_opinion
+from fencepost.proofs.cli.shared.seconding import rows as rows_of_second
+from fencepost.proofs.readings.words import leaning, name_in_words, say_obligation
 from fencepost.proofs.report import cut_short, write_json
 from fencepost.properties.catalogue import Variant, bounds_of
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
     from fencepost.proofs.engines.attempts import Reached
     from fencepost.proofs.engines.induction import Obligation, Proof
+    from fencepost.proofs.engines.second.opinions import Opinion
+    from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.results import Result
 
 
@@ -29,7 +34,18 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
 )
 @click.option("--verbose", is_flag=True, help="Also read the proof aloud, a few lines an action.")
 @JSON
-def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) -> int:
+@HTML
+@SECOND
+@CERTIFICATES
+def prove(
+    name: str,
+    rlimit: int | None,
+    verbose: bool,
+    json_file: Path | None,
+    html_file: Path | None,
+    second: str | None,
+    certificates: Path | None,
+) -> int:
     """Prove the promises by induction, without any bound.
 
     A line a promise, with the lemmas that its proof rests on, as few as each step of it needs.  What leans on a lemma
@@ -38,14 +54,23 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
 
     With --verbose the obligations are read aloud, those of one action that went alike in one line; in --json each
     stands by itself.
+
+    With --certificates each step of a proof is a file that says in SMT-LIB 2 what Z3 has refuted, for any solver to
+    read, beside an index of what solvers said; with --second-opinion cvc5 that solver is asked too.
     """
     from fencepost.proofs.engines.induction import Obligation, number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
     from fencepost.proofs.engines.judged import cut_induction, run_induction
+    from fencepost.proofs.engines.second.asking import Z3Again
+    from fencepost.proofs.engines.second.certificates import Certificates, write
+    from fencepost.proofs.engines.second.opinions import run_second
     from fencepost.proofs.readings.solver.solving import RLIMIT
     from fencepost.proofs.scope.scopes import scope_lines
 
+    made = Certificates()
     every: list[dict[str, Any]] = []
+    stories: list[Story] = []
+    of_second: list[Result] = []
     wrong = 0
     asked = chosen(name)
     read = read_from(variant for _, variant in asked)
@@ -81,12 +106,34 @@ def prove(name: str, rlimit: int | None, verbose: bool, json_file: Path | None) 
             console.print(f"    {line}", markup=False)
         for line in _attempts(variant, proof, reached):
             console.print(line, markup=False)
+        if html_file is not None:
+            stories += attempted(entry, variant, reached)
         every.extend(_rows(results, proof.obligations, read))
         wrong += sum(not r.as_expected for r in results)
-    console.print(f"{len(every)} properties, {wrong} not proved")
+        opinions: list[Opinion] = []
+        if second is not None:
+
+            def proved_so_far() -> None:
+                if json_file is not None:
+                    write_json(json_file, cut_short(every))
+
+            with when_interrupted(proved_so_far):
+                opinions = second_opinion(entry, variant, proof)
+            of_second += (rows := run_second(entry, variant, proof, opinions))
+            every.extend(rows_of_second(rows, opinions, read))
+        if certificates is not None:
+            made.add(entry, variant, proof, opinions, Z3Again(rlimit or RLIMIT))
+    disagreeing = sum(not r.as_expected for r in of_second)
+    besides = f", {disagreeing} on which the engines disagree" if disagreeing else ""
+    console.print(f"{len(every) - len(of_second)} properties, {wrong} not proved{besides}")
+    if certificates is not None:
+        write(certificates, made, read)
+        console.print(f"{len(made.texts)} certificates in {str(certificates)!r}", markup=False)
+    write_pages(stories, html_file, None)
     if json_file is not None:
         write_json(json_file, every)
-    return code_of((row["verdict"] for row in every), wrong)
+    proved = [row["verdict"] for row in every if row["engine"] == "induction"]
+    return code_of(proved, wrong + disagreeing)
 
 
 def _rows(
@@ -169,28 +216,13 @@ def _attempts(
             yield "  whether a run comes to it is open: the variant has no bounds within which to look for one"
 
 
-def in_words(o: "Obligation") -> str:
-    """An obligation as a sentence: ``allocate preserves disjoint blocks``."""
-    subject = name_in_words(o.action)
-    return {
-        "initial": f"init satisfies {name_in_words(o.property)}",
-        "preserved": f"{subject} preserves {name_in_words(o.property)}",
-        "step": f"{subject} obeys {name_in_words(o.property)}",
-        "follows": f"{name_in_words(o.property)} follows from the lemmas",
-        "antecedent": f"{name_in_words(o.property)} is not vacuous",
-        "enabled": f"{subject} can happen",
-        "dead": f"{subject} never happens",
-        "inherited": f"{subject} has {name_in_words(o.property)}",
-    }[o.kind]
-
-
 def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict[str, Any]]:
     """The obligations of a property, for JSON; those that are about actions alone are with the question whether every
     action can happen."""
     name = "" if result.kind == "sometimes" else result.property
     return [
         {
-            "says": in_words(o), "kind": o.kind, "action": o.action, "verdict": o.verdict, "how": o.how,
+            "says": say_obligation(o), "kind": o.kind, "action": o.action, "verdict": o.verdict, "how": o.how,
             "seconds": round(o.seconds, 4), "uses": list(o.uses),
         }
         for o in obligations
@@ -223,7 +255,7 @@ class Aloud:
         for (kind, how), those in alike.items():
             yield from _together(kind, how, those)
         for o in wrong:
-            yield f"        {in_words(o)} … {SIGNS[o.verdict]}"
+            yield f"        {say_obligation(o)} … {SIGNS[o.verdict]}"
         self.waiting = []
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.options import JSON
-from fencepost.proofs.cli.output import SIGNS, console, errors
-from fencepost.proofs.cli.progress import spinner
+from fencepost.proofs.cli.shared.options import JSON
+from fencepost.proofs.cli.shared.output import SIGNS, console, errors
+from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.registry import PROTOCOLS, folder

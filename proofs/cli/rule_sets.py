@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fencepost.proofs.cli.interrupts import when_interrupted
-from fencepost.proofs.cli.output import console, errors, read_from
-from fencepost.proofs.cli.progress import spinner
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.output import console, errors, read_from
+from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.necessity.loosening import rules_of
 from fencepost.proofs.necessity.sets import KeptSets, asked, faults, file_of, read, search, write
 from fencepost.proofs.necessity.sufficient import Standing, promises_of

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from fencepost.proofs.cli.exits import code_of
-from fencepost.proofs.cli.interrupts import when_interrupted
-from fencepost.proofs.cli.options import (
+from fencepost.proofs.cli.shared.exits import code_of
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import (
     BOUND,
     JSON,
     PROFILE,
@@ -21,8 +21,17 @@ from fencepost.proofs.cli.options import (
     parse_bounds,
     whole,
 )
-from fencepost.proofs.cli.output import bound_in_words, console, duration, errors, read_from, verdict_sign
-from fencepost.proofs.cli.progress import spinner
+from fencepost.proofs.cli.shared.output import (
+    bound_in_words,
+    console,
+    duration,
+    errors,
+    line_of,
+    read_from,
+    verdict_sign,
+)
+from fencepost.proofs.cli.shared.pages import HTML, MERMAID, explored, judged, write_pages
+from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json, write_text
 from fencepost.properties.catalogue import (
@@ -38,6 +47,7 @@ from fencepost.properties.nearest import instead
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.engines.explore import Exploration, Progress
+    from fencepost.proofs.necessity.search import Necessity
     from fencepost.proofs.results import Result
 
 
@@ -50,7 +60,12 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     "--engine", type=click.Choice(("numpy", "numba")), default="numpy", show_default=True,
     help="numba compiles first, and is faster from some ten million states on.",
 )  # fmt: skip
-def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str) -> int:
+@HTML
+@MERMAID
+def explore(
+    name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str,
+    html_file: Path | None, mermaid_file: Path | None,
+) -> int:  # fmt: skip
     """Visit every reachable state within bounds, breadth first.
 
     Counterexamples and witnesses are shortest ones; `fencepost show` tells them.  Without a variant, all main variants
@@ -58,9 +73,10 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
     """
     from fencepost.proofs.engines.explore import Progress
     from fencepost.proofs.engines.judged import run_explore
+    from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.scope.scopes import scope_lines
 
-    documents, wrong = list[dict[str, Any]](), 0
+    documents, stories, wrong = list[dict[str, Any]](), list[Story](), 0
     read = read_from(variant for _, variant in chosen(name))
     for entry, variant, feature, bound in _explorations(name, profile, parse_bounds(changes)):
         label = f"{entry.name}/{variant.name} {feature}".rstrip()
@@ -104,6 +120,9 @@ def explore(name: str, changes: tuple[str, ...], profile: Profile, json_file: Pa
         few = bool(changes or variant.features)
         wrong += sum(not r.as_expected and not (few and r.kind == "sometimes") for r in results)
         documents.append(_document(entry, variant, bound, results, made) | {"sources": read})
+        if html_file is not None or mermaid_file is not None:
+            stories += explored(entry, variant, bound, made)
+    write_pages(stories, html_file, mermaid_file)
     if json_file is not None:
         write_json(json_file, documents[0] if len(documents) == 1 else documents)
     return code_of((verdict for each in documents for verdict in each["verdicts"].values()), wrong)
@@ -167,7 +186,10 @@ def _document(
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL", shell_complete=complete_protocol, type=PROTOCOL)
+@click.argument("name", metavar="PROTOCOL", required=False, shell_complete=complete_protocol, type=PROTOCOL)
+@click.option(
+    "--all", "all_rules", is_flag=True, help="Every rule of every protocol; what is kept is not searched again."
+)
 @click.option("--rule", metavar="NUMBER", help="Only this rule, such as 730.7.")
 @PROFILE
 @JSON
@@ -177,9 +199,10 @@ def _document(
 )
 @click.option("--sets", is_flag=True, help="Which sets of rules suffice for each proof, and which cut each promise.")
 @click.option("--further", is_flag=True, help="Mistakes of time and of order instead: late, forgotten, once more.")
+@HTML
 def necessity(
-    name: str, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None, kept: Path | None,
-    sets: bool, further: bool,
+    name: str | None, all_rules: bool, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None,
+    kept: Path | None, sets: bool, further: bool, html_file: Path | None,
 ) -> int:  # fmt: skip
     """Find what breaks without each rule, or that nothing does.
 
@@ -192,7 +215,21 @@ def necessity(
 
     With --sets rules are taken out together: what the proof of each promise needs (must: in every set that suffices;
     may: in some), and what makes it fail.  The nightly profile searches that, and keeps it.
+
+    With --all there is one table of all protocols, a row a rule, each with the scope of its verdict; a rule without a
+    verdict makes exit code 1.  Example: fencepost necessity --all --table rules.md
     """
+    if html_file is not None and (all_rules or sets):
+        raise CatalogueError("--html shows the runs of verdicts one by one; leave out --all and --sets")
+    if all_rules:
+        if name is not None or rule is not None or kept is not None or sets or further:
+            raise CatalogueError("--all is of every protocol and rule, and of what is kept beside the code; leave out "
+                                 "the protocol, --rule, --kept, --sets and --further")  # fmt: skip
+        from fencepost.proofs.cli.every_rule import tell_all
+
+        return tell_all(profile, json_file, table)
+    if name is None:
+        raise CatalogueError("no protocol is named; name one, such as id-blocks, or say --all")
     from fencepost.proofs.cli.rule_sets import known_sets, tell_sets
     from fencepost.proofs.necessity.search import Necessity, number_of_verdicts
     from fencepost.proofs.necessity.search import necessity as run
@@ -212,11 +249,7 @@ def necessity(
 
     def told(found: Necessity) -> None:
         every.append(found)
-        steps = f" in {found.steps} steps" if found.steps is not None else ""
-        what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
-        again = " (kept from an earlier run on the same models)" if found.kept else ""
-        row = f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}{again}"
-        console.print(row, markup=False)
+        console.print(line_of(found), markup=False)
         if found.verdict == "survives-bounded" and not found.reason and not found.kept:
             for why in found.evidence:
                 console.print(f"        {why}", style="dim", markup=False)
@@ -241,6 +274,8 @@ def necessity(
                 run(each, profile, rule=rule, told=told, earlier=earlier, further=further)
         if rule is not None and not every:
             raise CatalogueError(_nothing_to_judge(entry, rule))
+        if html_file is not None:
+            write_pages([one for each in entries for one in judged(each, _of(each, every))], html_file, None)
         if table is not None:
             tests = Path("tests")
             write_text(table, page(entry, entries, every, tests if tests.is_dir() else None, earlier))
@@ -252,6 +287,12 @@ def necessity(
             earlier.write(kept)
     open_ones = ("survives-bounded", "refuted")
     return 1 if any(found.verdict in open_ones and not found.reason for found in every) else 0
+
+
+def _of(entry: ProtocolEntry, found: "Sequence[Necessity]") -> "Iterator[Necessity]":
+    """The verdicts on variants of one of several protocols."""
+    names = {variant.name for variant in entry.variants}
+    return (one for one in found if one.variant in names)
 
 
 def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:

@@ -5,10 +5,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.interrupts import when_interrupted
-from fencepost.proofs.cli.options import BOUND, JSON, PROFILE, PROTOCOL, SEED, complete_variant, parse_bounds, the_one
-from fencepost.proofs.cli.output import bound_in_words, console, duration, read_from
-from fencepost.proofs.cli.progress import spinner
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import (
+    BOUND,
+    JSON,
+    PROFILE,
+    PROTOCOL,
+    SEED,
+    complete_variant,
+    parse_bounds,
+    the_one,
+)
+from fencepost.proofs.cli.shared.output import bound_in_words, console, duration, read_from
+from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.cli.telling import brief
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json

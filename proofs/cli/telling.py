@@ -1,12 +1,15 @@
 """``show`` and ``list``: counterexamples step by step in words, and what there is."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.options import BOUND, PROFILE, PROTOCOL, complete_variant, parse_bounds, the_one
-from fencepost.proofs.cli.output import bound_in_words, console, errors, read_from
+from fencepost.proofs.cli.shared.options import BOUND, PROFILE, PROTOCOL, complete_variant, parse_bounds, the_one
+from fencepost.proofs.cli.shared.output import bound_in_words, console, errors, read_from
+from fencepost.proofs.cli.shared.pages import HTML, ITF, MERMAID, story_of, write_pages
 from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.report import write_json
 from fencepost.properties.catalogue import (
     CatalogueError,
     Profile,
@@ -36,6 +39,9 @@ if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait fo
 @click.option("--all", "everything", is_flag=True, help="Every change on a line of its own, old and new value.")
 @BOUND
 @PROFILE
+@HTML
+@MERMAID
+@ITF
 def show(
     name: str,
     prop: str,
@@ -43,6 +49,9 @@ def show(
     everything: bool,
     changes: tuple[str, ...],
     profile: Profile,
+    html_file: Path | None,
+    mermaid_file: Path | None,
+    itf_file: Path | None,
 ) -> int:
     """Tell a shortest counterexample or witness, step by step.
 
@@ -52,10 +61,15 @@ def show(
     """
     entry, variant = the_one(name)
     asked = _property(entry, variant, prop)
-    spec = variant.spec if without is None else _mutated(entry, variant, without)
+    spec = variant.spec
+    if without is not None:
+        from fencepost.proofs.wrong_rules import without_rule
+
+        spec = without_rule(entry, variant, without)
     read_from([variant])
     bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
-    got_wrong = f" without {' '.join(without)}" if without else ""
+    wrong = " ".join(without or ())
+    got_wrong = f" without {wrong}" if wrong else ""
     console.print(f"{entry.name}/{variant.name}{got_wrong}", markup=False)
     console.print(f"{name_in_words(asked.name)}: {' '.join(asked.doc.split())}", markup=False)
     console.print(f"within {bound_in_words(bound)}\n")
@@ -71,6 +85,12 @@ def show(
             console.print(line, markup=False)
         if trace.loop is None:
             console.print(f"\nIt is {'reached' if witness else 'broken'} after {len(trace)} steps, and not in fewer.")
+    runs = [] if trace is None else [trace]
+    write_pages([story_of(entry, variant, spec, asked, bound, t, without=wrong) for t in runs], html_file, mermaid_file)
+    if itf_file is not None and trace is not None:
+        from fencepost.proofs.traces.itf import to_itf
+
+        write_json(itf_file, to_itf(spec, bound, trace))
     if without is not None:
         return 0 if trace is not None else 1
     verdict = "holds" if (trace is not None) == witness else "violated"
@@ -84,22 +104,6 @@ def _property(entry: ProtocolEntry, variant: Variant, prop: str) -> "Property":
         meant = instead(prop, there, f"fencepost list {entry.name}/{variant.name}")
         raise CatalogueError(f"{variant.name} is not asked for a property {prop!r}; {meant}")
     return variant.asked[wanted]
-
-
-def _mutated(entry: ProtocolEntry, variant: Variant, without: tuple[str, str]) -> "Spec":
-    from fencepost.model.language.derived.mutations import mutations
-
-    if variant.reading is not None:
-        rule, name = variant.reading
-        raise CatalogueError(f"{variant.name} has rule {rule} wrong already ({name}); name the variant it is made of")
-    there = mutations(variant.properties.protocol.spec)
-    for mutant in there:
-        if (mutant.rule, mutant.name) == without:
-            return mutant.apply()
-    of_rule = [m.name for m in there if m.rule == without[0]]
-    wrong, known = (without[1], of_rule) if of_rule else (without[0], list(dict.fromkeys(m.rule for m in there)))
-    meant = instead(wrong, known, f"fencepost list {entry.name}/{variant.name} --mutations")
-    raise CatalogueError(f'{variant.name} has no mutation {without[0]} "{without[1]}"; {meant}')
 
 
 def _shortest(

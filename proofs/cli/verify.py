@@ -4,11 +4,11 @@ import time
 from pathlib import Path
 
 import click
-from fencepost.proofs.cli.exits import code_of
-from fencepost.proofs.cli.interrupts import nothing_yet, when_interrupted
-from fencepost.proofs.cli.options import JSON, PROTOCOL, OutputFile, complete_protocol, whole
-from fencepost.proofs.cli.output import SIGNS, console, errors, killers_line, read_from, verdict_line
-from fencepost.proofs.cli.progress import Bar, spinner
+from fencepost.proofs.cli.shared.exits import code_of
+from fencepost.proofs.cli.shared.interrupts import nothing_yet, when_interrupted
+from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SECOND, OutputFile, complete_protocol, whole
+from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, killers_line, read_from, verdict_line
+from fencepost.proofs.cli.shared.progress import Bar, spinner
 from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, protocols
@@ -37,13 +37,26 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
 )
 @JSON
 @click.option("--junit", type=OutputFile(), metavar="FILE", callback=_begun, help="Write a JUnit report to this file.")
-def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None) -> int:
+@click.option(
+    "--sarif", type=OutputFile(), metavar="FILE", help="Write what is not as expected, or not decided, as SARIF."
+)
+@SECOND
+def verify(
+    names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None,
+    sarif: Path | None, second: str | None,
+) -> int:  # fmt: skip
     """Hold every protocol against its properties, by every engine.
 
-    A violation that the documents predict is as expected.
+    A violation that the documents predict is as expected.  In GitHub's workflows what is not as expected is an
+    annotation of its line too.
+
+    With --second-opinion cvc5, every step of a proof is asked of that solver too: what it gives up on is left unchecked
+    by it, and where it has a model of what Z3 has refuted the engines disagree.
     """
+    from fencepost.proofs.replays import number_of_replays
+    from fencepost.proofs.reviews import annotations, remarks, write_sarif
     from fencepost.proofs.scale.jobs import Jobs
-    from fencepost.proofs.verify import number_of_jobs, number_of_replays, plan
+    from fencepost.proofs.verify import number_of_jobs, plan
     from fencepost.proofs.verify import verify as run
     from fencepost.properties.history.properties_of import properties_of
 
@@ -69,7 +82,7 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
         spinner("verify", number + sum(map(number_of_replays, entries))) as bar,
         Jobs(number, done=bar.advance) as jobs,
     ):
-        planned = [plan(jobs, entry, profile, seed) for entry in entries]
+        planned = [plan(jobs, entry, profile, seed, second=second is not None) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):
             printer = _Printer(bar)
             bar.show(f"verify {entry.name}")
@@ -81,6 +94,11 @@ def verify(names: tuple[str, ...], profile: Profile, seed: int, json_file: Path 
             left_open += made.open
     _conclude(results, problems, left_open, time.perf_counter() - start)
     report()
+    found = remarks(entries, results, problems)
+    if sarif is not None:
+        write_sarif(sarif, found)
+    for line in annotations(found):
+        print(line)
     return code_of((r.verdict for r in results), sum(not r.as_expected for r in results) + len(problems))
 
 
@@ -121,7 +139,9 @@ class _Printer:
         for line in scope_lines(self.waiting):
             console.print(f"    {line}", style="dim", markup=False)
         by_property: dict[str, list[Result]] = {}
-        for result in self.waiting:
+        readings = [r for r in self.waiting if r.engine == "equal"]
+        alike = {r.property for r in readings if r.as_expected}
+        for result in (r for r in self.waiting if r.property not in alike):
             by_property.setdefault(result.property, []).append(result)
         lemmas = [
             rs
@@ -134,6 +154,11 @@ class _Printer:
         if lemmas:
             engines = dict.fromkeys(r.engine for rs in lemmas for r in rs)
             console.print(f"    {f'{len(lemmas)} lemmas':<34} {SIGNS['holds']:<17}  {', '.join(engines)}")
+        if alike:
+            same = [r.evidence["of"] for r in readings if r.property in alike]
+            words = f"{same.count('action')} actions, {same.count('property')} properties"
+            spent = duration(sum(r.seconds for r in readings))
+            console.print(f"    {words:<34} {SIGNS['holds']:<17}  the same in both readings, equal {spent}")
         if killers := killers_line(self.waiting):
             console.print(killers, markup=False)
         self.waiting = []

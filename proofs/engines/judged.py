@@ -15,6 +15,7 @@ from fencepost.proofs.engines.explore import Exploration, Progress, coverage, ex
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.engines.refinements import explain
+from fencepost.proofs.readings.equal.obligations import Readings
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.proofs.readings.words import say_trace
 from fencepost.proofs.results import Result, Trace, Verdict, worst
@@ -186,6 +187,17 @@ def run_bounded(
         spent = made.seconds / len(asked)
         made_of_it = result(entry, variant, name, item.kind, "bounded", finding.verdict, spent, limits, evidence)
         found += _within(scope_of_bounded(variant.spec, explored, finding.depth), [made_of_it])
+    return found
+
+
+def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) -> list[Result]:
+    """For each action and property, whether what the explorer executes within the bounds is what its terms say."""
+    readings = Readings(variant.spec, variant.asked, bound)
+    found = []
+    for one in readings.all():
+        evidence = {"of": one.kind} | ({"state": dict(one.shown)} if one.shown else {})
+        name = f"{one.of}_in_both_readings"
+        found.append(result(entry, variant, name, "reading", "equal", one.verdict, one.seconds, bound, evidence))
     return found
 
 

@@ -6,6 +6,7 @@ tests that are marked with them.  Nothing here is a verdict of its own, and a ru
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Varian
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 NO_VERDICT = "no verdict yet"
 ORDER = ("refuted", "violated", "not proved", "proved", "holds-bounded")
+RUN = "run"
+"""Instead of an engine: a run that breaks what is expected to break."""
 WORST = ("violated", "not proved", "holds-bounded", "proved")
 
 
@@ -33,11 +36,12 @@ Remember = Callable[[Variant, str, Callable[[], Any]], Any]
 
 class Verdicts:
     """The verdicts of proof, exploration and progress on a variant's properties, computed when asked for.  ``engines``:
-    by variant, those from which some verdict is."""
+    by variant, those from which some verdict is.  ``asked``: the same of all that was asked since it was cleared."""
 
     def __init__(self, remember: Remember = lambda variant, name, ask: ask()) -> None:
         self.remember = remember
         self.engines: dict[str, list[str]] = {}
+        self.asked: dict[tuple[str, str], Variant] = {}
         self.proofs: dict[str, Proof] = {}
         self.explored: dict[str, list[Exploration]] = {}
         self.waits: dict[str, dict[str, str]] = {}
@@ -48,6 +52,7 @@ class Verdicts:
         engine = "progress" if item.role == "progress" else "induction" if variant.proof else "explore"
         if engine not in self.engines.setdefault(variant.name, []):
             self.engines[variant.name].append(engine)
+        self.asked[variant.name, engine] = variant
         return str(self.remember(variant, f"verdict {item.name}", lambda: self._of(variant, item)))
 
     def _of(self, variant: Variant, item: Property) -> str:
@@ -85,6 +90,7 @@ class Verdicts:
 
     def steps(self, variant: Variant, item: Property) -> int | None:
         """Of a shortest run that breaks what is expected to break, within the first bounds in which it does."""
+        self.asked[variant.name, RUN] = variant
         found: int | None = self.remember(variant, f"steps {item.name}", lambda: self._steps(variant, item))
         return found
 
@@ -107,6 +113,61 @@ class Verdicts:
         return self.broken[variant.name].get(item.name)
 
 
+@dataclass(frozen=True)
+class Row:
+    """What is known of one rule, in words.  ``scope``: of which variants the verdict is, and against which dangers."""
+
+    rule: Rule
+    verdict: str
+    scope: str
+
+
+def rows(
+    entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None, found: Verdicts,
+    scoped: bool = True,
+) -> list[Row]:  # fmt: skip
+    """A row for each rule of the sources that a protocol and its parts are about.  ``scoped``: with the scopes."""
+    areas = {RULES[n.rule].area for n in judged}
+    made = []
+    for rule in RULES.values():
+        if rule.area in areas:
+            found.asked.clear()
+            verdict = _verdict(rule, entries, judged, found, tests)
+            made.append(Row(rule, verdict, _scope_of_rule(rule, entries, judged, found) if scoped else ""))
+    return made
+
+
+def has_verdict(text: str) -> bool:
+    return not text.startswith(NO_VERDICT)
+
+
+def _scope_of_rule(
+    rule: Rule, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], found: Verdicts
+) -> str:  # fmt: skip
+    """The variants that a verdict is of: those that an engine has judged as they are, with the dangers that it met, and
+    those that a rule was taken out of, or that break by themselves, with the dangers that the model has."""
+    if rule.kind == "interface":
+        return "the reference implementation, by tests; no model"
+    words: dict[str, list[str]] = {}
+    scopes = {(v.name, engine): ask for e in entries for v in e.variants for engine, ask in _scopes_of(v, found)}
+    for (name, engine), variant in found.asked.items():
+        if (name, engine) in scopes:
+            against = found.remember(variant, f"scope {engine}", scopes[name, engine])
+            words.setdefault(f"by {engine} against {against}", []).append(name)
+        else:
+            words.setdefault(_has(variant), []).append(name)
+    for entry in entries:
+        for variant in entry.variants:
+            mine = [n for n in judged if n.rule == rule.number and n.variant == variant.name]
+            if rule.kind != "promise" and mine and (variant.name not in words.get(_has(variant), [])):
+                words.setdefault(_has(variant), []).append(variant.name)
+    return "; ".join(f"{', '.join(names)} {what}" for what, names in words.items())
+
+
+def _has(variant: Variant) -> str:
+    return f"(whose model has {', '.join(sorted(variant.properties.protocol.spec.dangers)) or 'no danger of the list'})"
+
+
 def ledger(
     entries: Sequence[ProtocolEntry],
     judged: Sequence[Necessity],
@@ -116,10 +177,8 @@ def ledger(
     """The table of a protocol and its parts, and what its variants stand against.  ``tests``: the folder in which
     marked tests are looked for, if there is one."""
     found = found or Verdicts()
-    areas = {RULES[n.rule].area for n in judged}
-    rules = [rule for rule in RULES.values() if rule.area in areas]
-    rows = ((r, _verdict(r, entries, judged, found, tests)) for r in rules)
-    table = HEAD + "".join(f"| {r.number} | {r.kind} | {r.says} | {verdict} |\n" for r, verdict in rows)
+    of_rules = ((row.rule, row.verdict) for row in rows(entries, judged, tests, found, scoped=False))
+    table = HEAD + "".join(f"| {r.number} | {r.kind} | {r.says} | {verdict} |\n" for r, verdict in of_rules)
     return f"{table}\n{_scopes(entries, found)}"
 
 
@@ -255,7 +314,7 @@ def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:
     for text in tables.values():
         for line in text.splitlines():
             cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-            if cells[0] in RULES and not cells[-1].startswith(NO_VERDICT):
+            if cells[0] in RULES and has_verdict(cells[-1]):
                 decided.add(cells[0])
     found: dict[str, tuple[list[str], list[str]]] = {}
     for number, rule in RULES.items():

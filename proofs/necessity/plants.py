@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from fencepost.properties.derived import histories_of_defects
-from fencepost.properties.history.planting import BEDS
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.planting.beds import BEDS
 
 
 @dataclass(frozen=True)

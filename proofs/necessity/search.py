@@ -280,6 +280,19 @@ def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[
     return _broken_within(spec, properties, bound, None)[0]
 
 
+def all_broken(variant: Variant, mutant: Mutation, profile: Profile, most: int) -> dict[str, Trace]:
+    """Every promise that fails without the rule within the variant's bounds, among so many states of each feature,
+    with a shortest run to it; not only the one that fails soonest."""
+    spec, found = mutant.apply(), dict[str, Trace]()
+    promises = {n: p for n, p in evidence_of(mutant.rule, variant.kept).items() if p.kind in ("always", "step")}
+    for bounds in features_of(variant, profile).values():
+        left = {n: p for n, p in promises.items() if n not in found}
+        if left:
+            explored = explore(spec, left, bounds, stop_when_violated="all", max_states=most)
+            found |= {name: explored.traces[name] for name in explored.violated}
+    return found
+
+
 def _departs(variant: Variant, bound: Mapping[str, int]) -> tuple[str, Trace] | None:
     """A step that the core has not, with a shortest run to it."""
     found = explore(variant.spec, _refinements(variant), bound, stop_when_violated=True)

@@ -20,7 +20,8 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term
-from fencepost.proofs.necessity.ledger import Verdicts, counts, ledger
+from fencepost.model.rules import RULES
+from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, Verdicts, counts, has_verdict, ledger
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
@@ -165,6 +166,38 @@ line is one property. No verdict goes beyond the dangers that its variant stands
 and `fencepost dangers {name}` says of the others why they are out, and under which condition some are in.
 
 {ledger(entries, judged, tests, Verdicts((kept or Kept()).remember))}"""
+
+
+def page_of_all(rows: Iterable[Row], models: Mapping[str, str]) -> tuple[str, list[str]]:
+    """One table of all protocols, and the rules without a verdict.  A rule that several protocols are about has what
+    each of them says in its row.  ``models``: the hash of each protocol's models."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.rule.number, []).append(row)
+    without = [number for number in RULES if not any(has_verdict(row.verdict) for row in found.get(number, ()))]
+    lines = "".join(f"| {number} | {rule.kind} | {rule.says} | {_cells(found.get(number, ()))} |\n"
+                    for number, rule in RULES.items())  # fmt: skip
+    text = f"""# Every rule: its verdict, and the scope of that
+
+Made by `fencepost necessity --all --table FILE` of the models {", ".join(map(" ".join, models.items()))}. What each
+verdict means is said where a protocol has its own table. *Scope*: the variants that the verdict is of; where an engine
+has judged one as it is, the dangers that it met; where a rule was taken out of one, or it breaks by itself, the dangers
+that its model has. What a model leaves out, and why, `fencepost dangers` says of each.
+
+| rule | kind | what it says | verdict | scope |
+|---|---|---|---|---|
+{lines}"""
+    return text, without
+
+
+def _cells(rows: Sequence[Row]) -> str:
+    """What one or several protocols say of a rule."""
+    said = [row for row in rows if has_verdict(row.verdict)] or rows[:1]
+    if not said:
+        return f"{NO_VERDICT} | "
+    return " | ".join(
+        "; ".join(dict.fromkeys(texts)) for texts in zip(*((r.verdict, r.scope) for r in said), strict=True)
+    )
 
 
 def table_of(protocol: str) -> Path:

@@ -5,13 +5,16 @@ guards cite.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term
 from fencepost.model.language.tree.types import BoolType, EnumType, MapType, OptionType, Type
 from fencepost.proofs.results import Result, State, Trace
+
+if TYPE_CHECKING:
+    from fencepost.proofs.engines.induction import Obligation
 
 _INFIX = {"add": "+", "sub": "-", "monus": "-", "eq": "=", "lt": "<", "le": "<="}
 _NEGATED = {"eq": "!=", "lt": ">=", "le": ">"}
@@ -168,3 +171,18 @@ def say_state(spec: Spec, state: State) -> Iterator[str]:
                 )
         elif value:
             yield f"{name}: {value if isinstance(value, tuple) else say_value(value, kind)}"
+
+
+def say_obligation(o: "Obligation") -> str:
+    """An obligation as a sentence: ``allocate preserves disjoint blocks``."""
+    subject = name_in_words(o.action)
+    return {
+        "initial": f"init satisfies {name_in_words(o.property)}",
+        "preserved": f"{subject} preserves {name_in_words(o.property)}",
+        "step": f"{subject} obeys {name_in_words(o.property)}",
+        "follows": f"{name_in_words(o.property)} follows from the lemmas",
+        "antecedent": f"{name_in_words(o.property)} is not vacuous",
+        "enabled": f"{subject} can happen",
+        "dead": f"{subject} never happens",
+        "inherited": f"{subject} has {name_in_words(o.property)}",
+    }[o.kind]

@@ -27,7 +27,7 @@ TRIES, QUICK = 3, 0.1
 GROWS = 1.3
 """A size that takes so much more at twice the number is taken to go on so."""
 UNCOUNTABLE = 10**100
-"""What is larger is taken for this: floating-point numbers end somewhere."""
+"""Larger numbers are counted as this one: times another one of its size it is still a floating-point number."""
 MOST_OF_A_CLUSTER = 8_000_000_000
 """Bytes in memory that one cluster may take where nothing is known of the machine's."""
 

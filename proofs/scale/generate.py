@@ -3,11 +3,28 @@
 Workers write their own Parquet under names of their own; only manifest entries return. The driver then gives the files
 of the attempts that counted their final names and writes the manifest last. A task that was retried or killed may leave
 a file behind, which no manifest lists; it goes away in the end, and if that was missed, with the next run.
+
+A simulator of a system in which several protocols are at work may tell the same run in the words of each:
+
+    class WholeSystem:
+        def __call__(self, seed, config):
+            return {PROTOCOL: rows, ANOTHER: rows, …}, faults               # by protocol, each with steps 0, 1, 2 …
+
+        def vocabularies(self, config):                                     # what is said of the histories of each
+            return {PROTOCOL: {"config": config}, ANOTHER: {"variant": "shipped", "config": {…}}, …}
+
+    simulate = WholeSystem()
+
+`generate_set` makes a directory of each (see `fencepost.properties.history.sets`), and ``fencepost generate`` does so
+by itself.  What is said of a vocabulary are entries of its `Manifest`: variant, config, observable, ordered, notes; the
+config is what the properties and the model of that protocol are told, such as its mode and sizes.  Every vocabulary
+that the simulator ever tells is named; in a single run one may have no event, but for the protocol simulated.
 """
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +36,9 @@ from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_u
 from fencepost.properties.history import VOCABULARIES, HistoryError, HistoryFile, HistoryWriter, Manifest
 from fencepost.properties.history.claiming import claimed
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.manifest import ATTEMPT
+from fencepost.properties.history.manifest import ATTEMPT, total
 from fencepost.properties.history.pieces import Rows, columns_of
+from fencepost.properties.history.sets import HistorySet
 from fencepost.properties.history.writer import ROWS_PER_GROUP
 from fencepost.properties.registry import PROTOCOLS, default
 
@@ -39,24 +57,41 @@ class Unit:
 
 @dataclass(frozen=True)
 class Written:
-    """The file that a worker wrote, and the faults that the simulator injected."""
+    """The files that a worker wrote, one of each dataset, and the faults that the simulator injected."""
 
     number: int
-    file: HistoryFile
+    files: tuple[HistoryFile, ...]
     faults: dict[str, int]
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """Everything a worker needs to write a unit."""
+class Dataset:
+    """Where the histories go that are told in the words of one protocol; `said`: what their manifest says of them."""
 
-    directory: Location
     protocol: str
+    directory: Location
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def variant(self) -> str:
+        return str(self.said.get("variant", ""))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything a worker needs to write a unit.  The first dataset is that of the protocol that is simulated.
+    `several`: does the simulator return rows by protocol?"""
+
+    datasets: tuple[Dataset, ...]
     simulator: str
     many: bool
     seed: int
     config: Mapping[str, Any]
-    variant: str = ""
+    several: bool = False
+
+
+SAID = frozenset({"variant", "config", "observable", "ordered", "notes"})
+"""What a simulator may say of a vocabulary."""
 
 
 def generate(
@@ -82,40 +117,117 @@ def generate(
     Raises `HistoryError` if the directory holds histories already, or the simulator is not found, cannot use the
     config, or makes rows that are wrong.
     """
-    protocol = protocol or default()
-    location = Location.of(directory)
+    protocol, location, config = protocol or default(), Location.of(directory), dict(config or {})
     require_reachable(location, spark)
+    _require_histories(protocol)
+    if (several := vocabularies_of(simulator, config)) and not many:
+        raise HistoryError(f"{simulator}: tells of {', '.join(several)}; make a set of these, with generate_set")
+    said = {"variant": variant, "config": config, "notes": notes}
+    recipe = Recipe((Dataset(protocol, location, said),), simulator, many, seed, config)
+    with claimed(location):
+        ((manifest,), _) = _made(recipe, histories, spark, cores)
+        manifest.write(location)
+    return manifest
+
+
+def generate_set(
+    directory: str | Path | Location,
+    simulator: str,
+    *,
+    histories: int,
+    seed: int,
+    config: Mapping[str, Any] | None = None,
+    protocol: str,
+    variant: str = "",
+    notes: str = "",
+    spark: SparkSettings | None = None,
+    cores: int | None = None,
+) -> HistorySet:
+    """The same with a simulator of several vocabularies: a directory of histories for each in `directory`, and the
+    manifest of the set, which is written last and returned."""
+    location, config = Location.of(directory), dict(config or {})
+    require_reachable(location, spark)
+    said = vocabularies_of(simulator, config)
+    if protocol not in said:
+        raise HistoryError(f"{simulator}: says nothing of {protocol}, which it simulates, in its vocabularies(config)")
+    for name in said:
+        _require_histories(name)
+    names = (protocol, *(name for name in said if name != protocol))
+    told = {name: {"config": config, **said[name]} for name in names}
+    told[protocol].setdefault("variant", variant)
+    datasets = tuple(Dataset(name, location.within(name), told[name]) for name in names)
+    recipe = Recipe(datasets, simulator, False, seed, config, several=True)
+    with _all_claimed((location, *(dataset.directory for dataset in datasets))):
+        manifests, faults = _made(recipe, histories, spark, cores)
+        for dataset, manifest in zip(datasets, manifests, strict=True):
+            manifest.write(dataset.directory)
+        entries = tuple(total(manifest.protocol, manifest.files) for manifest in manifests)
+        whole = HistorySet(
+            protocol, entries, histories,
+            variant=variant, seed=seed, config=config, faults=faults, notes=notes,
+        )  # fmt: skip
+        whole.write(location)
+    return whole
+
+
+def vocabularies_of(simulator: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What a simulator of several vocabularies says of the histories of each; nothing where it is of one.  Raises
+    `HistoryError` for what it may not say."""
+    say = getattr(simulator_named(simulator), "vocabularies", None)
+    if say is None:
+        return {}
+    try:
+        said = {str(name): dict(entries) for name, entries in say(dict(config)).items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _unusable(simulator, config, error) from error
+    for name, entries in said.items():
+        if strange := sorted(entries.keys() - SAID):
+            raise HistoryError(f"{simulator}: says {strange[0]!r} of {name}; it may say {', '.join(sorted(SAID))}")
+    return said
+
+
+def _require_histories(protocol: str) -> None:
+    """Raises `HistoryError` for a protocol that is not known, or has no words for histories."""
     if protocol not in VOCABULARIES:
         if protocol in PROTOCOLS:
             raise HistoryError(f"{protocol} has no histories: {VOCABULARIES.lacking(protocol)}")
         raise HistoryError(f"unknown protocol {protocol!r}; known: {', '.join(VOCABULARIES)}")
-    recipe = Recipe(location, protocol, simulator, many, seed, dict(config or {}), variant)
-    with claimed(location):
-        units = _units(recipe, histories)
-        written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
-        return _finished(recipe, histories, written, notes)
 
 
-def _finished(recipe: Recipe, histories: int, written: Sequence[Written], notes: str) -> Manifest:
-    """Gives the files their final names, and writes the manifest of them."""
-    files, faults = [], dict[str, int]()
-    for unit in sorted(written, key=lambda unit: unit.number):
-        name = f"part-{unit.number:05d}.parquet"
-        recipe.directory.move(unit.file.name, name)
-        files.append(HistoryFile(name, unit.file.rows, unit.file.histories, unit.file.row_groups))
+@contextmanager
+def _all_claimed(places: Sequence[Location]) -> Iterator[None]:
+    with ExitStack() as claims:
+        for place in places:
+            claims.enter_context(claimed(place))
+        yield
+
+
+def _made(
+    recipe: Recipe, histories: int, spark: SparkSettings | None, cores: int | None
+) -> tuple[list[Manifest], dict[str, int]]:
+    """Writes the histories and gives the files their final names; their manifests, which are not written yet, and the
+    faults."""
+    units = _units(recipe, histories)
+    written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
+    faults = dict[str, int]()
+    for unit in written:
         for fault, count in unit.faults.items():
             faults[fault] = faults.get(fault, 0) + count
-    manifest = Manifest(
-        recipe.protocol, tuple(VOCABULARIES[recipe.protocol].codes), tuple(files),
-        variant=recipe.variant, seed=recipe.seed, config=recipe.config, faults=faults, notes=notes,
-    )  # fmt: skip
-    if manifest.totals.histories != histories:
-        empty = histories - manifest.totals.histories
+    manifests = []
+    for place, dataset in enumerate(recipe.datasets):
+        files = []
+        for unit in sorted(written, key=lambda unit: unit.number):
+            name, file = f"part-{unit.number:05d}.parquet", unit.files[place]
+            dataset.directory.move(file.name, name)
+            files.append(HistoryFile(name, file.rows, file.histories, file.row_groups))
+        said = {"observable": tuple(VOCABULARIES[dataset.protocol].codes), **dataset.said}
+        manifests.append(Manifest(dataset.protocol, files=tuple(files), seed=recipe.seed, faults=faults, **said))
+    if manifests[0].totals.histories != histories:
+        empty = histories - manifests[0].totals.histories
         raise HistoryError(
             f"{recipe.simulator}: {empty} of {histories} histories have no event; every history needs one"
         )
-    manifest.write(recipe.directory)
-    return manifest
+    return manifests, faults
 
 
 def require_possible(
@@ -125,8 +237,8 @@ def require_possible(
     simulate = simulator_named(simulator)
 
     def once(tried: Mapping[str, Any]) -> int:
-        made = simulate(seed_of(0, 0), dict(tried))
-        return len(made[0] if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping) else made)
+        rows, _ = _apart(simulate(seed_of(0, 0), dict(tried)))
+        return sum(map(len, rows.values())) if isinstance(rows, Mapping) else len(rows)
 
     place = Location.of(directory)
     require_affordable(once, config, histories, cores_here(), place.path if place.is_local else None)
@@ -141,25 +253,42 @@ def seed_of(base: int, history: int) -> int:
 
 
 def write_unit(unit: Unit, recipe: Recipe) -> Written:
-    """Simulate one unit into a file of this attempt's own; runs in a worker."""
-    vocabulary = VOCABULARIES[recipe.protocol]
+    """Simulate one unit into files of this attempt's own, one of each dataset; runs in a worker."""
     simulate = simulator_named(recipe.simulator)
     faults: dict[str, int] = {}
     name = f"part-{unit.number:05d}{ATTEMPT}{uuid4().hex}.parquet"
-    with HistoryWriter(recipe.directory, name, vocabulary, variant=recipe.variant) as writer:
+    with ExitStack() as files:
+        writers = [
+            files.enter_context(HistoryWriter(d.directory, name, VOCABULARIES[d.protocol], variant=d.variant))
+            for d in recipe.datasets
+        ]
         if recipe.many:
             columns, injected = simulate(recipe.seed, unit.first_history, unit.histories, dict(recipe.config))
-            writer.add(columns)
+            writers[0].add(columns)
             faults.update(injected)
         else:
-            made: list[Rows] = []
+            made: dict[str, list[Rows]] = {dataset.protocol: [] for dataset in recipe.datasets}
+            waiting = 0
             for history in range(unit.first_history, unit.first_history + unit.histories):
-                rows, injected = _simulated(simulate, recipe, history)
-                made.append((history, rows))
+                by_protocol, injected = _simulated(simulate, recipe, history)
+                for protocol, rows in by_protocol.items():
+                    if len(rows):
+                        made[protocol].append((history, rows))
+                        waiting += len(rows)
                 for fault, count in injected.items():
                     faults[fault] = faults.get(fault, 0) + int(count)
-            writer.add(columns_of(vocabulary, made))
-    return Written(unit.number, writer.written, faults)
+                if waiting >= ROWS_PER_GROUP:  # rows take several times the memory of columns
+                    _hand_over(made, writers)
+                    waiting = 0
+            _hand_over(made, writers)
+    return Written(unit.number, tuple(writer.written for writer in writers), faults)
+
+
+def _hand_over(made: Mapping[str, list[Rows]], writers: Sequence[HistoryWriter]) -> None:
+    """The rows of each dataset go to its file, as columns."""
+    for writer, (protocol, histories) in zip(writers, made.items(), strict=True):
+        writer.add(columns_of(VOCABULARIES[protocol], histories))
+        histories.clear()
 
 
 def simulator_named(name: str) -> Callable[..., Any]:
@@ -176,15 +305,37 @@ def simulator_named(name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _simulated(simulate: Callable[..., Any], recipe: Recipe, history: int) -> tuple[Any, Mapping[str, int]]:
-    made = simulate(seed_of(recipe.seed, history), dict(recipe.config))
+def _simulated(
+    simulate: Callable[..., Any], recipe: Recipe, history: int
+) -> tuple[Mapping[str, Any], Mapping[str, int]]:
+    """The rows of one history by protocol, and the faults in it."""
+    rows, faults = _apart(simulate(seed_of(recipe.seed, history), dict(recipe.config)))
+    known = [dataset.protocol for dataset in recipe.datasets]
+    if not recipe.several and isinstance(rows, Mapping):
+        raise HistoryError(
+            f"{recipe.simulator}: returns rows of {', '.join(map(str, rows)) or 'nothing'}, and says nothing of them; "
+            "give it a function vocabularies(config), as fencepost.proofs.scale.generate says"
+        )
+    if not recipe.several:
+        return {known[0]: rows}, faults
+    if not isinstance(rows, Mapping):
+        raise HistoryError(f"{recipe.simulator}: returns rows of one protocol, and says that it tells of several")
+    if strange := [name for name in rows if name not in known]:
+        raise HistoryError(f"{recipe.simulator}: returns rows of {strange[0]}, and says it tells of {', '.join(known)}")
+    return rows, faults
+
+
+def _apart(made: Any) -> tuple[Any, Mapping[str, int]]:
+    """The rows that a simulator has made, and the faults that it has injected."""
     if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping):
         return made
     return made, {}
 
 
 def _units(recipe: Recipe, histories: int) -> list[Unit]:
-    """Ranges of about one row group each. The size of the first history sets it, so that cores have no say in files."""
+    """Ranges of about one row group each, for several datasets of so many on average: histories are replayed side by
+    side, and the more of them are in a row group, the less each costs. The size of the first history sets it, so that
+    cores have no say in files."""
     if histories < 1:
         return []
     simulate = simulator_named(recipe.simulator)
@@ -192,10 +343,14 @@ def _units(recipe: Recipe, histories: int) -> list[Unit]:
         if recipe.many:
             probe = len(simulate(recipe.seed, 0, 1, dict(recipe.config))[0]["history"])
         else:
-            probe = len(_simulated(simulate, recipe, 0)[0])
+            probe = sum(map(len, _simulated(simulate, recipe, 0)[0].values()))
+    except HistoryError:
+        raise
     except (KeyError, TypeError, ValueError) as error:  # what a config that it cannot use makes a simulator raise
-        raise HistoryError(
-            f"{recipe.simulator}: cannot simulate with config {dict(recipe.config)}: {type(error).__name__}: {error}"
-        ) from error
-    size = max(1, ROWS_PER_GROUP // max(1, probe))
+        raise _unusable(recipe.simulator, recipe.config, error) from error
+    size = max(1, ROWS_PER_GROUP * len(recipe.datasets) // max(1, probe))
     return [Unit(number, first, min(size, histories - first)) for number, first in enumerate(range(0, histories, size))]
+
+
+def _unusable(simulator: str, config: Mapping[str, Any], error: Exception) -> HistoryError:
+    return HistoryError(f"{simulator}: cannot simulate with config {dict(config)}: {type(error).__name__}: {error}")

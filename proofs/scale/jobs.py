@@ -80,8 +80,9 @@ class Jobs(AbstractContextManager["Jobs"]):
             return lost
 
     def _have_it_look(self, pool: ProcessPoolExecutor) -> None:
-        """Has it take note of the processes that it has begun: it does so when it is woken, which is before it begins
-        one (CPython 3.11, ``ProcessPoolExecutor.submit``), so that nobody would notice when the latest is killed."""
+        """Has the pool watch every process that it has begun.  It takes note of them when it is woken, and it is woken
+        before it begins one (CPython 3.11, ``ProcessPoolExecutor.submit``): the latest would not be watched, and its
+        death not be noticed before the next result."""
         while (begun := len(multiprocessing.active_children())) != self._seen:
             self._seen = begun
             self._submitted(pool, _nothing)
@@ -93,7 +94,7 @@ class Jobs(AbstractContextManager["Jobs"]):
 
 
 def _nothing() -> None:
-    """A job that wakes the pool."""
+    """A job whose only purpose is to wake the pool."""
 
 
 def _result(future: "Future[T]") -> T:

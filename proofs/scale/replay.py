@@ -241,7 +241,7 @@ def check_piece(
     columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if whole else properties.columns)
     findings, figures = properties.check(columns, names, config)
     if excuses is not None:
-        findings |= _excused(properties, findings, columns, config, excuses)
+        findings |= without_excused(properties, findings, columns, config, excuses)
     undecided: dict[str, Mapping[str, int]] = {}
     for name, kernel in further:
         found = kernel(columns)
@@ -253,7 +253,7 @@ def check_piece(
     return Checked(len(columns["history"]), histories, findings, undecided, figures, spent, dangers)
 
 
-def _excused(
+def without_excused(
     properties: HistoryProperties, findings: Mapping[str, Finding], columns: dict[str, np.ndarray],
     config: Mapping[str, Any], excuses: Excuses,
 ) -> dict[str, Finding]:  # fmt: skip

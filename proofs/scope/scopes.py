@@ -202,17 +202,18 @@ def _note(verdict: Verdict, dangers: Iterable[str], met: dict[str, int | None], 
 
 
 def scope_of_counts(
-    spec: Spec, engine: Engine, counts: Mapping[str, int], unmet: str, excused: Mapping[str, str] | None = None
+    spec: Spec | None, engine: Engine, counts: Mapping[str, int], unmet: str, excused: Mapping[str, str] | None = None
 ) -> Scope:
-    """Of an engine that counts.  ``unmet``: what did not contain a danger that was not counted; ``excused``: the
-    condition under which what was counted was not held against anything."""
+    """Of an engine that counts; without a model nothing says what is outside of it.  ``unmet``: what did not contain a
+    danger that was not counted; ``excused``: the condition under which what was counted was not held against
+    anything."""
     met = {name: count for name, count in counts.items() if count}
 
     def cell(name: str) -> Cell:
         if name in met:
             condition = (excused or {}).get(name)
             return Cell("excused", met[name], condition) if condition else Cell("in", met[name])
-        said = spec.outside.get(name)
+        said = spec.outside.get(name) if spec else None
         if said is not None and said.standing in ("not of this protocol", "excluded by Kafka"):
             return Cell("out", 0, str(said))
         return Cell("out", 0, f"open: {unmet}")

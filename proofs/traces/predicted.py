@@ -22,18 +22,20 @@ from fencepost.properties.history.properties_of import properties_of
 
 @dataclass(frozen=True)
 class Predicted:
-    """Excuses violations of the `names` in pieces of histories of one run.  Picklable: a worker makes the rest."""
+    """Excuses violations of the `names` in pieces of histories of one run.  Picklable: a worker makes the rest.
+    ``misfits``: also in histories that do not fit the model."""
 
     kernel: ConformanceKernel
     names: frozenset[str]
     config: Mapping[str, Any]
+    misfits: bool = False
 
     def __call__(self, columns: Mapping[str, np.ndarray], found: Mapping[str, Rows]) -> dict[str, list[Excuse | None]]:
         """Of each violation found in a piece (of properties that are among the `names`), what excuses it."""
         places = np.concatenate([rows.at for rows in found.values()])
         mask = np.isin(columns["history"], np.unique(columns["history"][places]))
         few = {name: column[mask] for name, column in columns.items()}
-        misfits = {int(few["history"][misfit.row]) for misfit in self.kernel.misfits(few)}
+        misfits = set() if self.misfits else {int(few["history"][m.row]) for m in self.kernel.misfits(few)}
         excusing = CONFORMING[self.kernel.protocol].excusing
         assert excusing is not None
         steps, row_of = excusing(few, self.kernel.variant, self.config), np.cumsum(mask) - 1
@@ -49,8 +51,10 @@ class Predicted:
         }
 
 
-def predicted_of(manifest: Manifest, expecting: Collection[str] = ()) -> Predicted | None:
-    """What is excused in the histories of a directory; ``expecting``: in recordings, nothing but these properties."""
+def predicted_of(manifest: Manifest, expecting: Collection[str] = (), *, misfits: bool = False) -> Predicted | None:
+    """What is excused in the histories of a directory; ``expecting``: in recordings, nothing but these properties.
+    ``misfits``: also where a history does not fit the model, to ask of a known defect whether what is found is its own
+    doing."""
     kernel = conformance_of(manifest)
     if not isinstance(kernel, ConformanceKernel) or CONFORMING[manifest.protocol].excusing is None:
         return None
@@ -59,4 +63,4 @@ def predicted_of(manifest: Manifest, expecting: Collection[str] = ()) -> Predict
     names = frozenset(properties_of(manifest.protocol).predicted(manifest))
     if manifest.source == "recorded":
         names &= frozenset(expecting)
-    return Predicted(kernel, names, dict(manifest.config)) if names else None
+    return Predicted(kernel, names, dict(manifest.config), misfits) if names else None

@@ -5,8 +5,8 @@ too. Client 0 has producer id 0 and partition 0, of which client 1, with produce
 """
 
 from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
-from fencepost.properties.history.bends import END, Plant, change, drop, put
-from fencepost.properties.history.planting import Bed
+from fencepost.properties.planting.beds import Bed
+from fencepost.properties.planting.bends import END, Plant, change, drop, put
 
 _PENDING = {"partition": 0, "offset": 1, "producer_id": 1, "epoch": 0}
 _FORMER = {"partition": 0, "offset": 2, "producer_id": 0, "epoch": 1}

@@ -48,6 +48,10 @@ class Location:
     def __truediv__(self, name: str) -> str:
         return f"{self.uri}/{name}"
 
+    def within(self, name: str) -> "Location":
+        """A directory in it."""
+        return Location(self / name)
+
     @property
     def path(self) -> str:
         """Where its file system has it."""
@@ -100,6 +104,15 @@ class Location:
             return "a link that leads out of the directory, which alone is read; put the file itself there"
         if place.exists() and not place.is_file():
             return "a pipe, a device or a directory, and no file"
+        return ""
+
+    def folder_refusal(self, name: str) -> str:
+        """Why a directory in it is not to be looked into; empty if nothing is wrong with it, or it is not there."""
+        if not self.is_local:
+            return ""
+        folder = Path(self.path)
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
+            return "a link that leads out of the directory, which alone is read; put the histories themselves there"
         return ""
 
     def open_input(self, name: str) -> Any:

@@ -67,7 +67,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             text = directory.read_text(MANIFEST)
             if text is None:
                 raise HistoryError(f"{where}: not found; a directory of histories needs one (unfinished?)")
-            told = msgspec.json.decode(text, type=dict[str, Any])
+            told = decoded(text)
+            if isinstance(datasets := told.get("datasets"), list):
+                there = ", ".join(map(_name, datasets))
+                raise HistoryError(f"{where}: these are histories in several vocabularies; name one of {there} in it")
             version = told["schema_version"]
             if version == SCHEMA_VERSION:
                 totals = msgspec.convert(told.pop("totals"), HistoryFile)
@@ -111,6 +114,16 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         mode = self.config.get("mode", self.variant)
         if self.variant and mode != self.variant and self.source == "simulated":  # recorded ones may be mixed
             yield f"the variant is {self.variant!r}, and the config says mode {mode!r}: it is of another variant"
+
+
+def decoded(text: str) -> dict[str, Any]:
+    """The entries of a manifest.  Raises ValueError, or RecursionError, for what is none."""
+    return msgspec.json.decode(text, type=dict[str, Any])
+
+
+def _name(dataset: Any) -> str:
+    """What an entry of a set's manifest calls its dataset."""
+    return str(dataset.get("name", "?")) if isinstance(dataset, dict) else "?"
 
 
 def total(name: str, files: Sequence[HistoryFile]) -> HistoryFile:

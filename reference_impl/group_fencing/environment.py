@@ -39,7 +39,7 @@ def unheard(*_: object, **__: object) -> None:
 
 class Environment(below.Environment):
     """One per cluster. `contents` has what each record of the transactions below carries; `writing`, what the records
-    numbered next will; `tell` writes an event; `assignments`, by member, the answer that says what it was assigned."""
+    numbered next will; `tell` writes an event; `assignments` has, by member, the answer that named its partitions."""
 
     __slots__ = ("assignments", "contents", "hidden", "old", "options", "parts", "tell", "writing")
 
@@ -65,6 +65,18 @@ class Environment(below.Environment):
     def offsets_partition(self) -> int:
         """The number of the group's offsets partition."""
         return self.options.outputs
+
+    def output_partition(self, output: int) -> int:
+        """The number of an output partition, among all partitions of the cluster."""
+        return output
+
+    def input_end(self, partition: int) -> int:
+        """The offset behind the last record of the input that a consumer can read now."""
+        return self.options.records
+
+    def input_place(self, partition: int, offset: int) -> Place:
+        """The input record there, as a consumer gets it."""
+        return Place(partition, offset)
 
     @property
     def group_address(self) -> str:

@@ -164,7 +164,7 @@ class System(DrivenSystem[Environment]):
         env = self.env
         found: list[tuple[int, int]] = []
         for output in range(env.options.outputs):
-            for position, record in self.brokers.read(auditor, output):
+            for position, record in self.brokers.read(auditor, env.output_partition(output)):
                 place = env.contents[record]
                 env.tell(
                     Kind.OUTPUT_READ, client=auditor, output=output, position=position, partition=place.partition,

@@ -44,8 +44,9 @@ class Workload:
         return 0 < self.habits.calm_us <= self.kernel.now
 
     def finish(self) -> None:
-        """Goes on without faults until all is copied, or long enough. Whom a late copy of its own heartbeat has given a
-        partition waits for ever, as in Kafka, until somebody restarts it; one that is stuck otherwise stays so."""
+        """Goes on without faults until all is copied, or for `SETTLED_US`. A member that a late copy of its own
+        heartbeat has given a partition does not read it, as in Kafka, until it is restarted, which is done here; a
+        member that is stuck for any other reason stays so."""
         if not self.copies_all():
             for slot, instance in enumerate(self.system.instances):
                 if instance.consumer.is_unaware():

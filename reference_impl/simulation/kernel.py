@@ -49,6 +49,17 @@ class Kernel:
             handler(argument)
         self.now = until
 
+    def wait(self, done: Callable[[], bool], latest_us: int) -> bool:
+        """Run until `done()`, which is asked after each entry; False if it is not by then."""
+        queue = self._queue
+        while not done():
+            if not queue or queue[0][0] > latest_us:
+                return False
+            time_us, _, handler, argument = heappop(queue)
+            self.now = max(self.now, time_us)
+            handler(argument)
+        return True
+
     def run(self, rows: Sized, enough: int) -> None:
         """Run until `rows` has `enough` entries, or nothing is queued any more."""
         queue, pop = self._queue, heappop  # the innermost loop of every generated history

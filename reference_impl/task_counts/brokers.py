@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from fencepost.reference_impl.simulation import Kernel, Network
-from fencepost.reference_impl.task_counts.config import Config
 from fencepost.reference_impl.task_counts.permissions import TOPIC_ALREADY_EXISTS, Acls
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
 from fencepost.reference_impl.transactions.brokers.leader import PartitionLeader
@@ -19,6 +18,7 @@ from fencepost.reference_impl.transactions.brokers.log import PartitionLog
 from fencepost.reference_impl.transactions.brokers.producer_state import NO_GUARD
 from fencepost.reference_impl.transactions.brokers.transaction_log import TransactionLog
 from fencepost.reference_impl.transactions.clients.admin import Admin, Fenced
+from fencepost.reference_impl.transactions.clients.producer import Producer
 from fencepost.reference_impl.transactions.config import Config as TransactionsConfig
 from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment
 from fencepost.reference_impl.transactions.messages import ProduceRequest
@@ -53,22 +53,30 @@ class KafkaEnvironment(Environment):
 class Brokers:
     """One cluster. Transactional ids are names here, and numbers below."""
 
-    def __init__(self, config: Config) -> None:
-        below = TransactionsConfig(
-            seed=config.seed, mode=config.transactions, clients=1, partitions=PARTITIONS,
-            transaction_timeout_ms=config.transaction_timeout_ms,
-        )  # fmt: skip
-        self.env = KafkaEnvironment(below, Kernel(config.seed))
+    partitions = PARTITIONS
+    producer: type[Producer] | None = None
+    """The producer of its clients, where it is another than Connect's own."""
+
+    def __init__(self, config: Any) -> None:
+        self.env = KafkaEnvironment(self.below(config), Kernel(config.seed))
         self.acls = Acls()
-        self.topics: set[str] = set()  # that clients have created
+        self.topics: dict[str, tuple[int, int]] = {}  # that clients have created: partitions and replication factor
         self.policy_error = 0  # what every creation of a topic is refused with (a broker's policy)
         self.ids: dict[str, int] = {}
         self.clients = 0
         self.coordinator = Coordinator(self.env, TransactionLog(), 0)
-        self.leaders = [PartitionLeader(self.env, PartitionLog(self.env, number)) for number in range(PARTITIONS)]
+        numbers = range(self.partitions)
+        self.leaders = [PartitionLeader(self.env, PartitionLog(self.env, number)) for number in numbers]
         self.env.network.nodes[COORDINATOR] = self.coordinator
         for leader in self.leaders:
             self.env.network.nodes[leader.name] = leader
+
+    def below(self, config: Any) -> TransactionsConfig:
+        """The configuration of brokers and clients, of that of a cluster which is on them."""
+        return TransactionsConfig(
+            seed=config.seed, mode=config.transactions, clients=1, partitions=self.partitions,
+            transaction_timeout_ms=config.transaction_timeout_ms,
+        )  # fmt: skip
 
     def log(self, partition: int) -> PartitionLog:
         """The log of a partition."""
@@ -95,13 +103,13 @@ class Brokers:
         assert fenced is not None, "all() is None until every id has its result"
         return fenced
 
-    def create_topic(self, name: str) -> int:
+    def create_topic(self, name: str, partitions: int, replication: int) -> int:
         """Admin.createTopics([name]); Kafka's code."""
         if self.policy_error:
             return self.policy_error
         if name in self.topics:
             return TOPIC_ALREADY_EXISTS
-        self.topics.add(name)
+        self.topics[name] = partitions, replication
         return 0
 
     def append_plainly(self, partition: int, content: Any) -> int:

@@ -31,6 +31,9 @@ class Config(Configuration):
     heartbeat_ms: Natural = 0  # an expired member learns of it at the next multiple of this; 0: at once
     transaction_timeout_ms: Positive = 60_000  # of the tasks' producers and of the leader's
     offsets_topic: str = ""  # offsets.storage.topic of every connector: a separate one, created by the tasks (618.17)
+    offset_partitions: Positive = 25  # offset.storage.partitions of the workers
+    offset_replication: Positive = 3  # offset.storage.replication.factor of the workers
+    connector_partitions: Natural = 0  # of a separate offsets topic in a connector's configuration: no setting (618.48)
     transactional_id: str = ""  # a user's transactional.id for the leader's producer: ignored, with a warning (618.24)
     # The protocol of the brokers' transactional coordinator: Kafka 3.3, as shipped, had v1.
     transactions: Annotated[str, OneOf(*TRANSACTION_MODES)] = "v1"

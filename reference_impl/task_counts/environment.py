@@ -23,7 +23,8 @@ YIELDING = ("FAILED", "UNASSIGNED")
 
 
 class Environment(shared.Environment[Config]):
-    """One per cluster of workers; `beside` is another cluster's, on whose Kafka this one is too."""
+    """One per cluster of workers; `beside` is another cluster's, on whose Kafka this one is too, or `brokers` says what
+    Kafka that is."""
 
     log_type = ConnectEventLog
     log: ConnectEventLog
@@ -31,12 +32,19 @@ class Environment(shared.Environment[Config]):
     next_request = numbered("request")  # requests for a round
     next_revision = numbered("revision", 1)  # makes a new configuration differ from every one before
 
-    def __init__(self, config: Config, kernel: Kernel, parts: "Parts", beside: "Environment | None" = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        kernel: Kernel,
+        parts: "Parts",
+        beside: "Environment | None" = None,
+        brokers: Brokers | None = None,
+    ) -> None:
         super().__init__(config, kernel)
         self.parts = parts
         self.revision = REVISIONS[config.mode]
         self.threads = Threads()
-        self.brokers: Brokers = Brokers(config) if beside is None else beside.brokers
+        self.brokers: Brokers = brokers or (parts.brokers(config) if beside is None else beside.brokers)
         self.numbers = {name: number for number, name in enumerate(config.connector_names)}
         partition = CONFIG_TOPIC if beside is None else SECOND_CONFIG_TOPIC
         self.topic = parts.topic(self.brokers, self.log, self.numbers, partition)

@@ -12,7 +12,7 @@ from fencepost.reference_impl.simulation.free_run import NodeFaults
 from fencepost.reference_impl.task_counts.system import System
 from fencepost.reference_impl.task_counts.workload import Habits, Users
 
-AT_WORK = ("poll", "commit")  # what running tasks do for ever
+AT_WORK = ("poll", "send", "flush", "copy", "commit", "abort")  # what running tasks do for ever
 FIRST_STEPS = 6  # for so many steps the tasks of a worker that goes on come first
 
 

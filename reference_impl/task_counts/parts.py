@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from fencepost.reference_impl.task_counts.brokers import Brokers
 from fencepost.reference_impl.task_counts.config import Config
 from fencepost.reference_impl.task_counts.herder.connector import Connector
 from fencepost.reference_impl.task_counts.herder.endpoint import FenceEndpoint
@@ -28,3 +29,4 @@ class Parts:
     connector: type[Connector] = Connector  # publishes sets, and in M asks for rounds
     task: type[SourceTask] = SourceTask  # the start-up's steps, polling
     config: type[Config] = Config  # keys and their defaults
+    brokers: type[Brokers] = Brokers  # the Kafka below

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 # Principals
 WORKER_PRODUCER, CONNECTOR_PRODUCER, CONNECTOR_ADMIN = "worker-producer", "connector-producer", "connector-admin"
+CONNECTOR_CONSUMER = "connector-consumer"
 # Operations
-WRITE, DESCRIBE, CREATE, IDEMPOTENT_WRITE = "Write", "Describe", "Create", "IdempotentWrite"
+READ, WRITE, DESCRIBE, CREATE, IDEMPOTENT_WRITE = "Read", "Write", "Describe", "Create", "IdempotentWrite"
 # Kinds of resources
 TOPIC, TRANSACTIONAL_ID, CLUSTER = "Topic", "TransactionalId", "Cluster"
 KAFKA_CLUSTER = "kafka-cluster"  # the only resource of its kind

@@ -85,6 +85,10 @@ class Environment(shared.Environment[Config]):
         self.without_write: set[int] = set()
         self.leaderless: set[int] = set()
 
+    def has_producer_id(self) -> bool:
+        """Whether the coordinator's broker can give a producer id now, and need not ask for a block of them first."""
+        return True
+
     def next_record(self) -> int:
         """The number of a new logical send."""
         return self.number("record")

@@ -1,4 +1,5 @@
-"""What shipped, by requests: what is late does no harm, and what a coordinator or a member could get wrong does."""
+"""The variant shipped-by-requests: late requests and answers keep the refinement of what shipped, and six mistakes of
+a coordinator, a leader or a member break it within the variant's bounds."""
 
 from typing import Any
 
@@ -88,14 +89,15 @@ WRONG = [
 
 
 class ForgetsWhomItKnows(ShippedByRequests):
-    """A commit is taken of a member that was put out, as long as its generation lasts: nobody has what it had."""
+    """A commit of a member that was put out is taken until the next generation begins: its partitions have no other
+    owner until then."""
 
     def takes_of(s, m, p, e):
         return (s.newest == e) & (s.phase != Phase.COMPLETING)
 
 
 def refines(protocol: Any) -> str:
-    """Does it do as what shipped does?"""
+    """The verdict on the refinement over all features: violated, holds, or unknown."""
     asked = type("Asked", (ByRequests,), {"__module__": __name__, "__doc__": "The same."}, of=protocol)
     verdicts = [
         explore(settle(protocol.spec), {NAME: asked.properties[NAME]}, bounds, stop_when_violated=True).verdicts[NAME]
@@ -105,7 +107,7 @@ def refines(protocol: Any) -> str:
 
 
 def test_each_step_of_what_shipped_is_taken_by_a_request() -> None:
-    """And none is another than the refinement says."""
+    """Within the first bounds, and each request is a step that the refinement names for it."""
     made = explore(VARIANT.spec, {NAME: VARIANT.asked[NAME]}, BOUNDS[""])
     assert made.verdicts[NAME] == "holds" and unsaid(made, NAME) == []
     by = coverage(made, NAME)
@@ -115,10 +117,10 @@ def test_each_step_of_what_shipped_is_taken_by_a_request() -> None:
 
 @pytest.mark.parametrize("protocol", WRONG, ids=lambda protocol: protocol.__name__)
 def test_a_mistake_is_noticed(protocol: Any) -> None:
-    """It does what nothing that shipped does, however slow its members are."""
+    """The refinement is violated in one feature at least."""
     assert refines(protocol) == "violated"
 
 
 def test_what_harms_nobody() -> None:
-    """A control: that a member is known matters to who is told of it, and not to what counts."""
+    """A control: without the look at member ids the refinement still holds, within the bounds of every feature."""
     assert refines(ForgetsWhomItKnows) == "holds"

@@ -14,8 +14,8 @@ from fencepost.properties.group_fencing.observations import SHOWN
 from fencepost.properties.group_fencing.planted import BED, PLANTS
 from fencepost.properties.group_fencing.variants.driven import CONFIG, NEW, RIGHT, SIMULATORS
 from fencepost.properties.history import Manifest
-from fencepost.properties.history.bends import END, Plant, bent_by, change, drop, put, swap
 from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.planting.bends import END, Plant, bent_by, change, drop, put, swap
 from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
 from fencepost.reference_impl.group_fencing.generator import simulate
 

@@ -39,6 +39,8 @@ def test_signs_are_of_dangers_on_the_list_and_of_nothing_that_did_not_happen(pro
     assert {sign.danger for sign in SIGNS[protocol]} <= DANGERS.keys()
     quiet = {
         "transactions": "fetched", "id-blocks": "id_handed_out", "task-counts": "joined", "group-fencing": "consumed",
+        "source-offsets": "polled", "end-to-end": "owed",
+        "source-commits": "filtered",
     }[protocol]  # fmt: skip
     assert seen(protocol, [(quiet, {})]) == {}
 

@@ -2,26 +2,27 @@
 command; and what is said of a package that lacks something."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from command_line import Ran, fencepost, process, read_json
-from fencepost.model import rules
 from fencepost.proofs.testing import agree
 from fencepost.properties import registry
+from own_protocols import taken_back
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "tests/lock"
 NAME = "tests.lock"
+KNOWN = [name for name in registry.PROTOCOLS if name != NAME.rpartition(".")[2]]
+"""Those of fencepost's own."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def restored() -> Iterator[None]:
     """The rules that other tests count are as they were before."""
-    with mock.patch.dict(rules.RULES), mock.patch.dict(rules.AREAS), mock.patch.object(sys, "path", [*sys.path]):
+    with taken_back():
         yield
 
 
@@ -39,7 +40,8 @@ def words(ran: Ran, code: int = 0) -> str:
 
 
 def test_it_is_a_small_package_that_nothing_names() -> None:
-    """Sixty lines of rules and promises; and no other file of the repository knows of it, but README and this one."""
+    """Sixty lines of rules and promises; and no other file of the repository knows of it, but README, this
+    one, and the system of which it is a part in `tests/audited`."""
     lines = {file.stem: len(file.read_text(encoding="utf-8").splitlines()) for file in LOCK.glob("*.py")}
     assert lines["model"] <= 90 and lines["claims"] <= 90, lines
     naming = [
@@ -48,7 +50,13 @@ def test_it_is_a_small_package_that_nothing_names() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if LOCK not in path.parents and (NAME in (text := path.read_text(encoding="utf-8")) or "tests/lock" in text)
     ]
-    assert sorted(naming) == ["tests/properties/test_own_protocol.py", "tests/test_readme.py"]
+    assert sorted(naming) == [
+        "tests/audited/__init__.py",
+        "tests/audited/simulator.py",
+        "tests/proofs/scale/test_history_sets.py",
+        "tests/properties/test_own_protocol.py",
+        "tests/test_readme.py",
+    ]
 
 
 def test_readme_shows_lines_of_it() -> None:
@@ -145,7 +153,7 @@ def test_nothing_is_imported_that_was_not_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     assert fencepost("list").code == 0
     assert fencepost("replay", made).err == (
-        f"fencepost: {made}: unknown protocol 'spy'; known: id-blocks, transactions, task-counts, group-fencing, lock; "
+        f"fencepost: {made}: unknown protocol 'spy'; known: {', '.join([*KNOWN, 'lock'])}; "
         "name your own with --protocol PACKAGE\n"
     )
     assert "AssertionError: imported" in fencepost("list", "spy").err

@@ -11,6 +11,9 @@ from fencepost.reference_impl.id_blocks import reference as id_blocks
 from fencepost.reference_impl.id_blocks import scenarios as of_id_blocks
 from fencepost.reference_impl.id_blocks.system import build as build_id_blocks
 from fencepost.reference_impl.simulation.scenarios import Known, Messages
+from fencepost.reference_impl.source_commits import reference as source_commits
+from fencepost.reference_impl.source_commits import scenarios as of_source_commits
+from fencepost.reference_impl.source_commits.system import build as build_source_commits
 from fencepost.reference_impl.task_counts import reference as task_counts
 from fencepost.reference_impl.task_counts import scenarios as of_task_counts
 from fencepost.reference_impl.task_counts.system import build as build_task_counts
@@ -23,6 +26,7 @@ PROTOCOLS: Mapping[str, tuple[Known[Any], Any, Any]] = {
     "transactions": (of_transactions.KNOWN, transactions, build_transactions),
     "task-counts": (of_task_counts.KNOWN, task_counts, build_task_counts),
     "group-fencing": (of_group_fencing.KNOWN, group_fencing, build_group_fencing),
+    "source-commits": (of_source_commits.KNOWN, source_commits, build_source_commits),
 }
 ANYWHERE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if not known[name].reference]
 OF_THE_REFERENCE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if known[name].reference]
@@ -57,7 +61,13 @@ def test_a_scenario_plays_with_any_implementation(protocol: str, name: str) -> N
 def test_most_scenarios_need_nothing_but_the_interface() -> None:
     """By protocol, those that do and those that do not."""
     found = {p: [sum(p == q for q, _ in each) for each in (ANYWHERE, OF_THE_REFERENCE)] for p in PROTOCOLS}
-    assert found == {"id-blocks": [4, 1], "transactions": [20, 15], "task-counts": [15, 1], "group-fencing": [36, 0]}
+    assert found == {
+        "id-blocks": [4, 1],
+        "transactions": [20, 15],
+        "task-counts": [15, 1],
+        "group-fencing": [36, 0],
+        "source-commits": [15, 0],
+    }
 
 
 @pytest.mark.parametrize(("protocol", "name"), OF_THE_REFERENCE)

@@ -22,8 +22,10 @@ TESTS = Path(__file__).parents[1]
 TABLES = {
     (stem, module): import_module(f"fencepost.reference_impl.{stem}.defects.{module}").REGISTRY
     for stem in map(folder, PROTOCOLS)
+    if find_spec(f"fencepost.reference_impl.{stem}")
     for module in ("broken", "interface")
-    if find_spec(f"fencepost.reference_impl.{stem}.defects.{module}")
+    if find_spec(name := f"fencepost.reference_impl.{stem}.defects.{module}")
+    if not hasattr(import_module(name), "LAYERS")  # the whole system's defects are those of its layers
 }
 DEFECTS: dict[str, Defect[Any]] = {
     f"{stem}:{name}": d for (stem, _), table in TABLES.items() for name, d in table.items()
@@ -32,8 +34,8 @@ DEFECTS: dict[str, Defect[Any]] = {
 
 
 def defects_of(rule: str) -> list[str]:
-    """Those that break a rule."""
-    return [name for name, defect in DEFECTS.items() if defect.rule == rule]
+    """Those that break a rule with a part of their own: what is wrong by configuration alone is driven for."""
+    return [name for name, defect in DEFECTS.items() if defect.rule == rule and defect.parts != type(defect.parts)()]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

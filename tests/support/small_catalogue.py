@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from unittest import mock
 
-from fencepost.proofs import verify
+from fencepost.proofs import replays, verify
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
 
@@ -43,7 +43,7 @@ def small_catalogue(change: Callable[[Variant], Variant] = _same) -> Iterator[No
             stack.enter_context(mock.patch(f"{where}.protocols", lambda: {entry.name: entry}))
         stack.enter_context(mock.patch("fencepost.properties.catalogue._entries", lambda _: (entry,)))
         stack.enter_context(mock.patch.dict(verify.EXAMPLES, smoke=5))
-        stack.enter_context(mock.patch.dict(verify.HISTORIES, smoke=5))
+        stack.enter_context(mock.patch.dict(replays.HISTORIES, smoke=5))
         yield
 
 

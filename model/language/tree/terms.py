@@ -76,7 +76,7 @@ def term(op: str, args: tuple[Term, ...], data: Any, kind: Type) -> Term:
     key = (op, tuple(map(id, args)), data, type(data), kind)
     found = _TABLE.get(key)
     if found is None:
-        found = _TABLE[key] = Term(op, args, data, kind)
+        found = _TABLE.setdefault(key, Term(op, args, data, kind))  # in one go, as threads may ask for it at once
     return found
 
 

@@ -21,8 +21,8 @@ from fencepost.proofs.engines.explore.presences import Presences
 from fencepost.proofs.engines.explore.search import Found, OutOfMemory, Search
 from fencepost.proofs.engines.explore.traces import Traces, trace_step, trace_to
 from fencepost.proofs.readings.ground import Bounds, evaluate, ground
-from fencepost.proofs.readings.ground.layout import lay_out
-from fencepost.proofs.results import Trace, Verdict
+from fencepost.proofs.readings.ground.layout import Layout, lay_out
+from fencepost.proofs.results import State, Trace, Verdict
 
 
 @dataclass(frozen=True)
@@ -82,33 +82,51 @@ class Exploration:
 Callback = Callable[[Progress], None]
 
 
+@dataclass(frozen=True)
+class Start:
+    """A state from which to search, and how much of each budget a run to it has ``spent``."""
+
+    state: State
+    spent: Mapping[str, int] = field(default_factory=dict)
+
+    def fields(self, layout: Layout) -> tuple[int, ...]:
+        values = layout.encode(self.state)
+        for budget, index in layout.budgets.items():
+            values[index] = self.spent.get(budget, 0)
+        return tuple(values)
+
+
 def explore(
     spec: Spec, properties: Mapping[str, Property], bounds: Bounds, *,
     max_states: int | None = None, memory_limit: int | None = None, threads: int | None = None,
     engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool | Literal["all"] = False,
-    max_depth: int | None = None,
+    max_depth: int | None = None, start: Start | None = None,
 ) -> Exploration:  # fmt: skip
     """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of
-    what is free) would run out.
+    what is free) would run out; from the initial state, or from ``start``, where what properties of steps say of the
+    initial one is not asked.
 
     ``spec`` must be settled.  ``stop_when_violated`` ends the search after the level that first breaks an always or
     step property, or ``"all"`` of them; ``max_depth``, after that many steps.  ``engine``: "numpy", or "numba" (extra
     ``fast``), which compiles for seconds and pays above some 10 million states. Progress properties are not decided
     here, but by ``fencepost.proofs.engines.progress``.  BoundsError: bounds missing or too large to pack.
     """
-    start = time.perf_counter()
+    began = time.perf_counter()
     # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
     pack_fields(spec.name, lay_out(spec, bounds).fields)
-    kernels = Kernels(ground(spec, properties, bounds))
+    made = ground(spec, properties, bounds)
+    if start is not None:
+        made.initial, made.initially = start.fields(made.layout), {}
+    kernels = Kernels(made)
     limit = memory_limit or memory.default_limit()
     cores = threads or _cores()
     result = Exploration(kernels, [], [])
     with _engine(engine)(kernels, cores, limit) as search:
         wanted = len(kernels.ground.always) + len(kernels.ground.steps) if stop_when_violated == "all" else 1
         enough = _Enough(max_states, max_depth, wanted if stop_when_violated else None)
-        _run(search, result, start=start, enough=enough, progress=progress)
+        _run(search, result, start=began, enough=enough, progress=progress)
     _conclude(result)
-    result.seconds = time.perf_counter() - start
+    result.seconds = time.perf_counter() - began
     return result
 
 

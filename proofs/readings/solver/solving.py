@@ -7,7 +7,7 @@ Effort is limited by Z3's resource count, which does not depend on the machine.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import z3
 from fencepost.model.language.protocol import Action, Spec
@@ -51,36 +51,43 @@ class Question:
         self.solver.set("random_seed", 0)
         self.solver.set("ctrl_c", False)  # else Z3 takes an interrupt for itself, and the run goes on
         for name, kind in spec.constants.items():
-            self.solver.add(self.reading.within(self.reading.constants[name], kind))
-        self.solver.add([self.reading.truth(axiom, self.before) for axiom in spec.axioms])
+            self._know(f"the type of the constant {name}", self.reading.within(self.reading.constants[name], kind))
+        self._know("axioms", [self.reading.truth(axiom, self.before) for axiom in spec.axioms])
 
     @classmethod
-    def initial(cls, spec: Spec, rlimit: int) -> "Question":
+    def initial(cls, spec: Spec, rlimit: int) -> Self:
         question = cls(spec, rlimit)
         question.after = initial_state(question.reading)
         return question
 
     @classmethod
-    def state(cls, spec: Spec, invariant: Iterable[Term], rlimit: int) -> "Question":
+    def state(cls, spec: Spec, invariant: Iterable[Term], rlimit: int) -> Self:
         question = cls(spec, rlimit)
         question._assume(invariant)
         return question
 
     @classmethod
-    def step(cls, spec: Spec, action: Action, invariant: Iterable[Term], rlimit: int) -> "Question":
+    def step(cls, spec: Spec, action: Action, invariant: Iterable[Term], rlimit: int) -> Self:
         question = cls(spec, rlimit)
         question.action, reading = action, question.reading
         question.names = {name: reading.variable(name, kind) for name, kind in action.parameters}
         question.after = UpdatedState(reading, question.before, action.updates, question.names)
         question._assume(invariant)
         for name, kind in action.parameters:
-            question.solver.add(reading.within(question.names[name], kind))
+            question._know(f"the type of the parameter {name}", reading.within(question.names[name], kind))
         for guard in action.guards:
-            question.solver.add(reading.truth(guard.condition, question.before, None, question.names))
+            rule = f" [{guard.rule}]" if guard.rule else ""
+            truth = reading.truth(guard.condition, question.before, None, question.names)
+            question._know(f"a guard of {action.name}{rule}", [truth])
         return question
 
+    def _know(self, what: str, formulas: list[Any]) -> None:
+        """Adds what is known whatever is assumed; ``what`` it is in words.  Nothing else is kept of it here: formulas
+        that live on would change the numbers that Z3 gives to later ones, and so which proof it finds."""
+        self.solver.add(formulas)
+
     def _assume(self, invariant: Iterable[Term]) -> None:
-        self.solver.add(self.before.within(list(self.spec.types)))
+        self._know("the types of the variables", self.before.within(list(self.spec.types)))
         for number, part in enumerate(invariant):
             self.switches[part] = z3.Bool(f"assume!{number}", self.reading.context)
             self.solver.add(z3.Implies(self.switches[part], self.reading.truth(part, self.before)))
@@ -103,14 +110,15 @@ class Question:
     def forget(self) -> None:
         self.solver.pop(self.solver.num_scopes())
 
+    def claim(self, term: Term) -> Any:
+        """That ``term`` holds after the step; with primed variables, of it."""
+        two_states = any(node.op == "state" and node.data[1] for node in subterms(term))
+        return self.reading.truth(term, self.before, self.after) if two_states else self.reading.truth(term, self.after)
+
     def proves(self, term: Term, assuming: Iterable[Term]) -> Answer:
         """Whether ``term`` holds after (with primed variables: of) every such step.  Leaves a refuted case on the
         solver."""
-        two_states = any(node.op == "state" and node.data[1] for node in subterms(term))
-        truth = (
-            self.reading.truth(term, self.before, self.after) if two_states else self.reading.truth(term, self.after)
-        )
-        self.suppose(z3.Not(truth))
+        self.suppose(z3.Not(self.claim(term)))
         result = self.check(assuming)
         if result != z3.unsat:
             return Answer("violated" if result == z3.sat else "unknown")

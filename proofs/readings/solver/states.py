@@ -63,7 +63,7 @@ class ZeroState:
         return self.reading.zero(map_parts(self.reading, name)[1])
 
     def length(self, name: str) -> Any:
-        return z3.IntVal(0, self.reading.context)
+        return self.reading.number(0)
 
 
 class UpdatedState:

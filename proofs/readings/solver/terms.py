@@ -72,7 +72,15 @@ class Reading:
                 if name not in self.sorts:
                     self.sorts[name] = z3.DeclareSort(name, self.context)
                 return (self.sorts[name],)
-        return (z3.IntSort(self.context),)
+        return (self.number_sort(),)
+
+    def number_sort(self) -> Any:
+        """What numbers, and members of sorts and enumerations within bounds, are to Z3."""
+        return z3.IntSort(self.context)
+
+    def number(self, value: int) -> Any:
+        """A number of that sort."""
+        return z3.IntVal(value, self.context)
 
     def variable(self, name: str, kind: ScalarType) -> Value:
         return tuple(z3.Const(f"{name}{part or ''}", sort) for part, sort in enumerate(self.leaves(kind)))
@@ -97,7 +105,7 @@ class Reading:
             case AtomsType(name, _) if self.bounds is None:
                 assert value == 0, f"{name} {value} has no name in a proof"
                 return (z3.Const(f"{name}!zero", *self.leaves(kind)),)
-        return (z3.IntVal(value, self.context),)
+        return (self.number(value),)
 
     def zero(self, kind: ScalarType) -> Value:
         return self.literal(None if isinstance(kind, OptionType) else 0, kind)
@@ -198,9 +206,9 @@ class Reading:
             return self.choose(
                 z3.And(place >= 1, place <= length), view.entry(name, ((place,),)), self.zero(kind.entry)
             )
-        found = z3.IntVal(0, self.context)
+        found = self.number(0)
         for position in range(1, bound_of(self.bounds, kind.bound) + 1):
-            number = z3.IntVal(position, self.context)
+            number = self.number(position)
             entry = {term.data[0]: view.entry(name, ((number,),))}
             fits = self.truth(term.args[2], now, after, {**names, **entry})
             found = z3.If(z3.And(number <= place, number <= length, fits), number, found)
@@ -214,7 +222,7 @@ class Reading:
                 return (args[0][0] - args[1][0],)
             case "monus":
                 a, b = args[0][0], args[1][0]
-                return (z3.If(a >= b, a - b, z3.IntVal(0, self.context)),)
+                return (z3.If(a >= b, a - b, self.number(0)),)
             case "eq":
                 return (self.equal(term.args[0].type, *args),)
             case "lt":

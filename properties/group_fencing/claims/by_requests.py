@@ -1,4 +1,7 @@
-"""Where a group's requests are in flight, it does nothing else than where a member is slow."""
+"""A group whose requests are in flight is refined to `shipped`, where an answer that is late is a member that is slow.
+
+Explored within bounds; induction leaves some steps undecided, and nothing is said without bounds.
+"""
 
 from fencepost.model.group_fencing.by_requests import Phase, ShippedByRequests
 from fencepost.model.group_fencing.classic import Shipped

@@ -43,7 +43,7 @@ def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"partitions": config["inputs"]} if "inputs" in config else {}
 
 
-def _retelling(variant: str) -> Applications:
+def _retelling(variant: str, given: Mapping[str, int]) -> Applications:
     """Of a group with generations, or with epochs of its members."""
     is_new = variant.startswith("new-protocol")
     return ModernRetelling() if is_new else ClassicRetelling(variant in JUDGED_BY_GENERATION)

@@ -100,7 +100,7 @@ BY_REQUESTS_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two partitions": dict(partitions=2),
     "two inputs": dict(inputs=2),
 }
-"""Three generations each: in the second one an answer of the first is late, in the third it is out of date."""
+"""Two rebalances each, so that a member can hear of the first one when the second is over (`hears_too_late`)."""
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 9, "nightly": 12}
 NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.history.bends import Plant, change, swap
-from fencepost.properties.history.planting import Bed
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.planting.beds import Bed
+from fencepost.properties.planting.bends import Plant, change, swap
 
 SIZE, BLOCKS = 40, 6
 LAST = (BLOCKS - 1) * SIZE  # the first id of the last block, which the last broker gets, and hands out as each third id

@@ -1,6 +1,6 @@
 """Histories of task counts with planted violations, in mode B; `plants` says what is edited, and what must be found."""
 
-from fencepost.properties.history.planting import Bed
+from fencepost.properties.planting.beds import Bed
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
 from fencepost.properties.task_counts.history.plants import PLANTS
 

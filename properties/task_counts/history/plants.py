@@ -6,7 +6,7 @@ too. Producer id 0 is the leader's, 1 and 2 are those of connector 0's tasks.
 
 from collections.abc import Mapping
 
-from fencepost.properties.history.bends import END, Plant, change, drop, put, swap
+from fencepost.properties.planting.bends import END, Plant, change, drop, put, swap
 from fencepost.properties.task_counts.history.events import Kind
 from fencepost.properties.task_counts.history.view import CONFLICT, OK
 

@@ -1,6 +1,6 @@
 """Histories of transactions with planted violations, in v2; `plants` says what is edited, and what must be found."""
 
-from fencepost.properties.history.planting import Bed
+from fencepost.properties.planting.beds import Bed
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.history.plants import PLANTS
 

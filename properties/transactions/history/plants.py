@@ -6,7 +6,7 @@ named too. Producer id 0 of the example is shifted with the history.
 
 from collections.abc import Mapping
 
-from fencepost.properties.history.bends import END, Plant, change, drop, move, put, swap
+from fencepost.properties.planting.bends import END, Plant, change, drop, move, put, swap
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
 
 _AMID = (Kind.init_sent, 1)  # while transaction 3 is open

@@ -2,7 +2,7 @@
 
 A code that may be tried again is right where a pending transition or a fault explains it: 51 while something is on its
 way to the log or a transaction is being completed; 14, 15 and 16 (column ``away``) after a failed append or a
-fail-over.
+fail-over, 14 also where a producer id is needed.
 Whoever answers with a code that is in none of these lists is wrong.
 """
 
@@ -15,6 +15,7 @@ UNKNOWN_PARTITION, NOT_LEADER, TIMED_OUT, NOT_ENOUGH_REPLICAS = 3, 6, 7, 19
 LOADING, NOT_AVAILABLE, NOT_COORDINATOR = 14, 15, 16
 OUT_OF_ORDER, OLD_EPOCH, INVALID_STATE, INVALID_MAPPING, CONCURRENT, COORDINATOR_FENCED = 45, 47, 48, 49, 51, 52
 UNSTABLE, FENCED, ABORTABLE = 88, 90, 120
+ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE, NO_GROUP, FENCED_INSTANCE, STALE_MEMBER = 22, 25, 27, 69, 82, 113
 
 
 def _away(e):
@@ -36,8 +37,21 @@ def foreign(s, number):
     return (number < s.base) | (s.base + s.last + 1 < number) | s.unknown
 
 
+def needs_id(s):
+    """What comes next needs a producer id, of which the coordinator's broker may have none at hand (KIP-730): the
+    transactional id is not known, or the epochs of its producer id are used up, perhaps by a fence."""
+    fenced_first = (s.phase == Phase.ONGOING) & (s.live() + 1 >= s.base + s.last)
+    return (s.epoch == 0) | s.unknown | (s.live() >= s.base + s.last) | fenced_first
+
+
 def _retriable(s, e):
     return implies(e.error == CONCURRENT, waits(s, e)) & implies(_away(e), e.away)
+
+
+def _retriable_with_id(s, e):
+    return implies(e.error == CONCURRENT, waits(s, e)) & implies(
+        _away(e), e.away | ((e.error == LOADING) & needs_id(s))
+    )
 
 
 def init_code(s, e):
@@ -45,7 +59,7 @@ def init_code(s, e):
     fenced = (e.named != 0) & (e.named != s.live()) & (e.named != s.remembers) & ~s.unknown
     return (
         ((e.error == NONE) | (e.error == FENCED) | (e.error == CONCURRENT) | _away(e))
-        & _retriable(s, e)
+        & _retriable_with_id(s, e)
         & implies(e.error == FENCED, quiet(s))
         & implies(e.error == FENCED, fenced & ((s.phase == Phase.IDLE) | foreign(s, e.named)))
         & implies(e.error == NONE, s.phase == Phase.IDLE)
@@ -130,7 +144,7 @@ def end_code_v2(s, e):
     before = s.number[e.txn] + 2 == s.base  # of the producer id before, if it was its last epoch
     return (
         _end_known(e)
-        & _retriable(s, e)
+        & _retriable_with_id(s, e)
         & implies((e.error == FENCED) | (e.error == INVALID_MAPPING) | (e.error == INVALID_STATE), quiet(s))
         & implies(e.error == FENCED, (before | ~foreign(s, s.number[e.txn])) & ~mine & ~again)
         & implies(e.error == INVALID_MAPPING, foreign(s, s.number[e.txn]) & ~again)
@@ -149,11 +163,11 @@ def _end_answer(s, e):
 
 
 def produce_code_v1(s, e):
-    """Produce, where leaders ask nobody.  Sequence numbers are not in the model."""
-    return (
-        ((e.error == OUT_OF_ORDER) | (e.error == OLD_EPOCH) | (e.error == UNKNOWN_PARTITION) | (e.error == NOT_LEADER))
-        & implies(e.error == OLD_EPOCH, e.number < s.known[e.partition])
-    )  # fmt: skip
+    """Produce, where leaders ask nobody; or an offset commit.  Sequence numbers are not in the model."""
+    of_leaders = (e.error == OUT_OF_ORDER) | (e.error == UNKNOWN_PARTITION) | (e.error == NOT_LEADER)
+    return (of_leaders | (e.error == OLD_EPOCH) | _by_the_group(e) | _away(e)) & implies(
+        e.error == OLD_EPOCH, e.number < s.known[e.partition]
+    )
 
 
 def _asked_code(s, e):
@@ -166,10 +180,17 @@ def _asked_code(s, e):
     )
 
 
+def _by_the_group(e):
+    """What a group's coordinator says to an offset commit of who is not its member as it is now (KIP-447).  The model
+    has no group; nothing is written, as after any other refusal."""
+    member = (e.error == UNKNOWN_MEMBER) | (e.error == FENCED_INSTANCE) | (e.error == STALE_MEMBER)
+    return member | (e.error == ILLEGAL_GENERATION) | (e.error == REBALANCE) | (e.error == NO_GROUP)
+
+
 def _asked_known(e):
     known = (e.error == OUT_OF_ORDER) | (e.error == OLD_EPOCH) | (e.error == INVALID_STATE)
     told = (e.error == INVALID_MAPPING) | (e.error == CONCURRENT) | (e.error == NOT_ENOUGH_REPLICAS) | _away(e)
-    return known | told | (e.error == UNKNOWN_PARTITION) | (e.error == NOT_LEADER)
+    return known | told | _by_the_group(e) | (e.error == UNKNOWN_PARTITION) | (e.error == NOT_LEADER)
 
 
 def produce_code_verified(s, e):

@@ -114,9 +114,10 @@ class Violations:
                 self.steps.setdefault((history, what, number), found)
 
     def excuse(self, name: str, at: int, other: int) -> Excuse | None:
-        """The step that excuses the violation of this property in this row, which the other row explains (-1: none)."""
-        found: Excuse | None = getattr(self, f"_{name}")(at, other)
-        return found
+        """The step that excuses the violation of this property in this row, which the other row explains (-1: none).
+        Nothing excuses a property of which none is said below."""
+        said: Callable[[int, int], Excuse | None] | None = getattr(self, f"_{name}", None)
+        return said(at, other) if said is not None else None
 
     def _step(self, what: str, number: int, before: int) -> Excuse | None:
         row, excuse = self.steps.get((int(self.view.place[before]), what, number), (before, None))

@@ -80,8 +80,9 @@ class ModernGroup:
     # Heartbeats
 
     def receive(self, message: Message) -> None:
-        """ConsumerGroupHeartbeat. What is assigned is told once: where a late copy of a request is what brings a member
-        to its target, nobody takes the answer, and the member hears of it when they change again, or never."""
+        """ConsumerGroupHeartbeat. An assignment is told once, in the answer to the request that changes it. Where that
+        request is a late copy, its answer is dropped, and the member learns of its partitions only when they change
+        again or when it sends a full request."""
         request: GroupHeartbeatRequest = message.body.data
         if request.epoch in (LEFT, STATIC_LEFT):
             error = self.identity_error(request.member, request.instance)

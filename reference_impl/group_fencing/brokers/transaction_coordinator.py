@@ -109,8 +109,8 @@ class GroupAwareCoordinator(Coordinator):
             self.transitions.write_assignment(key, self.assigned(request), written)
 
     def receive_claimed(self, message: Message) -> None:
-        """A pair, as ever, once the others are out. What is assigned is remembered before they are: else a fenced one
-        of an older generation could initialise again before this one does, and so for ever."""
+        """Give the pair once all others are fenced. The assignment is in the log before they are: otherwise a fenced
+        producer of an older generation could initialise again before this one is answered, again and again."""
         if self.others_are_out(message.body.data):
             super().receive_init(message)
         else:
@@ -142,7 +142,7 @@ class GroupAwareCoordinator(Coordinator):
         return Assigned(request.generation, frozenset(request.partitions))
 
     def assignment_written(self, message: Message, ok: bool) -> None:
-        """The assignment is remembered, or the request to be repeated."""
+        """Go on if the log has the assignment; otherwise the client has to ask again."""
         self.is_writing = False
         request: GroupInitProducerIdRequest = message.body.data
         if ok:
@@ -178,7 +178,7 @@ class GroupAwareCoordinator(Coordinator):
         return ongoing or self.env.options.fences_by_assignment
 
     def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
-        """Abort its transaction, or fence it where it has none; it is so, and told, when the log has it."""
+        """Abort its transaction, or fence the producer if it has none. The event is told once the log has it."""
         now, moved = metadata.now, self.assignments[metadata.transactional_id].partitions & set(request.partitions)
         fenced = partial(
             self.env.tell, Kind.PRODUCER_FENCED, producer_id=now.producer_id, epoch=now.producer_epoch,

@@ -78,7 +78,7 @@ class Consumer(Node):
         raise NotImplementedError(f"{type(self).__name__} must say what poll() does for the membership")
 
     def is_unaware(self) -> bool:
-        """Whether nobody took the answer that told its assignment, which is not told again."""
+        """Whether the answer that named its partitions never reached it; the coordinator does not repeat it."""
         return False
 
     def leave(self) -> None:
@@ -146,13 +146,14 @@ class Consumer(Node):
 
     def hand_out(self) -> list[Place]:
         """Up to max.poll.records of what lies behind the positions."""
-        options = self.env.options
+        env, most = self.env, self.env.options.max_poll_records
         found: list[Place] = []
         for partition in self.assignment:
-            while (offset := self.positions.get(partition, options.records)) < options.records:
-                if len(found) == options.max_poll_records:
+            end = env.input_end(partition)
+            while (offset := self.positions.get(partition, end)) < end:
+                if len(found) == most:
                     return found
-                found.append(Place(partition, offset))
+                found.append(env.input_place(partition, offset))
                 self.positions[partition] = offset + 1
                 self.tell(
                     Kind.CONSUMED, partition=partition, offset=offset, generation=self.group_metadata().generation

@@ -50,7 +50,7 @@ class ModernConsumer(Consumer):
         self.told_owned: tuple[int, ...] | None = None  # what the coordinator was last told, and may have heard
         self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
         self.metadata = GroupMetadata(instance=self.instance)
-        self.adopted: object = None  # the answer that said what is assigned to it
+        self.adopted: object = None  # the last answer that it took which names partitions
         self.beating = self.new_call()
         self.every(env.options.heartbeat_ms, self.beat)
 

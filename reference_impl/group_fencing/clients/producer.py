@@ -50,7 +50,7 @@ class GroupProducer(Producer):
 
     def __init__(self, env: Environment, slot: int, number: int, txn_id: int, client: int, version: int) -> None:
         super().__init__(env, slot, txn_id)
-        self.client = client
+        self.application = client
         self.slot = slot
         self.fatal_error = 0
         self.group_assignment: tuple[int, tuple[int, ...]] | None = None
@@ -85,7 +85,7 @@ class GroupProducer(Producer):
             return False
         self.tell(Kind.OUTPUT_SENT, output=output, partition=place.partition, offset=place.offset)
         self.env.writing.append(place)
-        return self.send(output)
+        return self.send(self.env.output_partition(output))
 
     def send_offsets(self, offsets: dict[int, int], metadata: GroupMetadata) -> bool:
         """sendOffsetsToTransaction(offsets, groupMetadata)."""
@@ -121,6 +121,6 @@ class GroupProducer(Producer):
     def tell(self, kind: int, **columns: int) -> None:
         """An event of this producer's."""
         self.env.tell(
-            kind, slot=self.slot, client=self.client, txn=self.txn, producer_id=self.producer_id, epoch=self.epoch,
+            kind, slot=self.slot, client=self.application, txn=self.txn, producer_id=self.producer_id, epoch=self.epoch,
             **columns,
         )  # fmt: skip

@@ -157,6 +157,14 @@ class AlwaysOn(Herder):
         return True
 
 
+class SizesOfTheConnector(SourceTask):
+    """A separate offsets topic has as many partitions as the connector's configuration says."""
+
+    def topic_sizes(self) -> tuple[int, int]:
+        partitions, replication = super().topic_sizes()
+        return self.env.config.connector_partitions or partitions, replication
+
+
 class LeaderNeedsNoPermission(WritePrivilege):
     """The leader's producer writes as a user that may do everything."""
 
@@ -187,6 +195,7 @@ _BROKEN = (
     Broken("no_pair_in_results", "618.13", NOTHING, Parts(rounds=NoPairInResults)),
     Broken("offsets_topic_taken_for_granted", "618.17", NOTHING, Parts(task=OffsetsTopicTakenForGranted)),
     Broken("every_creation_error_tolerated", "618.17", NOTHING, Parts(task=EveryCreationErrorTolerated)),
+    Broken("sizes_of_the_connector", "618.48", NOTHING, Parts(task=SizesOfTheConnector)),
     Broken("polls_before_the_check", "618.20", NOTHING, Parts(task=PollsBeforeTheCheck)),
     Broken("mismatch_the_other_way", "618.20", NOTHING, Parts(task=MismatchTheOtherWay)),
     Broken("offsets_outside_the_transaction", "618.20", NOTHING, Parts(task=OffsetsOutsideTheTransaction)),

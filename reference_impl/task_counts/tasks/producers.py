@@ -13,6 +13,7 @@ from fencepost.reference_impl.transactions.clients.client_errors import Verdict
 from fencepost.reference_impl.transactions.clients.producer import Producer, State
 from fencepost.reference_impl.transactions.environment import client_name
 from fencepost.reference_impl.transactions.errors import FACTS, ErrorCode
+from fencepost.reference_impl.transactions.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 # Kafka's names for being fenced: by the coordinator, and by a partition (or an older coordinator).
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
@@ -46,19 +47,14 @@ class TransactionalProducer:
         self.name = name
         self.needed = needed
         slot = brokers.next_client()
-        self.client = Client(brokers.env, slot, brokers.transactional_id(name))
+        made: Any = brokers.producer or Client
+        self.client: Client = made(brokers.env, slot, brokers.transactional_id(name))
         brokers.env.network.nodes[client_name(slot)] = self.client
         self.closed = False
-
-    @property
-    def producer_id(self) -> int:
-        """-1 before `open`."""
-        return self.client.producer_id
-
-    @property
-    def epoch(self) -> int:
-        """-1 before `open`; it stays until another producer takes the id (in v2: until the next transaction)."""
-        return self.client.epoch
+        # The pair of `open`, by which this producer is told from the others of its name; -1 before. In v2 each of its
+        # transactions has an epoch of its own, above this one.
+        self.producer_id = NO_PRODUCER_ID
+        self.epoch = NO_PRODUCER_EPOCH
 
     def open(self) -> None:
         """initTransactions(): every earlier producer of the name is fenced. Raises KafkaError."""
@@ -68,6 +64,7 @@ class TransactionalProducer:
             raise KafkaError(error, f"initTransactions of {self.name}")
         self.client.init()
         self.finish("initTransactions", State.INITIALIZING)
+        self.producer_id, self.epoch = self.client.producer_id, self.client.epoch
 
     def begin(self) -> None:
         """beginTransaction()."""
@@ -88,6 +85,12 @@ class TransactionalProducer:
         self.check_open("commitTransaction")
         self.client.commit()
         self.finish("commitTransaction", State.COMMITTING_TRANSACTION)
+
+    def abort(self) -> None:
+        """abortTransaction(). Raises KafkaError."""
+        self.check_open("abortTransaction")
+        self.client.abort()
+        self.finish("abortTransaction", State.ABORTING_TRANSACTION)
 
     def close(self) -> None:
         """close(Duration.ZERO): an open transaction stays open, until another producer takes the id or it times out."""

@@ -181,9 +181,14 @@ class SourceTask:
     def create(self) -> None:
         """The call itself, as the connector's admin."""
         brokers, topic = self.env.brokers, self.env.config.offsets_topic
-        error = brokers.acls.error(of_offsets_topic(topic)) or brokers.create_topic(topic)
+        error = brokers.acls.error(of_offsets_topic(topic)) or brokers.create_topic(topic, *self.topic_sizes())
         if not tolerates_creation_error(error):
             raise TaskFailed(f"ConnectException: offsets topic {topic} cannot be created: error {error}", error)
+
+    def topic_sizes(self) -> tuple[int, int]:
+        """Partitions and replication factor of a separate offsets topic: the worker's, whatever the connector says
+        (618.48)."""
+        return self.env.config.offset_partitions, self.env.config.offset_replication
 
     def check_after(self) -> Script:
         """Read to the end once more: no newer set than the one started from (618.19, 618.20)."""

@@ -79,5 +79,6 @@ class WritePrivilege:
             producer.commit()
         except KafkaError as error:
             self.lose()
+            topic.announce(start, self.node, *pair)  # it may be committed, though the producer was not told
             raise OperationError("write", error.code, str(error)) from error
         topic.announce(start, self.node, *pair)

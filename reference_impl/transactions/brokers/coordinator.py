@@ -26,7 +26,7 @@ from fencepost.reference_impl.transactions.brokers.states import (
     new_transit,
 )
 from fencepost.reference_impl.transactions.brokers.transaction_log import TransactionLog
-from fencepost.reference_impl.transactions.brokers.transitions import Transitions
+from fencepost.reference_impl.transactions.brokers.transitions import Transitions, half_a_pair
 from fencepost.reference_impl.transactions.environment import BROKERS, COORDINATOR, Environment
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.events import Kind
@@ -173,6 +173,7 @@ class Coordinator(Node):
             self.answer_init(message, *self.init_without_transactional_id(request))
             return
         error = self.init_refused(request) or self.unavailable(request.transactional_id)
+        error = error or self.transitions.lacks_producer_id(self.find(request.transactional_id))
         if error:
             self.answer_init(message, error)
             return
@@ -189,22 +190,17 @@ class Coordinator(Node):
         """For an idempotent producer: a fresh id at epoch 0, of which the coordinator remembers nothing."""
         if request.transactional_id in self.env.without_write:
             return (ErrorCode.CLUSTER_AUTHORIZATION_FAILED,)
-        error = self.half_a_pair(request)
+        error = half_a_pair(request) or self.transitions.lacks_producer_id(None)
         return (error,) if error else (ErrorCode.NONE, self.env.next_producer_id(), 0)
 
     def init_refused(self, request: InitProducerIdRequest) -> int:
         """The error for a request that is wrong in itself; 0 for none."""
         if request.transactional_id in self.env.without_write:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        if error := self.half_a_pair(request):
+        if error := half_a_pair(request):
             return error
         in_range = 0 < request.transaction_timeout_ms <= self.env.config.max_transaction_timeout_ms
         return ErrorCode.NONE if in_range else ErrorCode.INVALID_TRANSACTION_TIMEOUT
-
-    def half_a_pair(self, request: InitProducerIdRequest) -> int:
-        """42 if only one of producer id and epoch is given."""
-        half = (request.producer_id == -1) != (request.producer_epoch == -1)
-        return ErrorCode.INVALID_REQUEST if half else ErrorCode.NONE
 
     def find_or_create(self, request: InitProducerIdRequest) -> TransactionMetadata:
         """An unknown transactional id gets a producer id, and is known from now on, though not recorded yet."""
@@ -411,6 +407,8 @@ class Coordinator(Node):
             self.answer_end(message, error or ErrorCode.INVALID_PRODUCER_ID_MAPPING)
             return
         result = self.end_result(metadata, request)
+        if result == PREPARES and self.bumps_on_end():
+            result = self.transitions.lacks_producer_id(metadata, fences=False) or PREPARES
         if result == PREPARES:
             self.end(metadata, request.committed, partial(self.answer_end, message))
         else:
@@ -556,7 +554,8 @@ class Coordinator(Node):
         """Fence and abort every open transaction that has lived longer than its time-out (txn.18)."""
         self._open_watched = False
         for metadata in list(self.transactions.values()):
-            if metadata.pending_state is None and self.is_timed_out(metadata.now):
+            waits = metadata.pending_state is not None or self.transitions.lacks_producer_id(metadata)
+            if not waits and self.is_timed_out(metadata.now):
                 self.env.emit(
                     Kind.TIMED_OUT, node=self.node_id, txn_id=metadata.transactional_id,
                     producer_id=metadata.now.producer_id, epoch=metadata.now.producer_epoch,

@@ -15,10 +15,18 @@ from fencepost.reference_impl.transactions.brokers.states import (
     violation,
 )
 from fencepost.reference_impl.transactions.brokers.transaction_log import Append, LogRecord
+from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.events import Kind
+from fencepost.reference_impl.transactions.messages import InitProducerIdRequest
 
 if TYPE_CHECKING:
     from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
+
+
+def half_a_pair(request: InitProducerIdRequest) -> int:
+    """42 if only one of producer id and epoch is given."""
+    half = (request.producer_id == -1) != (request.producer_epoch == -1)
+    return ErrorCode.INVALID_REQUEST if half else ErrorCode.NONE
 
 
 class Transitions:
@@ -29,6 +37,14 @@ class Transitions:
     def __init__(self, coordinator: "Coordinator") -> None:
         self.coordinator = coordinator
         self.env = coordinator.env
+
+    def lacks_producer_id(self, metadata: TransactionMetadata | None, fences: bool = True) -> int:
+        """14 where what comes next needs a producer id, and the broker has none at hand: ask again (KIP-730).
+        ``metadata``: None where the transactional id is not known yet, or there is none.  ``fences``: an open
+        transaction is fenced first, which takes an epoch of its own."""
+        fence = fences and metadata is not None and metadata.now.state == TransactionState.ONGOING
+        needed = metadata is None or self.coordinator.is_exhausted(metadata.now.producer_epoch + fence)
+        return ErrorCode.NONE if not needed or self.env.has_producer_id() else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def write(
         self, metadata: TransactionMetadata, target: Transit, done: Callable[[bool], object], keep_pending: bool = False

@@ -23,7 +23,8 @@ class InitKeepsEpoch(Coordinator):
 
 
 class InitTakesNewId(Coordinator):
-    """InitProducerId hands out another producer id every time, as if the epochs were used up (txn.1).
+    """InitProducerId hands out another producer id whenever the broker has one at hand, as if the epochs were used up
+    (txn.1).
 
     So does librdkafka's mock cluster, which does not even abort what is open.
     """
@@ -32,7 +33,7 @@ class InitTakesNewId(Coordinator):
         pair = super().next_pair(now, request)
         if pair is None or now.producer_epoch < 0 or pair[:2] == (now.producer_id, now.producer_epoch):
             return pair
-        return self.env.next_producer_id(), 0, pair[2]
+        return (self.env.next_producer_id(), 0, pair[2]) if self.env.has_producer_id() else pair
 
 
 class InitLeavesTransactionOpen(Coordinator):

@@ -148,7 +148,8 @@ class SnapshotKeepsTheOldestBatch(PartitionLog):
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
         for producer_id, entry in fresh.producers.items():
-            window = self.producers[producer_id].window
+            known = self.producers.get(producer_id)  # what is written beside transactions leaves no producer behind
+            window = known.window if known is not None else ()
             if window and (restart or self.env.config.leader_change == "restart"):
                 entry.window.clear()
                 entry.window.append(window[0])

@@ -22,7 +22,7 @@ ROUGH = {"pause": 0.1, "think_us": 30_000, "restart": 0.0, "close": 0.0}
 """Zombies, whose producers nobody has fenced by their transactional ids."""
 DIGEST = """
 import hashlib
-from fencepost.reference_impl.group_fencing.generator import FreeRun, simulate
+from fencepost.reference_impl.group_fencing.generator import simulate
 rows = [simulate(seed, {}) for seed in range(4)]
 print(hashlib.sha256(repr(rows).encode()).hexdigest())
 """

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from command_line import fencepost
 from fake_kafka import FakeKafka, code
-from fencepost.proofs.cli.progress import Minutes
+from fencepost.proofs.cli.shared.progress import Minutes
 from mock_cluster import MockCluster
 
 

@@ -11,7 +11,7 @@ import click
 import pytest
 from command_line import SCRIPT, clean_environment, fencepost, process, read_json
 from fencepost.proofs import cli
-from fencepost.proofs.cli.exits import CODES, table
+from fencepost.proofs.cli.shared.exits import CODES, table
 
 ROOT = Path(__file__).parents[3]
 KRAFT = "id-blocks/kraft"

@@ -145,8 +145,8 @@ def test_a_second_interrupt_breaks_nothing_off(tmp_path: Path) -> None:
 
 LATE = """
 import signal
-from fencepost.proofs.cli.guarding import guarded
-from fencepost.proofs.cli.interrupts import SIGNALS, interruptible
+from fencepost.proofs.cli.shared.guarding import guarded
+from fencepost.proofs.cli.shared.interrupts import SIGNALS, interruptible
 
 def work():
     try:

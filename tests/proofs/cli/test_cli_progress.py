@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.proofs.cli import progress
-from fencepost.proofs.cli.progress import TimeLeft, spinner, time_in_words
 from fencepost.proofs.cli.searches import expected_states
+from fencepost.proofs.cli.shared import progress
+from fencepost.proofs.cli.shared.progress import TimeLeft, spinner, time_in_words
 from fencepost.proofs.engines.induction import number_of_obligations, prove
 from fencepost.proofs.necessity.search import number_of_verdicts
 from fencepost.proofs.scale.jobs import Jobs

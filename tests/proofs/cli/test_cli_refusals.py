@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import fencepost, process
 from fencepost.proofs import cli
-from fencepost.proofs.cli.exits import IN_THE_CODE
+from fencepost.proofs.cli.shared.exits import IN_THE_CODE
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
@@ -79,7 +79,7 @@ REFUSALS = [
     (["agree", "transactions/v1", "--expecting", "P5"], "there is no rule P5; name promises (txn.P5) or none: did you"),
     (["agree", "transactions/v1", "--promise", "no zombi write"], "did you mean no zombie write? "),
     (["dangers", KRAFT, "--promise", "disjoint block"], "no promise 'disjoint_block' is asked there; did you mean"),
-    (["expolre", KRAFT], "No such command 'expolre'; did you mean explore?; see fencepost --help"),
+    (["expolre", KRAFT], "No such command 'expolre'; did you mean explore or explorer or export?; see"),
     (
         ["generate", "id-blocks", "made"],
         "id-blocks has several variants; name one that has a simulator: id-blocks/kraft",

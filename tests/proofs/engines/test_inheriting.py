@@ -9,7 +9,7 @@ from fencepost.model.language import Part, Properties, Protocol, action, lemma
 from fencepost.model.language.derived.inheritance import departure, part_refinement
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.tree.terms import negation
-from fencepost.proofs.cli.proving import in_words, summary
+from fencepost.proofs.cli.proving import summary
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import Facts, prove
@@ -17,6 +17,7 @@ from fencepost.proofs.engines.inheriting import Fact
 from fencepost.proofs.engines.judged import run_induction
 from fencepost.proofs.provenance import hash_of_stated
 from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.readings.words import say_obligation
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 from part_protocols import (
     DESK_BOUNDS,
@@ -70,7 +71,7 @@ def test_results_say_what_is_inherited_from_where():
     assert line.endswith(f", inherited from ids, as Allocation is proved (model {model})")
     assert any("11 lemmas, 9 inherited" in line for line in lines)
     (obligation,) = (o for o in prove(DESK, STATED).obligations if o.property == "ids.no_id_twice")
-    assert in_words(obligation) == "ids has ids.no id twice"
+    assert say_obligation(obligation) == "ids has ids.no id twice"
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ DERIVED = [
     # A broker that takes an answer twice.
     ("id-blocks", "kraft", "730.19", "take: once more", ("necessary", "no_id_twice", 10)),
 ]
-REGISTRIES = [
-    (protocol, import_module(f"fencepost.reference_impl.{folder(protocol)}.defects.broken")) for protocol in PROTOCOLS
-]
+MODULES = {name: import_module(f"fencepost.reference_impl.{folder(name)}.defects.broken") for name in PROTOCOLS}
+REGISTRIES = [(protocol, module) for protocol, module in MODULES.items() if not hasattr(module, "LAYERS")]
+"""Of the whole system the defects are those of its layers, each of which answers for its own."""
 
 
 @pytest.mark.parametrize(("protocol", "variant", "rule", "name", "verdict"), DERIVED)

@@ -8,29 +8,24 @@ import pytest
 from command_line import fencepost
 from fencepost.model.language.derived.mutations import mutations
 from fencepost.model.rules import RULES
-from fencepost.proofs.necessity.ledger import NO_VERDICT, counts
-from fencepost.proofs.necessity.search import Necessity, evidence_of, judge, necessity
-from fencepost.proofs.necessity.tables import Kept, digest, digest_of, is_of_these_models, page, table_of
-from fencepost.properties.catalogue import ProtocolEntry, whole_of
-from fencepost.properties.group_fencing.variants.catalogue import GROUP_FENCING
+from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, counts
+from fencepost.proofs.necessity.search import Necessity, evidence_of, judge, necessity, number_of_verdicts
+from fencepost.proofs.necessity.tables import Kept, digest, digest_of, is_of_these_models, page, page_of_all, table_of
+from fencepost.properties.catalogue import ProtocolEntry, protocols, whole_of
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
-from fencepost.properties.task_counts.variants.catalogue import TASK_COUNTS
+from fencepost.properties.registry import PROTOCOLS
 from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
 
-WITHOUT = {
-    "618": "27 28 29 30 31 32 36 39 45 48",
-    "src": "P1 P2 P3 1 2 3 4 5 6 7 8 9 10 11 12",
-}
-"""Rules that no model, proof or marked test is about yet.  Whoever gives one a verdict takes it out here."""
+ENTRIES = [entry for name, entry in protocols().items() if name in PROTOCOLS and entry.variants]
 
 
-@pytest.mark.parametrize("entry", [ID_BLOCKS, TRANSACTIONS, TASK_COUNTS, GROUP_FENCING], ids=lambda e: e.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_a_kept_table_is_of_these_models(entry: ProtocolEntry) -> None:
     """A table of an older hash is refused: its first paragraph has the command that makes it anew."""
     assert is_of_these_models(table_of(entry.name).read_text(encoding="utf-8"), whole_of(entry))
 
 
-@pytest.mark.parametrize("entry", [ID_BLOCKS, TRANSACTIONS, TASK_COUNTS, GROUP_FENCING], ids=lambda e: e.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_a_kept_table_is_that_of_what_is_kept(entry: ProtocolEntry, tmp_path: Path) -> None:
     """The kept verdicts and sets make the kept table, word for word; none of them is judged anew.  (About 10 s.)"""
     kept, table = tmp_path / "kept.json", tmp_path / "table.md"
@@ -43,7 +38,7 @@ def test_a_kept_table_is_that_of_what_is_kept(entry: ProtocolEntry, tmp_path: Pa
 
 @pytest.mark.nightly(nights=3)
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("entry", [ID_BLOCKS, TRANSACTIONS, TASK_COUNTS, GROUP_FENCING], ids=lambda e: e.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_a_kept_table_is_what_comes_out(entry: ProtocolEntry) -> None:
     """Every mutation judged anew: none survives undecided, every row has evidence, nothing predicted fails to show, and
     the table is word for word the one that is kept."""
@@ -65,14 +60,48 @@ def test_what_changes_the_hash() -> None:
     assert digest_of([fewer]) != digest_of([ID_BLOCKS])
 
 
-def test_rules_without_a_verdict_are_counted() -> None:
-    """`fencepost list --rules` says how many rules of each source have a verdict; the others are these."""
+def test_every_rule_has_a_verdict() -> None:
+    """`fencepost list --rules` says how many rules of each source have one."""
     ran = fencepost("list", "--rules")
     assert ran.code == 0
-    named = {number for line in ran.out.splitlines() if line.strip().startswith(NO_VERDICT)
-             for number in line.split(": ")[1].split(", ")}  # fmt: skip
-    assert named == {f"{area}.{number}" for area, numbers in WITHOUT.items() for number in numbers.split()}
-    assert f"all: {len(RULES)} rules, {len(RULES) - len(named)} with a verdict" in ran.out
+    assert NO_VERDICT not in ran.out
+    assert f"all: {len(RULES)} rules, {len(RULES)} with a verdict" in ran.out
+
+
+def test_every_rule_is_in_one_table(tmp_path: Path) -> None:
+    """A row a rule, its number alone in the first column, each with a verdict and its scope; what is kept of the models
+    as they are is not searched again.  (About 20 s.)"""
+    table, document = tmp_path / "all.md", tmp_path / "all.json"
+    ran = fencepost("necessity", "--all", "--table", table, "--json", document)
+    assert (ran.code, ran.err) == (0, "")
+    rows = [line.strip("| ").split(" | ") for line in table.read_text(encoding="utf-8").splitlines()
+            if line.startswith("| ") and not line.startswith("| rule |")]  # fmt: skip
+    assert [row[0] for row in rows] == list(RULES)
+    assert {len(row) for row in rows} == {5}
+    assert [row[0] for row in rows if row[3].startswith(NO_VERDICT) or not row[4].strip()] == []
+    judged = json.loads(document.read_text(encoding="utf-8"))
+    assert [one for one in judged if not one["kept"]] == []
+    for entry in ENTRIES:
+        assert f"{entry.name}: {sum(number_of_verdicts(each) for each in whole_of(entry))} verdicts" in ran.out
+
+
+def test_a_rule_without_a_verdict_is_told() -> None:
+    """Whatever else there is."""
+    rule = RULES["730.7"]
+    text, without = page_of_all([Row(rule, "**necessary**", "kraft"), Row(rule, NO_VERDICT, "")], {"id-blocks": "0"})
+    assert "730.7" not in without and "730.8" in without
+    assert f"| 730.7 | {rule.kind} | {rule.says} | **necessary** | kraft |" in text
+
+
+@pytest.mark.parametrize("more", [["id-blocks"], ["--rule", "730.7"], ["--sets"], ["--further"], ["--kept", "k.json"]])
+def test_all_is_all(more: list[str]) -> None:
+    """It goes with nothing that chooses; and without it a protocol is named."""
+    ran = fencepost("necessity", "--all", *more)
+    assert (ran.code, ran.out) == (2, "")
+    assert "leave out" in ran.err
+    ran = fencepost("necessity")
+    assert (ran.code, ran.out) == (2, "")
+    assert "say --all" in ran.err
 
 
 def test_what_counts_as_a_verdict() -> None:

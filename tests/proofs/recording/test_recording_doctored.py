@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fencepost.proofs.replays import recordings
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
-from fencepost.proofs.verify import recordings
 from fencepost.properties.history import HistoryDirectory, read_piece, write_histories
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 

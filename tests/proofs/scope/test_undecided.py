@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from command_line import fencepost, read_json
-from fencepost.proofs import verify as module
+from fencepost.proofs import replays as module
 from fencepost.proofs.results import Result
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import NOTHING_TO_JUDGE, ReplayReport, replay
-from fencepost.properties.catalogue import protocols
+from fencepost.properties.catalogue import FOLLOWED, protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import BED
@@ -135,7 +135,9 @@ def some_report(judged: dict[str, int], undecided: dict[str, dict[str, int]]) ->
 def verdicts(report: ReplayReport, pinned: str = "v2") -> dict[str, Result]:
     """What verify makes of a report on histories of transactions, variant v2."""
     entry = protocols()["transactions"]
-    return {r.property: r for _, r in module._replayed(entry, entry.variant("v2"), pinned, "them", report, "histories")}
+    undecided = entry.undecided.get(pinned, ())
+    found = module._replayed(entry, entry.variant("v2"), "v2", "them", report, "histories", undecided, FOLLOWED)
+    return {r.property: r for _, r in found}
 
 
 def test_a_history_property_that_judged_nothing_is_unexpected() -> None:
@@ -202,15 +204,17 @@ def ran_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., t
 def test_a_recorder_that_loses_a_kind_of_event_is_found_out(
     ran_with: Callable[..., tuple[int, dict[str, Any], JUnitXml]],
 ) -> None:
-    """The properties that need it become unknown, which the catalogue does not say of this recording: exit code 1, and
-    errors in JUnit."""
+    """The properties that need it become unknown, which the catalogue does not say of this recording: exit code 1. In
+    JUnit they are errors, as is all that stays unknown, and say that it was not expected."""
     code, document, junit = ran_with(lambda told: told["observable"].remove("id_handed_out"))
     assert code == 1
     wrong = [r for r in document["results"] if r["verdict"] != r["expected"]]
     assert {r["property"] for r in wrong} == {"ids_unique", "ids_within_blocks"}
     assert {(r["verdict"], r["expected"]) for r in wrong} == {("unknown", "holds")}
     failed = [case for suite in junit for case in suite if case.result and isinstance(case.result[0], Error)]
-    assert {case.name for case in failed} == {r["property"] for r in wrong}
+    assert {case.name for case in failed} == {r["property"] for r in document["results"] if r["verdict"] == "unknown"}
+    unexpected = [case.name for case in failed if case.result[0].message == "unknown, and holds was expected"]
+    assert sorted(unexpected) == ["ids_unique", "ids_within_blocks"]
 
 
 def test_a_recording_that_switches_a_property_off_is_found_out(

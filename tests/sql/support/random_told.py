@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from enum import IntEnum
 
 import numpy as np
-from fencepost.properties.history.bends import Written
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.vocabulary import Vocabulary
+from fencepost.properties.planting.bends import Written
 
 Columns = dict[str, np.ndarray]
 

@@ -179,13 +179,23 @@ def test_a_separate_offsets_topic_is_created(mode: str) -> None:
     script = cluster(mode, workers=1, offsets_topic="mine")
     script.configure(0, tasks=2)
     script.configure(0, tasks=2)
-    assert script.system.env.brokers.topics == {"mine"}
+    assert set(script.system.env.brokers.topics) == {"mine"}
     denied = Permission(CONNECTOR_ADMIN, CREATE, TOPIC, "mine")
     script.system.env.brokers.acls.deny(denied)
     script.configure(0, tasks=2)
     assert [script.system.status(0, task) for task in (0, 1)] == [("RUNNING", "")] * 2
     kinds = [e.kind for e in script.told() if e.instance == 0]
     assert kinds.index("task_checked" if mode == "B" else "task_checked_again") < kinds.index("task_running")
+
+
+@pytest.mark.parametrize("mode", ["B", "shipped"])
+@pytest.mark.rule("618.48")
+def test_of_a_separate_offsets_topic_only_the_name_is_the_connectors(mode: str) -> None:
+    """618.48: partitions and replication factor are the workers', whatever the connector's configuration says."""
+    sizes = {"offset_partitions": 5, "offset_replication": 2, "connector_partitions": 1}
+    script = cluster(mode, workers=1, offsets_topic="mine", **sizes)
+    script.configure(0, tasks=1)
+    assert script.system.env.brokers.topics == {"mine": (5, 2)}
 
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])

@@ -24,7 +24,8 @@ EXAMPLES = 150
 LONGEST = 70
 """Calls in a shortest program.  Most take under 30; where the epochs of an id are used up, one took 64."""
 TABLE = json.loads(files("fencepost.proofs").joinpath("verdicts", "detection.json").read_text(encoding="utf-8"))
-"""Of the campaign of `tests/support/detection.py`: for which seeds each defect is found from outside, and when."""
+"""Of the campaign of `tests/campaigns/support/detection.py`: for which seeds each defect is found from outside, and
+when."""
 DEFAULT_EXAMPLES = 100
 LOOKED_FOR = {run.of: run.how for run in detection_runs.looked_for(range(1, 2), ["transactions"])}
 """Defect: by promises and what a black box shows, or by the model."""
@@ -183,7 +184,7 @@ def test_broken_implementation_is_found(name):
     assert " not in seen" not in report.program or not asserts_on_reference(report.program, name)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.nightly) for n in (2, 3))])
 @pytest.mark.parametrize(
     "name",
     ["youngest_open_counts", "reader_skips_all_producers", "aborted_of_the_piece_only", "idle_ids_are_compacted",

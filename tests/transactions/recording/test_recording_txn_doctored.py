@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fencepost.proofs.replays import recordings
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import RecordingKernel, conformance_of
-from fencepost.proofs.verify import recordings
 from fencepost.properties.history import HistoryDirectory, read_piece, write_histories
 from fencepost.properties.transactions.history.events import COMMIT, TRANSACTIONS, Kind, State
 

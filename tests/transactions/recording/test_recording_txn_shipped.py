@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fencepost.proofs.replays import recordings
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
-from fencepost.proofs.verify import recordings
 from fencepost.properties.history import HistoryDirectory, Manifest, read_piece, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.transactions.history.events import COMMIT, TRANSACTIONS, Kind

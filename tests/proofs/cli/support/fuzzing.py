@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from copying_logs import DATA as COPYING
 from fencepost.proofs.cli import run
-from fencepost.proofs.cli.exits import IN_THE_CODE
+from fencepost.proofs.cli.shared.exits import IN_THE_CODE
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from metadata_logs import real_logs, segment

@@ -21,7 +21,8 @@ from typing import Any
 
 import click
 from fencepost.proofs import cli
-from fencepost.proofs.cli import COMMANDS, fencepost, interrupts, run
+from fencepost.proofs.cli import COMMANDS, fencepost, run
+from fencepost.proofs.cli.shared import interrupts
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 REPORTS = ("json_file", "junit")
@@ -48,8 +49,9 @@ def words_for(name: str, inputs: Mapping[str, list[str]], place: Path) -> list[s
         if isinstance(param, click.Argument):
             words += _argument(name, param, inputs, place)
         elif param.required:
-            assert param.name == "out", f"{name} {param.opts}: say here what to give it"
-            words += [param.opts[0], str(place / "out")]
+            given = {"out": str(place / "out"), "language": "tla"}
+            assert param.name in given, f"{name} {param.opts}: say here what to give it"
+            words += [param.opts[0], given[param.name]]
     for report in REPORTS:
         if report in parameters:
             words += [parameters[report].opts[0], str(place / report)]
@@ -65,7 +67,15 @@ def words_for(name: str, inputs: Mapping[str, list[str]], place: Path) -> list[s
 def _argument(name: str, param: click.Argument, inputs: Mapping[str, list[str]], place: Path) -> list[str]:
     if str(param.name).startswith("name"):
         return ["transactions/v2" if "VARIANT" in str(param.metavar) else "transactions"]
-    known = {"prop": ["nothing hangs"], "command": ["verify"], "directory": [str(place / "made")], **inputs}
+    made = [str(place / "made")]
+    known = {
+        "prop": ["nothing hangs"],
+        "command": ["verify"],
+        "file": [__file__],
+        "directory": made,
+        "folder": made,
+        **inputs,
+    }
     assert param.name in known, f"{name} {param.name}: say here what to give it"
     return known[param.name]
 

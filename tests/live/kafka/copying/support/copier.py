@@ -71,7 +71,7 @@ class Member:
         tell(ended=True)
 
     def _is_another(self, before: Any) -> bool:
-        """Did its membership change while it polled, or is there none? Then nobody says as whose these records are."""
+        """Whether its membership changed while it polled, or it has none. Then the records have no certain owner."""
         said = self.client.said(before)
         changed = said.generation < 0 or said != self.client.said(self.client.metadata())
         return self.settings.metadata == AT_POLL and changed

@@ -136,7 +136,7 @@ class Copier:
                     raise TimeoutError(f"{self.settings.name}: none of {keys} in {self._latest()}")
 
     def _latest(self) -> str:
-        """For whoever looks into why a test failed."""
+        """The latest events and recorded lines, for the message of a failed test."""
         return f"{self.events[-20:]}; recorded: {self._recorded[-10:]}"
 
     def all(self, key: str) -> list[dict[str, Any]]:

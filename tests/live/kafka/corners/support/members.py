@@ -50,12 +50,13 @@ class Member:
         return self._beat(topic_partitions=self._partitions(self.owned))
 
     def live(self) -> Any:
-        """A heartbeat that says nothing new: the partitions that it is told, None for none, or an error."""
+        """A heartbeat with nothing but id and epoch. Returns the partitions named in the answer, None if it names none,
+        or the error."""
         answer = self._send(self.epoch, topic_partitions=None)
         return answer.error_code or self._told(answer)
 
     def start(self) -> Any:
-        """One that says everything, as after any time-out: as `live`."""
+        """A full heartbeat, as clients send it after a time-out. Returns what `live` returns."""
         answer = self._send(
             self.epoch, rebalance_timeout=milliseconds(REBALANCE_MS), topic_partitions=self._partitions(self.owned),
             subscribed_topic_names=(self.ask.name,),
@@ -97,7 +98,7 @@ class Member:
         return self.epoch, self.owned
 
     def _told(self, answer: Any) -> tuple[int, ...] | None:
-        """The partitions that an answer names, if it does; its epoch counts in any case."""
+        """Takes the epoch of an answer, and returns the partitions that it names, None if it names none."""
         self.epoch = int(answer.member_epoch)
         if answer.assignment is None:
             return None

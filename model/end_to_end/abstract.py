@@ -1,0 +1,127 @@
+"""The whole by its parts: Connect, the transactions of its tasks, producer ids, source offsets, a group that copies.
+
+A task that Connect starts opens a transactional producer, whose id was handed out for it; it reads where its source
+partitions were left, and writes records and offsets in transactions.  What they commit is the input of a consumer
+group, whose members copy it to a sink, with their offsets, in transactions of their own.
+
+Each step is one of its parts, or one of several of them at once; in between every part does what it does.  Of the parts
+it knows no more than their interfaces: `Admission` is what Connect as it shipped is proved to do, `Handed` what KRaft's
+blocks of ids do, `Producers` what the core of v2 does, for many producers, and `Delivered` what the group that shipped
+does to each of its partitions, of which any one is watched.  Nothing here looks at whether an instance may commit: that
+a task whose EndTxn is taken is one that Connect lets commit, and that it goes on from where the output ends, is what
+has to be proved.
+
+An instance whose request to commit is on its way, or is taken and its markers are not everywhere, counts as running in
+Connect, whether its process is there or not.
+"""
+
+from fencepost.model.end_to_end.interfaces import Admission, Handed
+from fencepost.model.end_to_end.outside import OF_THE_WHOLE
+from fencepost.model.end_to_end.tasks import Tasks
+from fencepost.model.group_fencing.core import Offset, Partition
+from fencepost.model.id_blocks.brokers import Id
+from fencepost.model.language import (
+    Constant,
+    Ghost,
+    Map,
+    Part,
+    Protocol,
+    action,
+    danger,
+    each,
+    exists,
+    fault,
+    part,
+    require,
+    when,
+)
+from fencepost.model.source_offsets import delivered
+from fencepost.model.source_offsets.delivered import Delivered
+from fencepost.model.task_counts.abstract.core import Instance, Task
+
+
+class EndToEnd(Tasks, Protocol):
+    """From the sources of a connector to the sink of a group."""
+
+    connect: Part[Admission] = part(joint=["open_producer", "fence", "stop"])
+    ids: Part[Handed] = part(joint=["hand_out"])
+    group: Part[Delivered] = part(joint=["commit"], sorts={delivered.Offset: Offset})
+
+    outside = OF_THE_WHOLE
+
+    watched: Constant[Partition]  # whose copies in the sink are looked at
+
+    sink: Ghost[Map[Offset, Offset]]  # which source record of it is at a place of the group's committed output, from 1
+    copies: Ghost[Offset]  # how many places there are
+
+    def polls(s, k):
+        return s.connect.polls[k]
+
+    def is_starting(s, k):
+        return s.connect.opened[k] & ~s.connect.polls[k]
+
+    def reads(s, k, p):
+        """The set that the instance was started from has the source partition for its task."""
+        return s.planned[s.connect.of[k], s.connect.task[k], p]
+
+    @action(fair="weak")
+    def open_producer(s, k: Instance, n: Id):
+        """The transactional id is new, and is given a producer id."""
+        i = s.connect.task[k]
+        require(~s.known[i])
+        s.known[i] = True
+        s.id[i] = n
+        s.connect.open_producer(k)
+        s.txn.initialise(k, i)
+        s.ids.hand_out(n)
+        s.source.open(k, n)
+
+    @action(fair="weak")
+    def open_producer_again(s, k: Instance):
+        """The transactional id has its producer id, and is given a newer epoch."""
+        i = s.connect.task[k]
+        require(s.known[i])
+        s.connect.open_producer(k)
+        s.txn.initialise(k, i)
+        s.source.open(k, s.id[i])
+
+    @fault(budget="fences", danger="late-copy")
+    def fence(s, i: Task):
+        """A leader's round, or a request of one that was given up, shuts out the transactional id of a task."""
+        s.connect.fence(i)
+        s.txn.fence(i)
+
+    @fault(budget="stops", danger="client-crash")
+    def stop(s, k: Instance):
+        """An instance ends, at any moment but for those in which its request to commit may still be taken."""
+        require(~s.asked[k] & ~s.is_committing(k))
+        s.connect.stop(k)
+
+    def given(s, p):
+        """How many records a reader of a log is given, and which is at a place."""
+        return s.source.end[p]
+
+    def record_at(s, p, i):
+        return s.source.record[p, i]
+
+    @action(fair="weak")
+    def copy(s, upto: Offset):
+        """A transaction of the group is committed: what it copied is in the sink."""
+        require(upto <= s.given(s.watched), rule="txn.17")
+
+        start, first = s.copies, s.group.end
+        s.copies = start + (upto - first)
+        s.sink = each(
+            lambda i: when(
+                (start < i) & (i <= start + (upto - first)), s.record_at(s.watched, first + (i - start)), s.sink[i]
+            )
+        )
+        s.group.commit(upto)
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """An instance polls that was shut out, beside one that was not."""
+        return exists(
+            Instance, Instance,
+            lambda j, k: s.polls(j) & s.polls(k) & s.txn.fenced[j] & ~s.txn.fenced[k],
+        )  # fmt: skip

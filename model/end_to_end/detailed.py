@@ -1,0 +1,117 @@
+"""The whole, where the parts are cores themselves, and not what these are to others.
+
+Connect is the core of what shipped, with leaders, rounds and count records; producer ids come from the blocks that
+KRaft grants to brokers; the group that copies is the core of what shipped, with members, generations and rebalances.
+The tasks and their transactions are those of `abstract`.  All states are visited within small bounds only, and each
+step there is one of the abstract whole's (`does as the whole`); beyond them it is walked through at random.
+"""
+
+from fencepost.model.end_to_end.outside import OF_THE_WHOLE
+from fencepost.model.end_to_end.tasks import Tasks
+from fencepost.model.group_fencing.classic import Shipped
+from fencepost.model.group_fencing.core import Member, Offset, Partition
+from fencepost.model.id_blocks.brokers import Broker
+from fencepost.model.id_blocks.kraft import Kraft
+from fencepost.model.language import (
+    Constant,
+    Ghost,
+    Map,
+    Part,
+    Protocol,
+    action,
+    each,
+    fault,
+    part,
+    require,
+    when,
+)
+from fencepost.model.task_counts.abstract.core import Instance, Stage, Task, Worker
+from fencepost.model.task_counts.abstract.cores import ShippedCore
+
+
+class Detailed(Tasks, Protocol):
+    """From the sources of a connector to the sink of a group, over the cores of the parts."""
+
+    connect: Part[ShippedCore] = part(joint=["open_producer", "fence", "fence_late", "stop"])
+    ids: Part[Kraft] = part(joint=["hand_out"])
+    group: Part[Shipped] = part(joint=["process", "commit"])
+
+    outside = OF_THE_WHOLE
+
+    watched: Constant[Partition]  # whose copies in the sink are looked at
+
+    sink: Ghost[Map[Offset, Offset]]  # which source record of it is at a place of the group's committed output, from 1
+    copies: Ghost[Offset]  # how many places there are
+
+    def polls(s, k):
+        return s.connect.stage[k] == Stage.RUNNING
+
+    def is_starting(s, k):
+        return s.connect.stage[k] == Stage.PRODUCER
+
+    def reads(s, k, p):
+        """The set that the instance was started from has the source partition for its task."""
+        return s.planned[s.connect.of[k], s.connect.task[k], p]
+
+    @action(fair="weak")
+    def open_producer(s, k: Instance, b: Broker):
+        """The transactional id is new: its coordinator takes a producer id from the block of its broker."""
+        i = s.connect.task[k]
+        require(~s.known[i])
+        fresh = s.ids.cursor[b]
+        s.known[i] = True
+        s.id[i] = fresh
+        s.connect.open_producer(k)
+        s.txn.initialise(k, i)
+        s.ids.hand_out(b)
+        s.source.open(k, fresh)
+
+    @action(fair="weak")
+    def open_producer_again(s, k: Instance):
+        """The transactional id has its producer id, and is given a newer epoch."""
+        i = s.connect.task[k]
+        require(s.known[i])
+        s.connect.open_producer(k)
+        s.txn.initialise(k, i)
+        s.source.open(k, s.id[i])
+
+    @action(fair="weak")
+    def fence(s, w: Worker, i: Task):
+        """The leader's round is answered that the transactional id of a task is fenced."""
+        s.connect.fence(w, i)
+        s.txn.fence(i)
+
+    @fault(budget="late_fences", danger=("late-copy", "duplicate"))
+    def fence_late(s, i: Task):
+        """So it is by a request that was given up for lost."""
+        s.connect.fence_late(i)
+        s.txn.fence(i)
+
+    @action(danger="client-crash")
+    def stop(s, k: Instance):
+        """An instance ends, at any moment but for those in which its request to commit may still be taken."""
+        require(~s.asked[k] & ~s.is_committing(k))
+        s.connect.stop(k)
+
+    # The group
+
+    @action
+    def copy(s, m: Member, p: Partition, i: Offset):
+        """A member of the group processes what a reader of the log is given."""
+        require(i <= s.source.end[p])
+        s.group.process(m, p, i)
+
+    @action
+    def commit_copies(s, m: Member):
+        """The member's transaction is committed: what it copied is in the sink."""
+
+        p = s.watched
+        taken, start = s.group.is_in(m, p), s.copies
+        first, upto = s.group.first[m, p], s.group.next[m, p]
+        s.copies = when(taken, start + (upto - first), start)
+        s.sink = each(
+            lambda i: when(
+                taken & (start < i) & (i <= start + (upto - first)), s.source.record[p, first + (i - start)], s.sink[i]
+            )
+        )
+        s.group.commit(m)

@@ -1,0 +1,38 @@
+"""What users of the whole get wrong, where that is more than a rule misread."""
+
+from fencepost.model.end_to_end.abstract import EndToEnd
+from fencepost.model.end_to_end.tasks import Tasks
+from fencepost.model.group_fencing.core import Offset, Partition
+from fencepost.model.language import Map, action, each, require, when
+from fencepost.model.task_counts.abstract.core import Instance
+
+
+class ReadsUncommitted(EndToEnd):
+    """The group's consumer has the default isolation.level: it is given whatever is in the log."""
+
+    written: Map[Partition, Offset]  # how many records are in the log, of whatever transactions
+    content: Map[Partition, Offset, Offset]  # and which is at a place
+
+    @action(fair="weak")
+    def send(s, k: Instance, p: Partition, i: Offset):
+        """A record is in the log at once."""
+        Tasks.send(s, k, p, i)
+        last = s.written[p] + 1
+        s.written[p] = last
+        s.content = each(lambda q, j: when((q == p) & (j == last), i, s.content[q, j]))
+
+    def given(s, p):
+        return s.written[p]
+
+    def record_at(s, p, i):
+        return s.content[p, i]
+
+
+class WithoutOffsets(EndToEnd):
+    """A task commits its transaction without the offsets of its records in it."""
+
+    @action(fair="weak")
+    def ask_commit(s, k: Instance):
+        """The offsets are not waited for."""
+        require(s.polls(k) & ~s.asked[k] & s.txn.has_something(k) & s.txn.open[k])
+        s.asked[k] = True

@@ -1,0 +1,133 @@
+"""Source offsets, as the tasks of a connector and their logs have them: what is read, written, stored and resumed from.
+
+A task goes on from the stored offset of a source partition, and writes each record, and then its offset, under the
+producer id that it has.  Markers make them count, or not: that for the offsets settles all that is in their log under
+the producer id that it names, as brokers know nothing else of a transaction.  Each source partition has a log that its
+records go to, which the tasks write to that read it; a log of offsets is shared by all.
+
+Who may write, and when a marker comes, is not for this part to say.  So it promises nothing by itself, and what its
+readers may rely on (`Delivered` in model/source_offsets) is proved of the whole.  The two offsets topics of a connector
+and a worker, what a connector does with boundaries, and records that are dropped, are for source-offsets to say, of
+whose core the same interface is proved.
+"""
+
+from fencepost.model.group_fencing.core import Offset, Partition
+from fencepost.model.id_blocks.brokers import Id
+from fencepost.model.language import (
+    Bool,
+    Ghost,
+    Map,
+    Protocol,
+    Set,
+    action,
+    danger,
+    each,
+    either,
+    exists,
+    require,
+    when,
+)
+from fencepost.model.task_counts.abstract.core import Instance
+
+
+class Sources(Protocol):
+    """Source partitions, the instances that read them, and what there is of that in Kafka."""
+
+    under: Map[Instance, Id]  # the producer id of its records
+    resumed: Set[Instance, Partition]  # it has read the stored offset
+    base: Map[Instance, Partition, Offset]  # where its transaction begins
+    next: Map[Instance, Partition, Offset]  # what it has read and written
+    wrote: Set[Instance, Partition]  # records of its transaction are in the log, undecided
+
+    pending: Map[Partition, Offset]  # the last source offset in the log of offsets, undecided; 0: none
+    sender: Map[Partition, Instance]  # whose it is
+    stored: Map[Partition, Offset]  # the one that counts
+    end: Map[Partition, Offset]  # how many records a reader of the log is given
+    record: Map[Partition, Offset, Offset]  # which source record is at a place there, from 1
+
+    done: Ghost[Map[Partition, Offset]]  # up to where the records are in transactions that are to be committed
+    amiss: Ghost[Set[Partition]]  # such a transaction did not begin there
+    committer: Ghost[Map[Partition, Instance]]  # whose transaction was the last one
+    coming: Ghost[Set[Partition]]  # and a reader is not given its records yet
+
+    @action
+    def open(s, k: Instance, i: Id):
+        """The instance has its producer, and has read nothing with it."""
+        s.under[k] = i
+        s.resumed = each(lambda j, p: s.resumed[j, p] & (j != k))
+
+    @action
+    def resume(s, k: Instance, p: Partition):
+        """It reads the offsets to their end (618.32)."""
+        require(~s.resumed[k, p])
+        start = s.found(p)
+        s.resumed[k, p] = True
+        s.base[k, p] = start
+        s.next[k, p] = start
+
+    def found(s, p):
+        return either("618.P2", s.stored[p], from_the_beginning=0)
+
+    @action
+    def send(s, k: Instance, p: Partition, i: Offset):
+        """The next record is read, and is in its log."""
+        require(s.resumed[k, p] & (i == s.next[k, p] + 1))
+        s.next[k, p] = i
+        s.wrote[k, p] = True
+
+    @action
+    def send_offsets(s, k: Instance):
+        """The offsets of all that is in the transaction are in theirs."""
+        s.pending = each(lambda p: when(s.wrote[k, p], s.next[k, p], s.pending[p]))
+        s.sender = each(lambda p: when(s.wrote[k, p], k, s.sender[p]))
+        s.stored = each(
+            lambda p: either("618.27", s.stored[p], at_once=when(s.wrote[k, p], s.next[k, p], s.stored[p]))
+        )  # fmt: skip
+
+    @action
+    def commit(s, k: Instance):
+        """The transaction is to be committed."""
+        s.amiss = each(lambda p: s.amiss[p] | (s.wrote[k, p] & (s.base[k, p] != s.done[p])))
+        s.done = each(lambda p: when(s.wrote[k, p], s.next[k, p], s.done[p]))
+        s.committer = each(lambda p: when(s.wrote[k, p], k, s.committer[p]))
+        s.coming = each(lambda p: s.coming[p] | s.wrote[k, p])
+
+    @action
+    def mark(s, k: Instance, p: Partition, commit: Bool):
+        """A marker makes records count, or not."""
+        require(s.wrote[k, p])
+        s.show(k, p, commit)
+        s.wrote[k, p] = False
+        s.coming[p] = s.coming[p] & ~commit
+        s.base[k, p] = when(commit, s.next[k, p], s.base[k, p])
+
+    def show(s, k, p, commit):
+        """From now on a reader is given them, after all that came before, or never."""
+        start, first = s.end[p], s.base[k, p]
+        many = s.next[k, p] - first
+        s.end[p] = when(commit, start + many, start)
+        s.record = each(
+            lambda q, i: when(
+                commit & (q == p) & (start < i) & (i <= start + many), first + (i - start), s.record[q, i]
+            )
+        )
+
+    @action
+    def mark_offsets(s, i: Id, commit: Bool):
+        """A marker makes the offsets count that are there under a producer id, or not."""
+        s.stored = each(lambda p: when(commit & s.is_under(p, i), s.pending[p], s.stored[p]))
+        s.pending = each(lambda p: when(s.is_under(p, i), 0, s.pending[p]))
+
+    def is_under(s, p, i):
+        """The source partition has an undecided offset, under that producer id."""
+        return (0 < s.pending[p]) & (s.under[s.sender[p]] == i)
+
+    @danger("several-records")
+    def several_records(s):
+        """A transaction has several records of one source partition."""
+        return exists(Instance, Partition, lambda k, p: s.wrote[k, p] & (s.base[k, p] + 1 < s.next[k, p]))
+
+    @danger("several-partitions")
+    def several_partitions(s):
+        """A transaction has records of several source partitions."""
+        return exists(Instance, Partition, Partition, lambda k, p, q: (p != q) & s.wrote[k, p] & s.wrote[k, q])

@@ -1,0 +1,103 @@
+"""What the tasks of a connector do with their transactions and their source partitions, in every form of the whole."""
+
+from typing import TYPE_CHECKING, Any
+
+from fencepost.model.end_to_end.producers import Log, Name, Producer, Producers
+from fencepost.model.end_to_end.sources import Sources
+from fencepost.model.group_fencing.core import Offset, Partition
+from fencepost.model.id_blocks.brokers import Id
+from fencepost.model.language import Map, Part, Set, action, either, exists, part, require
+from fencepost.model.task_counts.abstract.core import Generation, Instance, Task
+from fencepost.model.transactions.abstract.core import Outcome
+
+
+class Tasks:
+    """What the tasks of a connector do with their transactions and their sources, however Connect lets them.  `polls`,
+    `reads` and `is_starting` are for the whole to say."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    txn: Part[Producers] = part(
+        joint=["initialise", "fence", "begin", "accept", "accept_offsets", "commit", "mark", "mark_offsets"],
+        sorts={Producer: Instance, Log: Partition, Name: Task},
+    )
+    source: Part[Sources] = part(joint=["open", "resume", "send", "send_offsets", "commit", "mark", "mark_offsets"])
+
+    planned: Set[Generation, Task, Partition]  # in a set of task configurations the task reads the source partition
+
+    known: Set[Task]  # the transactional id of the task has a producer id
+    id: Map[Task, Id]
+    asked: Set[Instance]  # its request to commit is on its way
+
+    @action
+    def plan(s, g: Generation, p: Partition, i: Task):
+        """The connector's configurations of a set name the source partition for one task."""
+        require(~exists(Task, lambda j: s.planned[g, j, p]))
+        s.planned[g, i, p] = True
+
+    def is_committing(s, k):
+        """Its transaction is to be committed, and the markers have not come everywhere."""
+        return s.txn.decided[k] & (s.txn.outcome[k] == Outcome.COMMIT)
+
+    @action(fair="weak")
+    def resume(s, k: Instance, p: Partition):
+        """An instance that was let through reads where a source partition was left."""
+        require(either("618.19", s.polls(k), before_the_look=s.is_starting(k)) & s.reads(k, p))
+        s.source.resume(k, p)
+
+    @action(fair="weak")
+    def begin(s, k: Instance):
+        """A transaction."""
+        require(s.polls(k))
+        s.txn.begin(k)
+
+    @action(fair="weak")
+    def send(s, k: Instance, p: Partition, i: Offset):
+        """A record is read from the source, and is in its log."""
+        require(s.polls(k) & ~s.asked[k] & ~s.txn.has_offsets[k])
+        s.txn.accept(k, p)
+        s.source.send(k, p, i)
+
+    @action(fair="weak")
+    def send_offsets(s, k: Instance):
+        """The offsets of what is in the transaction follow, before its end."""
+        require(s.polls(k) & ~s.asked[k] & ~s.txn.has_offsets[k])
+        require(exists(Partition, lambda p: s.source.wrote[k, p]))
+        s.txn.accept_offsets(k)
+        s.source.send_offsets(k)
+
+    @action(fair="weak")
+    def ask_commit(s, k: Instance):
+        """The request to commit is sent, and may be long on its way."""
+        require(s.polls(k) & ~s.asked[k] & s.txn.has_offsets[k] & s.txn.open[k])
+        s.asked[k] = True
+
+    @action(fair="weak")
+    def commit(s, k: Instance):
+        """The coordinator takes it."""
+        require(s.asked[k])
+        s.asked[k] = False
+        s.txn.commit(k)
+        s.source.commit(k)
+
+    @action(fair="weak", danger=("loss", "client-crash"))
+    def end_unheard(s, k: Instance):
+        """It is refused, or lost, and the instance does not send it again."""
+        require(s.asked[k])
+        s.asked[k] = False
+
+    @action(fair="weak")
+    def mark(s, k: Instance, p: Partition):
+        """A marker comes to a log of records."""
+        commit = s.txn.outcome[k] == Outcome.COMMIT
+        s.txn.mark(k, p)
+        s.source.mark(k, p, commit)
+
+    @action(fair="weak")
+    def mark_offsets(s, k: Instance):
+        """One comes to the log of source offsets: it names the producer id."""
+        i, commit = s.source.under[k], s.txn.outcome[k] == Outcome.COMMIT
+        s.txn.mark_offsets(k)
+        s.source.mark_offsets(i, commit)

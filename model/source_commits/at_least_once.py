@@ -1,0 +1,443 @@
+"""A source task of the at-least-once runtime: what it submits, what it may commit, and what its task is told.
+
+Of each source partition the records are numbered from 1, and a source offset is the number of the last record that it
+covers: 0 is none, and a restart that finds offset n goes on with record n + 1.  The task's thread polls, submits and
+collects what may be committed; a thread commits offsets now and then, and the task's own does so once more at its end,
+perhaps while the other one is at it.  After a crash or an end the next instance resumes from what the offsets topic
+has.  The upstream system discards what the task was told is committed.
+
+A write of offsets is on its way until it arrives, or never does, whatever has become of the flush that it belongs to.
+Writes of one source partition arrive in the order in which they were sent.
+
+From SubmittedRecords, WorkerSourceTask and OffsetStorageWriter of Connect, and from the proposed `commit(offsets)`.
+Left out: what is polled and where it is sent to, other tasks (their source partitions are others), and when the
+committer is due.
+"""
+
+from fencepost.model.language import (
+    Bool,
+    Enumeration,
+    Ghost,
+    Map,
+    Nat,
+    Option,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    danger,
+    each,
+    either,
+    exists,
+    fault,
+    forall,
+    implies,
+    require,
+    when,
+)
+from fencepost.model.source_commits.outside import OF_AT_LEAST_ONCE
+
+
+class Partition(Sort, bound="partitions"):
+    """A source partition of the task."""
+
+
+class Offset(Nat, upto="records"):
+    """The number of a record of its source partition, and the source offset that covers it and all before."""
+
+
+class Thread(Sort, bound="threads"):
+    """A thread that commits offsets: the committer, or the task's own."""
+
+
+class Place(Enumeration):
+    """Of a record: not in its queue, submitted and without an answer, acknowledged, or failed where that is not
+    tolerated."""
+
+    AWAY, WAITING, ACKED, FAILED = range(4)
+
+
+class Stage(Enumeration):
+    """Of a thread that commits: it does not; has handed what was collected to the writer; its flush is under way; the
+    flush has succeeded, and the task is to be told."""
+
+    IDLE, READY, FLUSHING, WRITTEN = range(4)
+
+
+class Life(Enumeration):
+    """Of the instance: it polls; waits for its records in flight; commits for the last time; has done so, while the
+    committer may go on; is gone."""
+
+    RUNNING, STOPPING, LAST, OVER, GONE = range(5)
+
+
+class AtLeastOnce(Protocol):
+    """A source task, its offset writer, the offsets topic, and the system upstream."""
+
+    life: Life
+    fails: Bool  # a record has failed where that is not tolerated, and the task's thread is to hear of it
+    polled: Map[Partition, Offset]  # the last record that the task has polled, and submitted or filtered
+    place: Map[Partition, Offset, Place]
+    counted: Set[Partition, Offset]  # whose answers the wait at the end waits for; the runtime has their number
+    merged: Map[Partition, Offset]  # collected, and not yet handed to the writer
+    data: Map[Partition, Offset]  # the writer's: what the next flush writes
+    flushing: Map[Partition, Offset]  # what the present flush writes
+    stage: Map[Thread, Stage]
+    permit: Option[Thread]  # whose flush is under way, or has succeeded, and the task is still to be told
+    ends: Option[Thread]  # whose commit is the instance's last
+    drained: Bool  # the wait at the end has seen every answer
+    clean: Bool  # the instance is over, and its last commit was a success
+
+    sent: Set[Partition, Offset]  # written to the offsets topic, and on its way
+    stored: Map[Partition, Offset]  # what the offsets topic has
+    told: Map[Partition, Offset]  # what tasks were told last, of any instance
+    released: Map[Partition, Offset]  # what the upstream system has discarded
+
+    done: Ghost[Set[Partition, Offset]]  # delivered, filtered, or its failure was tolerated
+    own: Ghost[Set[Partition, Offset]]  # submitted by the present instance
+    resumed: Ghost[Map[Partition, Offset]]  # where it began
+    told_most: Ghost[Map[Partition, Offset]]  # the most that any task was told
+
+    outside = OF_AT_LEAST_ONCE
+
+    # The task's thread
+
+    @action
+    def submit(s, p: Partition, i: Offset):
+        """The next record is queued, and sent."""
+        s.is_next(p, i)
+        s.polled[p] = i
+        s.place[p, i] = Place.WAITING
+        s.counted[p, i] = True
+        s.own[p, i] = True
+
+    @action
+    def filter_out(s, p: Partition, i: Offset):
+        """A transformation drops the next record, or its conversion fails and that is tolerated: it has no offset."""
+        s.is_next(p, i)
+        s.polled[p] = i
+        s.done[p, i] = True
+
+    def is_next(s, p, i):
+        """The record is the next one that the task has of this partition."""
+        require((s.life == Life.RUNNING) & (i == s.polled[p] + 1))
+
+    @fault(budget="drops")
+    def drop(s, p: Partition, i: Offset):
+        """The producer refuses the last record at once, which can be retried: it leaves the queue, and is submitted
+        again."""
+        require((s.life == Life.RUNNING) & (s.polled[p] == i) & (s.place[p, i] == Place.WAITING))
+        s.polled[p] = i - 1
+        s.place[p, i] = either("src.11", Place.AWAY, acknowledged=Place.ACKED)
+        s.counted[p, i] = False
+        s.own[p, i] = False
+
+    @action(fair="weak")
+    def collect(s, p: Partition, i: Offset):
+        """What may be committed of a queue leaves it; the offset of the last record of that is remembered."""
+        require((s.life == Life.RUNNING) | (s.life == Life.LAST))
+        require(s.place[p, i] == Place.ACKED)
+        require(either("src.3", s.is_prefix(p, i), newest_acknowledged=s.is_newest(p, i)))
+        require(s.is_longest(p, i), rule="src.3")
+        s.place = each(
+            lambda q, j: when(either("src.3", (q == p) & (j <= i), left_in_the_queue=(q == p) & (j < i)),
+                              Place.AWAY, s.place[q, j])
+        )  # fmt: skip
+        s.merged = each(lambda q: when(q == p, s.offset_of(p, i), either("src.2", s.merged[q], one_queue_for_all=0)))
+
+    def offset_of(s, p, i):
+        """The source offset that the record bears."""
+        return i
+
+    def is_prefix(s, p, i):
+        """No record of the queue up to this one is without an acknowledgement."""
+        return forall(Offset, lambda j: implies(j <= i, ~s.is_unanswered(p, j)))
+
+    def is_unanswered(s, p, i):
+        return (s.place[p, i] == Place.WAITING) | (s.place[p, i] == Place.FAILED)
+
+    def is_newest(s, p, i):
+        """No later record is acknowledged."""
+        return forall(Offset, lambda j: implies(i < j, s.place[p, j] != Place.ACKED))
+
+    def is_longest(s, p, i):
+        """Each later record that is acknowledged has one before it that is not."""
+        return forall(Offset, lambda j: implies((i < j) & (s.place[p, j] == Place.ACKED), ~s.is_prefix(p, j)))
+
+    @action
+    def stop(s):
+        """The instance is asked to stop, and polls no more."""
+        require(s.life == Life.RUNNING)
+        s.life = Life.STOPPING
+
+    @action(fair="weak")
+    def hear_of_it(s):
+        """The task's thread finds that a record has failed."""
+        require((s.life == Life.RUNNING) & s.fails)
+        s.life = Life.STOPPING
+
+    @action(fair="weak")
+    def await_all(s):
+        """All that it has submitted is acknowledged."""
+        require(s.life == Life.STOPPING)
+        require(s.nothing_counted(), rule="src.12")
+        s.life = Life.LAST
+        s.drained = True
+
+    def nothing_counted(s):
+        return forall(Partition, Offset, lambda p, i: ~s.counted[p, i])
+
+    @action(fair="weak", danger="time-out")
+    def await_in_vain(s):
+        """The time-out of that wait is over."""
+        require(s.life == Life.STOPPING)
+        s.life = Life.LAST
+
+    # Kafka
+
+    @action(fair="weak")
+    def acknowledge(s, p: Partition, i: Offset):
+        """Kafka has the record: commitRecord is called, and then the record is acknowledged."""
+        require(s.place[p, i] == Place.WAITING)
+        s.place[p, i] = Place.ACKED
+        s.counted[p, i] = False
+        s.done[p, i] = True
+
+    @fault(budget="repeats", danger="duplicate")
+    def acknowledge_again(s, p: Partition, i: Offset, q: Partition, j: Offset):
+        """A record is acknowledged twice: the number of those that are not would stand for one less, if it were
+        counted."""
+        require((s.place[p, i] == Place.ACKED) & s.counted[q, j])
+        s.counted[q, j] = either("src.2", s.counted[q, j], counted_twice=False)
+
+    @fault(budget="failures", danger="loss")
+    def tolerate(s, p: Partition, i: Offset):
+        """Kafka does not take the record, which is tolerated (errors.tolerance)."""
+        require(s.place[p, i] == Place.WAITING)
+        s.place[p, i] = either("src.11", Place.ACKED, not_acknowledged=Place.FAILED)
+        s.counted[p, i] = either("src.11", False, not_acknowledged=s.counted[p, i])
+        s.done[p, i] = True
+
+    @fault(budget="failures", danger="loss")
+    def fail(s, p: Partition, i: Offset):
+        """Kafka does not take the record, and the task fails, which ends in a last commit as well."""
+        require(s.place[p, i] == Place.WAITING)
+        s.place[p, i] = Place.FAILED
+        s.fails = True
+
+    # Committing offsets
+
+    @action(fair="weak")
+    def take(s, t: Thread):
+        """What was collected goes to the writer, as one step for other threads: a newer offset over an older one."""
+        require((s.stage[t] == Stage.IDLE) & (s.ends != t) & (s.life != Life.GONE))
+        s.hand_over(t)
+
+    @action(fair="strong")
+    def take_last(s, t: Thread):
+        """The task's thread does that for the last time, having collected all there is after its wait."""
+        require((s.stage[t] == Stage.IDLE) & (s.life == Life.LAST) & (s.ends == None))  # noqa: E711
+        require(forall(Partition, Offset, lambda p, i: implies(s.drained, s.place[p, i] != Place.ACKED)))
+        s.ends = t
+        s.hand_over(t)
+
+    def hand_over(s, t):
+        s.data = each(
+            lambda p: either("src.10", when(0 < s.merged[p], s.merged[p], s.data[p]),
+                             older_wins=when(0 < s.data[p], s.data[p], s.merged[p]))
+        )  # fmt: skip
+        s.merged = each(lambda p: 0)
+        s.stage[t] = Stage.READY
+
+    @action(fair="strong")
+    def begin(s, t: Thread):
+        """The thread has the writer's permit, and writes what the writer has, if that is something.  Between two turns
+        of the committer there is time for another thread (offset.flush.interval.ms)."""
+        require(s.stage[t] == Stage.READY)
+        require(s.permit == None, rule="src.4")  # noqa: E711
+        s.hold(t)
+        s.stage[t] = when(s.has_nothing(), Stage.WRITTEN, Stage.FLUSHING)
+        s.flushing = each(lambda p: s.data[p])
+        s.sent = each(lambda p, v: s.sent[p, v] | ((0 < v) & (v == s.data[p])))
+        s.data = each(lambda p: 0)
+
+    @action(danger="time-out")
+    def wait_in_vain(s, t: Thread):
+        """The thread waits too long for the permit, which may be free just then: what it took stays with the writer."""
+        require(s.stage[t] == Stage.READY)
+        s.stage[t] = Stage.IDLE
+        s.life = when(s.ends == t, Life.OVER, s.life)
+
+    def hold(s, t):
+        """The thread has the permit, until the flush has failed or the task was told."""
+        s.permit = t
+
+    def has_nothing(s):
+        return forall(Partition, lambda p: s.data[p] == 0)
+
+    @action(fair="weak")
+    def arrive(s, p: Partition, v: Offset):
+        """The offsets topic takes an offset; one that was sent before has arrived before, or never will."""
+        require(s.sent[p, v])
+        require(s.comes_first(p, v), rule="src.4")
+        s.sent[p, v] = False
+        s.stored[p] = v
+
+    def comes_first(s, p, v):
+        return forall(Offset, lambda w: implies(w < v, ~s.sent[p, w]))
+
+    @action
+    def vanish(s, p: Partition, v: Offset):
+        """A write of a flush that was given up, or of an instance that crashed, never arrives."""
+        require(s.sent[p, v] & (s.flushing[p] != v))
+        s.sent[p, v] = False
+
+    @action(fair="weak")
+    def succeed(s, t: Thread):
+        """All of the flush is in the offsets topic."""
+        require(s.stage[t] == Stage.FLUSHING)
+        require(forall(Partition, lambda p: ~s.sent[p, s.flushing[p]]), rule="src.4")
+        s.stage[t] = Stage.WRITTEN
+
+    @fault(budget="cancellations", danger=("time-out", "lost-answer"))
+    def give_up(s, t: Thread):
+        """The flush takes too long, and is cancelled, though what it wrote may arrive, or has arrived: the next one
+        writes the same, where there is nothing newer."""
+        require(s.stage[t] == Stage.FLUSHING)
+        s.end_flush(t)
+
+    @fault(budget="cancellations", danger="failed-append")
+    def be_refused(s, t: Thread, p: Partition):
+        """The offsets topic does not take one of the offsets."""
+        require((s.stage[t] == Stage.FLUSHING) & s.sent[p, s.flushing[p]])
+        s.sent[p, s.flushing[p]] = False
+        s.end_flush(t)
+
+    def end_flush(s, t):
+        """The flush is over, and failed."""
+        s.data = each(
+            lambda p: either("src.10", when(0 < s.data[p], s.data[p], s.flushing[p]), forgotten=s.data[p],
+                             older_wins=when(0 < s.flushing[p], s.flushing[p], s.data[p]))
+        )  # fmt: skip
+        s.flushing = each(lambda p: either("src.4", 0, told_all_the_same=s.flushing[p]))
+        s.permit = either("src.4", None, told_all_the_same=s.permit)
+        s.stage[t] = either("src.4", Stage.IDLE, told_all_the_same=Stage.WRITTEN)
+        s.life = when(s.ends == t, Life.OVER, s.life)
+
+    @action(fair="weak")
+    def tell(s, t: Thread):
+        """The task's commit is called with what the flush wrote; nobody else flushes meanwhile."""
+        require(s.stage[t] == Stage.WRITTEN)
+        s.call_commit(t)
+        s.flushing = each(lambda p: 0)
+        s.permit = None
+        s.end_commit(t)
+
+    def end_commit(s, t):
+        """The thread is done, and so is the instance, if this was its last commit."""
+        s.stage[t] = Stage.IDLE
+        s.clean = (s.ends == t) & either("src.12", s.drained, timed_out_all_the_same=s.drained | ~s.drained)
+        s.life = when(s.ends == t, Life.OVER, s.life)
+
+    def call_commit(s, t):
+        s.told_most = each(lambda p: when(s.told_most[p] < s.told_of(t, p), s.told_of(t, p), s.told_most[p]))
+        s.told = each(lambda p: s.told_of(t, p))
+
+    def told_of(s, t, p):
+        """What the task takes to be committed: what it was told before, where it is not told of a partition."""
+        return when(
+            0 < s.flushing[p],
+            s.flushing[p],
+            either("src.5", s.told[p], all_polled_if_empty=when(s.flushes_nothing(), s.polled[p], s.told[p])),
+        )
+
+    def flushes_nothing(s):
+        return forall(Partition, lambda p: s.flushing[p] == 0)
+
+    @action
+    def release(s, p: Partition):
+        """The upstream system hears of it, and discards up to there."""
+        require(s.released[p] < s.told[p])
+        s.released[p] = s.told[p]
+
+    # Instances
+
+    @fault(budget="crashes", danger="client-crash")
+    def crash(s):
+        """The process is gone, with all memory; what it has sent may still arrive."""
+        require(s.life != Life.GONE)
+        s.forget()
+        s.polled = each(lambda p: 0)
+        s.life = Life.GONE
+        s.clean = False
+
+    @action
+    def restart(s):
+        """The next instance reads the offsets topic, when all of the former one is over, and resumes from there: with
+        what the upstream system still has."""
+        require((s.life == Life.OVER) | (s.life == Life.GONE))
+        require(s.former_is_over())
+        s.forget()
+        s.life = Life.RUNNING
+        s.clean = False
+        s.resume()
+
+    def resume(s):
+        s.polled = each(lambda p: when(s.found(p) < s.released[p], s.released[p], s.found(p)))
+        s.resumed = each(lambda p: s.stored[p])
+
+    def found(s, p):
+        """What the next instance finds in the offsets topic."""
+        return either("src.P2", s.stored[p], from_the_beginning=0)
+
+    def former_is_over(s):
+        """No thread of it commits, and nothing that it sent is on its way."""
+        return forall(Thread, lambda t: s.stage[t] == Stage.IDLE) & forall(
+            Partition, Offset, lambda p, v: ~s.sent[p, v]
+        )
+
+    def forget(s):
+        """The memory of the instance, but for what it has polled."""
+        s.place = each(lambda p, i: Place.AWAY)
+        s.counted = each(lambda p, i: False)
+        s.merged = each(lambda p: 0)
+        s.data = each(lambda p: 0)
+        s.flushing = each(lambda p: 0)
+        s.stage = each(lambda t: Stage.IDLE)
+        s.permit = None
+        s.own = each(lambda p, i: False)
+        s.ends = None
+        s.fails = False
+        s.drained = False
+
+    # What is in the way
+
+    @danger("late-copy")
+    def outlives_its_flush(s):
+        """A write is on its way whose flush was given up, or whose instance has crashed."""
+        return exists(Partition, Offset, lambda p, v: s.sent[p, v] & (s.flushing[p] != v))
+
+    @danger("reordering")
+    def overtaken(s):
+        """A record is acknowledged before one that was polled earlier."""
+        return exists(
+            Partition, Offset, Offset,
+            lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.ACKED),
+        )  # fmt: skip
+
+    @danger("several-partitions")
+    def some_arrive(s):
+        """Of a flush that is under way one offset is in the topic, and another one is not."""
+        return exists(
+            Partition, Partition,
+            lambda p, q: (0 < s.flushing[p]) & ~s.sent[p, s.flushing[p]]
+            & (0 < s.flushing[q]) & s.sent[q, s.flushing[q]],
+        )  # fmt: skip
+
+    @danger("several-records")
+    def several_in_a_queue(s):
+        """Two records of one source partition are in flight."""
+        return exists(
+            Partition, Offset, Offset,
+            lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.WAITING),
+        )  # fmt: skip

@@ -1,0 +1,89 @@
+"""What a task makes of `commit()` as it is today, without an argument: one way that is right, and others that are not.
+
+`commit()` says that some offsets were committed, and not which.  A task that has to know reads the offsets topic; what
+else it may take for committed is in the history of connectors.
+"""
+
+from fencepost.model.language import Map, action, each, require, when
+from fencepost.model.source_commits.at_least_once import AtLeastOnce, Offset, Partition, Thread
+from fencepost.model.source_commits.two_threads import PermitGivenBack
+
+
+class Shipped(PermitGivenBack):
+    """Each call of commit() has the task read the stored offsets, as Debezium's connector for PostgreSQL does."""
+
+    def told_of(s, t, p):
+        """What the topic has now."""
+        return s.stored[p]
+
+
+class LastPolled(AtLeastOnce):
+    """commit() is taken for: all that was polled is safe (KAFKA-5716, KAFKA-15091)."""
+
+    def told_of(s, t, p):
+        return s.polled[p]
+
+
+class NewestAcknowledged(AtLeastOnce):
+    """The task remembers the newest record that commitRecord was called with, and takes that to be committed."""
+
+    newest: Map[Partition, Offset]
+
+    @action(fair="weak")
+    def acknowledge(s, p: Partition, i: Offset):
+        """Kafka has the record: commitRecord is called, and then the record is acknowledged."""
+        AtLeastOnce.acknowledge(s, p, i)
+        s.newest[p] = when(s.newest[p] < i, i, s.newest[p])
+
+    def forget(s):
+        AtLeastOnce.forget(s)
+        s.newest = each(lambda p: 0)
+
+    def told_of(s, t, p):
+        return when(s.told[p] < s.newest[p], s.newest[p], s.told[p])
+
+
+class AheadOfTheFlush(AtLeastOnce):
+    """The task keeps count of commitRecord by itself, and takes to be committed what has no gap before it."""
+
+    known: Map[Partition, Offset]
+
+    @action
+    def keep_count(s, p: Partition, i: Offset):
+        """Of all records up to this one the task has heard that they were delivered."""
+        require((s.known[p] < i) & (i <= s.polled[p]) & s.is_prefix(p, i))
+        s.known[p] = i
+
+    def forget(s):
+        AtLeastOnce.forget(s)
+        s.known = each(lambda p: 0)
+
+    def told_of(s, t, p):
+        return when(s.told[p] < s.known[p], s.known[p], s.told[p])
+
+
+class AtThePreviousCommit(AheadOfTheFlush):
+    """There the task takes to be committed what it knew at the commit before, on the ground that the flush since then
+    has written that."""
+
+    before: Map[Partition, Offset]
+
+    @action(fair="weak")
+    def tell(s, t: Thread):
+        """The task's commit is called."""
+        AheadOfTheFlush.tell(s, t)
+        s.before = each(lambda p: s.known[p])
+
+    def forget(s):
+        AheadOfTheFlush.forget(s)
+        s.before = each(lambda p: 0)
+
+    def told_of(s, t, p):
+        return when(s.told[p] < s.before[p], s.before[p], s.told[p])
+
+
+class FirstOfSeveral(AtLeastOnce):
+    """The first two records of a source partition are one event, and both of them bear its offset."""
+
+    def offset_of(s, p, i):
+        return when(i == 1, 2, i)

@@ -1,0 +1,212 @@
+"""A source task of the exactly-once runtime: records and their offsets in one transaction, of which the task is told.
+
+There are no submitted records to wait for: what the proposal calls committable offsets is, of such a task, the offsets
+of the transaction that was committed.  A connector that defines its boundaries may have the records of a transaction
+aborted; their offsets are committed all the same, in a transaction of their own, so that nothing is polled again.
+
+The next instance of the task fences the one before, which may have been told of its last transaction too late, or not
+yet.  Whether a transaction ends is for the coordinator to say, which may be asked and not heard of any more.
+
+From ExactlyOnceWorkerSourceTask of Connect.  That records are read once, and that a fenced producer commits nothing, is
+for source-offsets and transactions to say.
+"""
+
+from fencepost.model.language import (
+    Bool,
+    Enumeration,
+    Ghost,
+    Map,
+    Protocol,
+    Set,
+    action,
+    danger,
+    each,
+    either,
+    exists,
+    fault,
+    forall,
+    require,
+    when,
+)
+from fencepost.model.source_commits.at_least_once import Offset, Partition
+from fencepost.model.source_commits.outside import OF_EXACTLY_ONCE
+
+
+class Moment(Enumeration):
+    """Of the instance: it works; its offsets are in the transaction, and its end is asked for; the transaction is
+    committed, and the task is to be told."""
+
+    WORKING, ASKED, COMMITTED = range(3)
+
+
+class ExactlyOnce(Protocol):
+    """A task, its transactions, its offsets topic, and the system upstream."""
+
+    over: Bool  # the instance has failed, or is gone
+    moment: Moment
+    polled: Map[Partition, Offset]
+    inside: Set[Partition, Offset]  # records of the open transaction
+    data: Map[Partition, Offset]  # the writer's: offsets for the next end of a transaction
+    flushing: Map[Partition, Offset]  # offsets in the transaction that is to end
+
+    stored: Map[Partition, Offset]
+    told: Map[Partition, Offset]  # what tasks were told last, but for those that have been fenced
+    late: Map[Partition, Offset]  # what an instance was or will be told that has been fenced
+    released: Map[Partition, Offset]
+
+    done: Ghost[Set[Partition, Offset]]  # committed, filtered, or aborted as the connector wished
+    resumed: Ghost[Map[Partition, Offset]]
+    told_most: Ghost[Map[Partition, Offset]]
+
+    outside = OF_EXACTLY_ONCE
+
+    @action
+    def submit(s, p: Partition, i: Offset):
+        """The next record is sent in the transaction, and its offset is with the writer."""
+        s.is_next(p, i)
+        s.polled[p] = i
+        s.inside[p, i] = True
+        s.data[p] = i
+
+    @action
+    def filter_out(s, p: Partition, i: Offset):
+        """A transformation drops the next record: it has no offset."""
+        s.is_next(p, i)
+        s.polled[p] = i
+        s.done[p, i] = True
+
+    def is_next(s, p, i):
+        require(~s.over & (s.moment == Moment.WORKING) & (i == s.polled[p] + 1))
+
+    @fault(budget="aborts")
+    def abort_batch(s):
+        """The connector has the transaction aborted: its records are not wanted, and their offsets stay with the
+        writer."""
+        require(~s.over & (s.moment == Moment.WORKING) & s.is_open())
+        s.told = each(
+            lambda p: either("src.5", s.told[p], aborted_are_told=when(0 < s.data[p], s.data[p], s.told[p]))
+        )  # fmt: skip
+        s.done = each(lambda p, i: s.done[p, i] | s.inside[p, i])
+        s.inside = each(lambda p, i: False)
+
+    def is_open(s):
+        return exists(Partition, Offset, lambda p, i: s.inside[p, i])
+
+    @action(fair="weak")
+    def end(s):
+        """A boundary: the offsets are sent in the transaction, which is to be committed, if there is anything."""
+        require(~s.over & (s.moment == Moment.WORKING))
+        s.moment = when(forall(Partition, lambda p: s.data[p] == 0), Moment.COMMITTED, Moment.ASKED)
+        s.flushing = each(lambda p: s.data[p])
+        s.data = each(lambda p: 0)
+
+    @action(fair="weak")
+    def commit(s):
+        """The coordinator commits it, whoever may hear of that."""
+        require(s.moment == Moment.ASKED)
+        s.done = each(lambda p, i: s.done[p, i] | s.inside[p, i])
+        s.inside = each(lambda p, i: False)
+        s.stored = each(lambda p: when(0 < s.flushing[p], s.flushing[p], s.stored[p]))
+        s.moment = when(s.over, Moment.WORKING, Moment.COMMITTED)
+
+    @action(fair="weak")
+    def tell(s):
+        """The task's commit is called with the offsets of the transaction."""
+        require(~s.over & (s.moment != Moment.WORKING))
+        require(s.moment == Moment.COMMITTED, rule="src.4")
+        s.told_most = each(lambda p: when(s.told_most[p] < s.told_of(p), s.told_of(p), s.told_most[p]))
+        s.told = each(lambda p: when(0 < s.flushing[p], s.flushing[p], s.told_of_others(p)))
+        s.flushing = each(lambda p: 0)
+        s.moment = Moment.WORKING
+
+    def told_of(s, p):
+        return when(0 < s.flushing[p], s.flushing[p], s.told_of_others(p))
+
+    def told_of_others(s, p):
+        """Of a source partition that is not in the map the task knows what it knew before."""
+        nothing = forall(Partition, lambda q: s.flushing[q] == 0)
+        return either("src.5", s.told[p], all_polled_if_empty=when(nothing, s.polled[p], s.told[p]))
+
+    @action
+    def release(s, p: Partition):
+        """The upstream system hears of what the task was told, and discards up to there."""
+        require(s.released[p] < s.told[p])
+        s.released[p] = s.told[p]
+
+    @action
+    def release_late(s, p: Partition):
+        """It hears of it from an instance that has been fenced."""
+        require(s.released[p] < s.late[p])
+        s.released[p] = s.late[p]
+
+    # Instances
+
+    @fault(budget="failures", danger=("loss", "time-out"))
+    def fail(s):
+        """A record or an offset is not taken, the transaction has timed out, or its end is not answered: the task
+        fails, and is not told.  If its end was asked for it may yet be committed."""
+        require(~s.over & (s.moment != Moment.COMMITTED) & (s.is_open() | (s.moment == Moment.ASKED)))
+        s.told = each(
+            lambda p: either("src.4", s.told[p], told_all_the_same=when(0 < s.flushing[p], s.flushing[p], s.told[p]))
+        )  # fmt: skip
+        s.over = True
+
+    @fault(budget="crashes", danger="client-crash")
+    def crash(s):
+        """The instance is gone, before or after its transaction was committed."""
+        require(~s.over)
+        s.moment = when(s.moment == Moment.COMMITTED, Moment.WORKING, s.moment)
+        s.over = True
+
+    @action
+    def restart(s):
+        """The next instance has its transactional producer, so that an open transaction is aborted, and resumes."""
+        require(s.over)
+        s.begin_anew()
+
+    @fault(budget="replacements", danger=("zombie", "rebalance"))
+    def replace(s):
+        """Another instance does that while this one runs, which may still be told of what it has committed."""
+        require(~s.over)
+        s.late = each(
+            lambda p: when((s.moment == Moment.COMMITTED) & (0 < s.flushing[p]), s.flushing[p],
+                           when(s.late[p] < s.told[p], s.told[p], s.late[p]))
+        )  # fmt: skip
+        s.begin_anew()
+
+    def begin_anew(s):
+        s.over = False
+        s.moment = Moment.WORKING
+        s.inside = each(lambda p, i: False)
+        s.data = each(lambda p: 0)
+        s.flushing = each(lambda p: 0)
+        s.polled = each(lambda p: when(s.found(p) < s.released[p], s.released[p], s.found(p)))
+        s.resumed = each(lambda p: s.stored[p])
+
+    def found(s, p):
+        """What the next instance finds in the offsets topic."""
+        return either("src.P2", s.stored[p], from_the_beginning=0)
+
+    # What is in the way
+
+    @danger("lost-answer")
+    def commits_unheard(s):
+        """A transaction is to be committed whose task has failed, or is gone."""
+        return s.over & (s.moment == Moment.ASKED)
+
+    @danger("late-copy")
+    def hears_late(s):
+        """An instance that has been fenced is to be told of less than the one after it was."""
+        return exists(Partition, lambda p: (0 < s.late[p]) & (s.late[p] < s.told[p]))
+
+    @danger("several-records")
+    def several_inside(s):
+        """A transaction has two records of one source partition."""
+        return exists(Partition, Offset, Offset, lambda p, i, j: (i < j) & s.inside[p, i] & s.inside[p, j])
+
+    @danger("several-partitions")
+    def of_several(s):
+        """A transaction has records of two source partitions."""
+        return exists(
+            Partition, Partition, Offset, Offset, lambda p, q, i, j: (p != q) & s.inside[p, i] & s.inside[q, j]
+        )  # fmt: skip

@@ -1,0 +1,43 @@
+"""What the models of committing offsets leave out of the dangers, and why."""
+
+from fencepost.model.language import excused, not_of_this, open_hole
+
+TOPIC = (
+    *excused("what the offsets topic has acknowledged stays there (acks=all, no unclean election)",
+             "unreplicated-tail", "uncovered-log"),
+    *not_of_this("the latest offset of a source partition is kept by compaction, and read by its key",
+                 "cleaning", "truncation", "slow-reader"),
+    *excused("a second copy of a write is in order, as one request at a time is under way to a broker; left-behind has "
+             "one that comes out of order", "duplicate"),
+    *not_of_this("the offsets topic is asked for its latest values only, whoever leads its partition",
+                 "leader-restart", "partition-away", "broker-restart", "coordinator-fail-over",
+                 "overlapping-coordinators"),
+)  # fmt: skip
+NO_TRANSACTIONS = not_of_this(
+    "an at-least-once task has no transactions, and no transactional id", "several-ids", "id-expiry", "end-of-epochs",
+    "transaction-version", "producer-expiry", "sequence-wrap", "id-collision",
+)  # fmt: skip
+CONNECT = (
+    *not_of_this("it reads no group's offsets", "several-groups"),
+    *not_of_this("no step looks at a clock: time-outs may come at any time", "clock-step"),
+    *not_of_this("each task has source partitions and instances of its own", "several-tasks", "several-connectors",
+                 "one-task", "empty-set"),
+    *not_of_this("no leader of workers takes part", "leader-in-a-call", "worker-without-support"),
+    *open_hole("one instance runs at a time: left-behind has another", "zombie", "rebalance", "mixed-clients"),
+    *open_hole("stored offsets of a name are not used again by another connector", "deletion", "re-creation"),
+)  # fmt: skip
+OF_AT_LEAST_ONCE = (*TOPIC, *NO_TRANSACTIONS, *CONNECT)
+OF_EXACTLY_ONCE = (
+    *TOPIC,
+    *CONNECT,
+    *excused("a transaction is committed as a whole, or not at all, and a fenced producer commits nothing (txn.P1, "
+             "txn.P2, proved of transactions)", "failed-append", "reordering", "id-expiry", "end-of-epochs",
+             "transaction-version", "producer-expiry", "sequence-wrap"),
+    *not_of_this("a task has one transactional id, and source partitions of its own", "several-ids"),
+    *open_hole("two tasks of one transactional id fence one another: task-counts/ids has them", "id-collision"),
+)  # fmt: skip
+OF_NULL_OFFSETS = (
+    *OF_AT_LEAST_ONCE,
+    *open_hole("proposed has these, of records that all have an offset", "late-copy", "loss", "lost-answer",
+               "failed-append", "time-out", "several-partitions"),
+)  # fmt: skip

@@ -1,0 +1,362 @@
+"""A connector that gets an offsets topic of its own: what its tasks find there, and in the worker's global one.
+
+`MergedStart` is the later text (618.31), as shipped: who starts sees both topics as one, and nothing is copied.
+`Migrating` is the earlier one (618.30, 618.45), never shipped: the worker that has the Connector copies, in one
+transaction, what the global topic has, or writes a sentinel, and tasks wait for either.  That text names no
+transactional id for the copy, nor does it say what the tasks before do meanwhile.  Here the owner's producer has one
+and is opened before the owner looks whether the topic is empty, and what is copied is read when the tasks before are
+fenced; without any of the three it goes wrong.  That the topic exists is taken as given: else the Connector fails.
+
+`Downgrading` is of both (618.36): workers of a software that knows no separate topics store offsets in the global one
+again, and then an upgrade finds the separate one as it was.  With the feature switched off (a soft downgrade) an
+explicitly configured topic stays in use, so that nothing happens; an implicitly configured one is used with the
+feature only, and is then left as a downgraded software leaves it (Worker.offsetStoreForRegularSourceTask of Connect).
+
+A task here is all tasks of its set; that the ones of a set before are fenced, and how, is for task-counts to say, and
+that a record and its offset are one transaction for the core.
+"""
+
+from fencepost.model.language import (
+    Bool,
+    Enumeration,
+    Ghost,
+    Map,
+    Option,
+    Protocol,
+    Set,
+    Sort,
+    action,
+    danger,
+    each,
+    either,
+    excused,
+    exists,
+    fault,
+    forall,
+    implies,
+    not_of_this,
+    require,
+    when,
+)
+from fencepost.model.source_offsets.core import Partition
+from fencepost.model.source_offsets.delivered import Offset
+from fencepost.model.source_offsets.outside import CONNECT, TOPICS, TRANSACTIONS
+
+
+class Worker(Sort, bound="workers"):
+    """A worker that the Connector may be given to."""
+
+
+class Stage(Enumeration):
+    """Of a worker that has the Connector, or believes so: it is given it; its producer is open; it has found the
+    separate topic empty; it has read the global one, and its transaction is open; the Connector runs."""
+
+    NONE, ASSIGNED, OPENED, EMPTY, COPYING, DONE = range(6)
+
+
+OUTSIDE = (
+    *TOPICS,
+    *TRANSACTIONS,
+    *CONNECT,
+    *excused("a transaction is committed once, or never, and nothing of it comes later (txn.P1, txn.P2)", "late-copy",
+             "loss", "lost-answer"),
+    *not_of_this("what takes too long is given up, which is a crash", "time-out"),
+    *not_of_this("which tasks there are is for task-counts to say: all tasks of a set are one here", "several-tasks",
+                 "several-ids"),
+    *not_of_this("how many records a transaction has is for the core to say", "several-records"),
+)  # fmt: skip
+
+
+class OneTopic(Protocol):
+    """What all of these come to for tasks, where they are right: one topic, and offsets that stay where they are."""
+
+    stored: Map[Partition, Offset]
+    older: Bool
+    running: Bool
+    position: Map[Partition, Offset]
+
+    def init(s):
+        s.older = True
+
+    @action
+    def commit_older(s, p: Partition):
+        require(s.older)
+        s.stored[p] = s.stored[p] + 1
+
+    @action
+    def upgrade(s):
+        """Tasks that know of the separate topic take the place of the others."""
+        require(s.older)
+        s.older = False
+
+    @action
+    def start(s):
+        require(~s.older & ~s.running)
+        s.running = True
+        s.position = each(lambda p: s.stored[p])
+
+    @action
+    def commit(s, p: Partition):
+        require(s.running)
+        s.stored[p] = s.position[p] + 1
+        s.position[p] = s.position[p] + 1
+
+    @action
+    def stop(s):
+        s.running = False
+        s.position = each(lambda p: 0)
+
+
+class OneTopicThroughout(OneTopic):
+    """And back."""
+
+    @action
+    def downgrade(s):
+        require(~s.older & ~s.running)
+        s.older = True
+
+
+class MergedStart(Protocol):
+    """Tasks with the global topic, and then tasks with the separate one, which take either's offset (618.31)."""
+
+    in_global: Map[Partition, Offset]
+    in_separate: Map[Partition, Offset]
+    older: Bool  # tasks that store in the global topic run, or may do so
+
+    running: Bool  # tasks that store in the separate one run
+    position: Map[Partition, Offset]  # where they are
+
+    output: Ghost[Map[Partition, Offset]]  # as far as records are committed
+
+    outside = (
+        *OUTSIDE,
+        *not_of_this("tasks find offsets by themselves: who has the Connector takes no part", "rebalance", "zombie"),
+    )  # fmt: skip
+
+    def init(s):
+        s.older = True
+
+    @action
+    def commit_older(s, p: Partition):
+        """A record and its offset, in the global topic."""
+        require(s.older)
+        s.output[p] = when(s.output[p] <= s.in_global[p], s.in_global[p] + 1, s.output[p])
+        s.in_global[p] = s.in_global[p] + 1
+
+    @action(fair="weak")
+    def fence_older(s):
+        """There is a set of tasks with the separate topic, and those before it are fenced, all of them."""
+        require(s.older)
+        s.older = False
+
+    @action(fair="weak")
+    def start(s):
+        """The tasks read what is stored, and begin there."""
+        require(s.may_start())
+        s.running = True
+        s.position = each(lambda p: s.found(p))  # noqa: PLW0108  a helper has to be called
+
+    def may_start(s):
+        return ~s.older & ~s.running
+
+    def found(s, p):
+        global_first = when(0 < s.in_global[p], s.in_global[p], s.in_separate[p])
+        return either("618.31", s.merged(p), separate_alone=s.in_separate[p], global_first=global_first)
+
+    def merged(s, p):
+        return when(0 < s.in_separate[p], s.in_separate[p], s.in_global[p])
+
+    @action
+    def commit(s, p: Partition):
+        """A record and its offset, in the separate topic."""
+        require(s.running)
+        s.output[p] = when(s.output[p] <= s.position[p], s.position[p] + 1, s.output[p])
+        s.in_separate[p] = s.position[p] + 1
+        s.position[p] = s.position[p] + 1
+
+    @fault(budget="stops", danger="client-crash")
+    def stop(s):
+        """The tasks are gone, or are replaced."""
+        require(s.running)
+        s.running = False
+        s.position = each(lambda p: 0)
+
+    @danger("several-partitions")
+    def in_both(s):
+        """Of one source partition the separate topic has an offset, and of another one the global topic alone."""
+        return s.running & exists(
+            Partition, Partition,
+            lambda p, q: (0 < s.in_separate[p]) & (s.in_separate[q] == 0) & (0 < s.in_global[q]),
+        )  # fmt: skip
+
+
+class Migrating(MergedStart):
+    """The earlier text: an owner of the Connector fills the separate topic, of which alone tasks take offsets."""
+
+    stage: Map[Worker, Stage]
+    holds: Option[Worker]  # whose producer has the newest epoch of the id that the copy is written with
+    took: Map[Worker, Partition, Offset]
+    sent: Set[Worker, Partition]  # in its transaction
+    sentinel: Bool  # stands in the separate topic
+
+    outside = OUTSIDE
+
+    def is_filled(s):
+        return s.sentinel | exists(Partition, lambda p: 0 < s.in_separate[p])
+
+    def may_start(s):
+        """Tasks wait for an offset, or for the sentinel."""
+        return MergedStart.may_start(s) & either("618.45", s.is_filled(), not_waited_for=True)
+
+    def found(s, p):
+        return s.in_separate[p]
+
+    @action(fair="weak")
+    def assign(s, w: Worker):
+        """The Connector is given to a worker, as none has it."""
+        require(forall(Worker, lambda v: s.stage[v] == Stage.NONE))
+        s.stage[w] = Stage.ASSIGNED
+
+    @fault(budget="rebalances", danger="rebalance")
+    def reassign(s, w: Worker):
+        """It is given to another one, while the former goes on until it hears of that."""
+        require((s.stage[w] == Stage.NONE) & exists(Worker, lambda v: s.stage[v] != Stage.NONE))
+        s.stage[w] = Stage.ASSIGNED
+
+    @action(fair="weak")
+    def open_producer(s, w: Worker):
+        """Who had the id before commits nothing any more."""
+        require(s.stage[w] == Stage.ASSIGNED)
+        s.holds = w
+        s.stage[w] = Stage.OPENED
+
+    @action(fair="weak")
+    def look(s, w: Worker):
+        """Only an empty topic is filled."""
+        require(s.stage[w] == Stage.OPENED)
+        s.stage[w] = when(either("618.30", s.is_filled(), filled_again=False), Stage.DONE, Stage.EMPTY)
+
+    @action(fair="weak")
+    def take(s, w: Worker):
+        """The global topic is read to its end, once nothing is to come there: a task that runs may store more in it."""
+        require(s.may_take(w))
+        require(either("618.30", ~s.older, over_running_tasks=True))
+        s.took = each(lambda v, p: when(v == w, s.in_global[p], s.took[v, p]))
+        s.stage[w] = Stage.COPYING
+
+    def may_take(s, w):
+        return s.stage[w] == Stage.EMPTY
+
+    @action(fair="weak")
+    def send(s, w: Worker, p: Partition):
+        """An offset goes to the separate topic, in the transaction."""
+        require((s.stage[w] == Stage.COPYING) & (0 < s.took[w, p]) & ~s.sent[w, p])
+        s.sent[w, p] = True
+        s.in_separate[p] = either("618.30", s.in_separate[p], each_by_itself=s.took[w, p])
+
+    @action(fair="weak")
+    def fill(s, w: Worker):
+        """The transaction is committed, with the sentinel if there was nothing to copy."""
+        require(s.stage[w] == Stage.COPYING)
+        require(either("618.45", s.holds == w, by_whomever=True))
+        require(forall(Partition, lambda p: implies(0 < s.took[w, p], s.sent[w, p])), rule="618.30")
+        nothing = forall(Partition, lambda p: ~s.sent[w, p])
+        s.sentinel = s.sentinel | either("618.30", nothing, no_sentinel=False)
+        s.in_separate = each(
+            lambda p: when(
+                either("618.30", s.sent[w, p], each_by_itself=False), s.took[w, p], s.in_separate[p]
+            )
+        )  # fmt: skip
+        s.forgets(w)
+        s.stage[w] = Stage.DONE
+
+    @action(fair="weak")
+    def give_up(s, w: Worker):
+        """Another owner has opened its producer: the Connector fails here."""
+        require((s.stage[w] != Stage.NONE) & (s.stage[w] != Stage.ASSIGNED) & (s.holds != w))
+        s.forgets(w)
+        s.stage[w] = Stage.NONE
+
+    @fault(budget="crashes", danger="client-crash")
+    def crash(s, w: Worker):
+        """Its transaction is never committed."""
+        require(s.stage[w] != Stage.NONE)
+        s.forgets(w)
+        s.stage[w] = Stage.NONE
+
+    def forgets(s, w):
+        s.took = each(lambda v, p: when(v == w, 0, s.took[v, p]))
+        s.sent = each(lambda v, p: s.sent[v, p] & (v != w))
+
+    @danger("zombie")
+    def goes_on_late(s):
+        """An owner has still to write its copy, and another one has filled the topic."""
+        return s.is_filled() & exists(Worker, lambda w: (s.stage[w] == Stage.COPYING) & (s.holds != w))
+
+    @danger("several-partitions")
+    def several_to_copy(s):
+        """One offset is sent, and another one is to be."""
+        return exists(
+            Worker, Partition, Partition, lambda w, p, q: s.sent[w, p] & (0 < s.took[w, q]) & ~s.sent[w, q]
+        )  # fmt: skip
+
+
+class FencedLate(Migrating):
+    """The owner opens its producer when it has found the topic empty, which it may not be any more."""
+
+    @action(fair="weak")
+    def open_producer(s, w: Worker):
+        require(s.stage[w] == Stage.EMPTY)
+        s.holds = w
+        s.stage[w] = Stage.OPENED
+
+    @action(fair="weak")
+    def look(s, w: Worker):
+        require(s.stage[w] == Stage.ASSIGNED)
+        s.stage[w] = when(s.is_filled(), Stage.DONE, Stage.EMPTY)
+
+    def may_take(s, w):
+        return s.stage[w] == Stage.OPENED
+
+    @action(fair="weak")
+    def give_up(s, w: Worker):
+        """As before, of one whose producer was open."""
+        require((s.stage[w] == Stage.OPENED) | (s.stage[w] == Stage.COPYING))
+        require(s.holds != w)
+        s.forgets(w)
+        s.stage[w] = Stage.NONE
+
+
+class Downgrading(MergedStart):
+    """Offsets are copied to the global topic when they are committed in the separate one; workers go back to the old
+    software, and forward again."""
+
+    @action(fair="weak")
+    def copy(s, p: Partition):
+        """Beside any transaction: nobody waits for it."""
+        require(~s.older & (0 < s.in_separate[p]))
+        s.in_global[p] = s.in_separate[p]
+
+    @fault(budget="downgrades", danger=("worker-without-support", "mixed-clients"))
+    def downgrade(s):
+        """All tasks are stopped, and those of the old software start, which know of the global topic only.  Nothing is
+        to be copied then: an operator has to wait for that, or has everything since repeated.  The earlier text copies
+        nothing back, so that all that was committed since the migration is repeated."""
+        require(~s.older & ~s.running)
+        copied = forall(Partition, lambda p: (s.in_separate[p] == 0) | (s.in_separate[p] == s.in_global[p]))
+        require(either("618.36", copied, at_once=True))
+        s.older = True
+
+    @action(fair="weak", rule="618.36")
+    def delete_topic(s):
+        """The operator deletes the separate topic, which nobody uses.  Of the earlier text, its sentinel goes as well,
+        and what comes then is a migration from the beginning."""
+        require(s.older & exists(Partition, lambda p: 0 < s.in_separate[p]))
+        s.in_separate = each(lambda p: 0)
+
+    @action(fair="weak")
+    def fence_older(s):
+        """The upgrade, with no separate topic left of the time before."""
+        require(s.older)
+        require(forall(Partition, lambda p: s.in_separate[p] == 0), rule="618.36")
+        s.older = False

@@ -1,0 +1,98 @@
+"""``export``: protocols in the language of another tool, which then checks them without ours."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from fencepost.proofs.cli.shared.options import BOUND, PROFILE, PROTOCOL, chosen, complete_variant, parse_bounds
+from fencepost.proofs.cli.shared.output import bound_in_words, console, read_from
+from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
+
+if TYPE_CHECKING:
+    from fencepost.proofs.readings import murphi, tla
+
+LANGUAGES = ("tla", "murphi")
+
+
+class OutputFolder(click.Path):
+    """A directory that is written to, and made if there is none: refused before the work begins if that cannot be."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False, writable=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        folder = Path(str(super().convert(value, param, ctx)))
+        if not folder.exists() and not folder.parent.is_dir():
+            self.fail(f"there is no directory {str(folder.parent)!r} for {folder.name!r}; make it first", param, ctx)
+        return folder
+
+
+@click.command()
+@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
+@click.option(
+    "--to", "language", type=click.Choice(LANGUAGES), required=True, help="TLA+, for TLC, or Murphi, for Rumur."
+)
+@click.argument("folder", metavar="DIR", type=OutputFolder())
+@click.option("--symmetry", is_flag=True, help="States that differ in the names of elements alone are one.")
+@BOUND
+@PROFILE
+def export(
+    name: str, language: str, folder: Path, symmetry: bool, changes: tuple[str, ...], profile: Profile
+) -> int:  # fmt: skip
+    """Write a protocol as TLA+ or Murphi, for TLC or Rumur.
+
+    Each variant becomes a module, in TLA+ with its configuration; without a variant, all main ones do.  TLC, or Rumur,
+    then finds as many states and steps as `fencepost explore` with the same bounds, and breaks the same properties in
+    as many steps.  What comes in the end stands in a module of its own in TLA+, with the fairness that it rests on.
+    What is not exported is told, and stands in the module: in Murphi that is all but what holds in every state.
+    Example: fencepost export kip618-yardstick --to tla DIR --bound tasks=2 --bound log=2
+    """
+    from fencepost.proofs.readings import murphi, tla
+
+    variants = chosen(name)
+    if not variants:
+        raise CatalogueError(f"{name} has no variant that could be exported; fencepost list {name} has what there is")
+    asked = parse_bounds(changes)
+    bounds = [bounds_of(variant, profile, asked) for _, variant in variants]
+    read_from(variant for _, variant in variants)
+    asked_of = [(*each, bound) for each, bound in zip(variants, bounds, strict=True)]
+    texts: dict[str, str] = {}
+    told: list[str] = []
+    for entry, variant, bound in asked_of:
+        told.append(f"{entry.name}/{variant.name} within {bound_in_words(bound)}")
+        if language == "tla":
+            module = tla.of_variant(entry, variant, bound, symmetry=symmetry)
+            texts |= tla.files([module])
+            told += _of_tla(folder, module)
+        else:
+            program = murphi.of_variant(entry, variant, bound, symmetry=symmetry)
+            texts |= murphi.files([program])
+            told += _of_murphi(folder, program)
+    tla.write(folder, texts)
+    for line in told:
+        console.print(line, markup=False)
+    return 0
+
+
+def _of_murphi(folder: Path, made: "murphi.Exported") -> list[str]:
+    """What was written of a variant, what was not, and how it is checked."""
+    return [
+        f"    {folder / made.stem}.m: {made.rules} rules, {len(made.invariants)} invariants",
+        *(f"    not exported: {sentence}" for sentence in made.left_out),
+        f"    {made.command}",
+    ]
+
+
+def _of_tla(folder: Path, made: "tla.Exported") -> list[str]:
+    """What was written of a variant, what was not, and how it is checked."""
+    return [
+        f"    {folder / made.stem}.tla: {made.actions} actions, {len(made.invariants)} invariants, "
+        f"{len(made.steps)} properties of steps",
+        *(
+            [f"    {folder / made.stem}Liveness.tla: {len(made.progress)} properties of progress"]
+            if made.progress
+            else []
+        ),
+        *(f"    not exported: {sentence}" for sentence in made.left_out),
+        f"    java -cp tla2tools.jar tlc2.TLC -deadlock -workers 1 -config {made.stem}.cfg {made.stem}",
+    ]

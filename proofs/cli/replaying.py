@@ -1,0 +1,352 @@
+"""``replay``: histories held against their properties and the model; of a set, those of each vocabulary."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from fencepost.proofs.cli.histories import CORES, MASTER, SPARK, settings
+from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import JSON, PROTOCOL
+from fencepost.proofs.cli.shared.output import SIGNS, console, errors, read_from
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.report import SCHEMA, cut_short, write_json
+from fencepost.properties.catalogue import CatalogueError, protocols
+from fencepost.properties.nearest import instead, underscored
+from fencepost.properties.registry import PROTOCOLS
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from fencepost.proofs.scale.replay import ReplayReport
+    from fencepost.properties.history import Manifest
+    from fencepost.properties.history.location import Location
+
+CONFORMANCE = "conformance"
+PREDICTED = "[green]violated as predicted[/]"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of histories, in the words of the command line."""
+
+    checks: tuple[str, ...]
+    required: tuple[str, ...]
+    conformance: bool
+    expecting: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Histories in one vocabulary, and what is asked of them, by the names in the code.  ``name``: of the vocabulary,
+    where there are several."""
+
+    name: str
+    place: "Location"
+    manifest: "Manifest"
+    checks: tuple[str, ...]
+    wanted: tuple[str, ...]
+    expecting: tuple[str, ...]
+    conformance: bool
+
+
+@click.command()
+@click.argument("directory")
+@click.option(
+    "--protocol",
+    "packages",
+    type=PROTOCOL,
+    multiple=True,
+    metavar="PACKAGE",
+    help="Of histories of a protocol of your own: the package it is in; repeatable.",
+)
+@click.option("--check", "checks", multiple=True, metavar="PROPERTY", help="Only this property; may be repeated.")
+@click.option(
+    "--require",
+    "required",
+    multiple=True,
+    metavar="PROPERTY",
+    help="Fail if this property, or conformance, is not decided; repeatable; `all`: all that the mode promises.",
+)
+@click.option("--strict", is_flag=True, help="Fail if anything that applies to the protocol is not decided.")
+@click.option(
+    "--conformance/--no-conformance", default=True, show_default=True, help="Also hold each history against the model."
+)
+@click.option(
+    "--expecting",
+    multiple=True,
+    metavar="PROPERTY",
+    help="In a recording, violations of this property may be as predicted of its variant, as in simulated histories; "
+    "repeatable; `all`: of each that the variant breaks by design.",
+)
+@SPARK
+@MASTER
+@CORES
+@JSON
+def replay(
+    directory: str,
+    packages: tuple[str, ...],
+    checks: tuple[str, ...],
+    required: tuple[str, ...],
+    strict: bool,
+    conformance: bool,
+    expecting: tuple[str, ...],
+    spark: bool | None,
+    master: str | None,
+    cores: int | None,
+    json_file: Path | None,
+) -> int:
+    """Hold histories against their properties and the model.
+
+    DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show, or what there
+    was nothing to judge of, is `unknown`, with the reason; what its mode does not know is `not promised`; a history
+    that the model cannot follow to its end is `undecided`.  A violation is `as predicted`, and no failure, where its
+    variant breaks the property by design and the model, following the same history, takes the step that allows it.
+    Exit code 1 if something is violated, or if what --require names is not decided; --strict is --require all.  Exit
+    code 2 if nothing at all was decided.
+
+    Histories of one system in several vocabularies are judged in each by its own protocol's properties and model; with
+    --check, in those that have such a property.
+
+    The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
+    """
+    from fencepost.properties.history.location import Location
+    from fencepost.properties.history.sets import datasets_in
+
+    asked = Asked(checks, (*required, *(["all"] if strict else [])), conformance, expecting)
+    there = datasets_in(Location.of(directory))
+    chosen = _chosen(there or {"": Location.of(directory)}, directory, packages, asked)
+    documents: dict[str, dict[str, Any]] = {}
+    under_way: list[tuple[Dataset, Mapping[str, str], Callable[[], ReplayReport]]] = []
+
+    def so_far() -> None:
+        """What was found in the pieces that were checked when an interrupt came."""
+        if json_file is not None:
+            dataset, read, found = under_way[-1]
+            document = {**documents, dataset.name: _document(dataset, read, found())}
+            write_json(json_file, cut_short(_of_several(document) if there else document[""]))
+
+    codes = []
+    with when_interrupted(so_far, lambda: under_way):
+        for dataset in chosen:
+            if there:
+                console.print(f"{dataset.name}:", markup=False)
+            read, report = _judged(dataset, settings(spark, master, dataset.manifest.totals.rows), cores, under_way)
+            documents[dataset.name] = _document(dataset, read, report)
+            codes.append(_told(dataset, report))
+    if json_file is not None:
+        write_json(json_file, _of_several(documents) if there else documents[""])
+    return NOT_SO if NOT_SO in codes else max(codes)
+
+
+def _judged(
+    dataset: Dataset, spark: Any, cores: int | None, under_way: list[Any]
+) -> tuple[Mapping[str, str], "ReplayReport"]:
+    """The files that judge, with their hashes, and the report.  While it comes about, ``under_way`` has at its end
+    what makes a report of what there is."""
+    from fencepost.proofs.scale.replay import replay as run
+    from fencepost.proofs.traces import conformance_of, predicted_of
+    from fencepost.properties.history.properties_of import properties_of
+
+    manifest = dataset.manifest
+    entry = protocols()[manifest.protocol]
+    variants = [v for v in entry.variants if v.name == manifest.variant] or entry.variants
+    read = read_from(variants, properties_of(entry.name).module)
+    report = run(
+        dataset.place, spark=spark, cores=cores, checks=dataset.checks or None,
+        further={CONFORMANCE: conformance_of(manifest)} if dataset.conformance else {},
+        excuses=predicted_of(manifest, _expected(manifest, dataset.expecting)),
+        started=lambda so_far: under_way.append((dataset, read, so_far)),
+    )  # fmt: skip
+    return read, report
+
+
+def _document(dataset: Dataset, read: Mapping[str, str], report: "ReplayReport") -> dict[str, Any]:
+    """For JSON."""
+    further = {"sources": read, "required": list(dataset.wanted), "unmet": report.unmet(dataset.wanted)}
+    return {"schema": SCHEMA, **report.as_dict(), **further}
+
+
+def _of_several(documents: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"schema": SCHEMA, "datasets": dict(documents)}
+
+
+def _told(dataset: Dataset, report: "ReplayReport") -> int:
+    """Prints a report; the exit code that it makes."""
+    console.print(
+        f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
+        f"{report.events_per_second:,.0f} events/s"
+    )
+    for name, judged in report.judged.items():
+        broken = report.violations.get(name)
+        if broken:
+            first = escape(str(broken["first"]))
+            console.print(f"    {name_in_words(name):<28} [red]violated[/] {broken['count']:,} times; first: {first}")
+        elif name not in report.unknown and name not in report.predicted:
+            share = report.followed(name) if name == CONFORMANCE else None
+            of_all = f", {share:.1%} of the histories" if share is not None and share < 1 else ""
+            console.print(f"    {name_in_words(name):<28} [green]holds[/] ({judged:,} judged{of_all})")
+        if by := report.predicted.get(name):
+            steps = ", ".join(f"{excuse.partition(':')[0]} {count:,}" for excuse, count in by.items())
+            console.print(f"    {name_in_words(name):<28} {PREDICTED} {sum(by.values()):,} times: {escape(steps)}")
+    _tell_predicted(report.predicted, str(dataset.manifest.config.get("mode", dataset.manifest.variant)))
+    for name, reasons in report.undecided.items():
+        for reason, histories in reasons.items():
+            console.print(
+                f"    {name_in_words(name):<28} [yellow]undecided[/] in {histories:,} histories: {escape(reason)}"
+            )
+    for name, reason in report.unknown.items():
+        console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
+    for name, reason in report.not_promised.items():
+        console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
+    unmet = report.unmet(dataset.wanted)
+    for name, reason in unmet.items():
+        errors.print(f"[red]required, and not decided:[/] {name_in_words(name)}: {escape(reason)}")
+    if not report.decided:
+        errors.print("[red]nothing was decided:[/] every property is unknown or not promised, which is no success")
+    if not report.holds or unmet:
+        return NOT_SO
+    return HOLDS if report.decided else REFUSED
+
+
+def _chosen(places: Mapping[str, "Location"], directory: str, packages: tuple[str, ...], asked: Asked) -> list[Dataset]:
+    """The datasets that are judged, with what is asked of each.  CatalogueError for what none of them has."""
+    from fencepost.properties.history import Manifest
+
+    manifests = {name: Manifest.read(place) for name, place in places.items()}
+    told = {name: f"{directory}/{name}" if name else directory for name in places}
+    if strange := [package for package in packages if package not in {m.protocol for m in manifests.values()}]:
+        of = ", ".join(m.protocol for m in manifests.values())
+        raise CatalogueError(f"{directory}: these are histories of {of}, not of {strange[0]}; leave out --protocol")
+    for name, manifest in manifests.items():
+        _require_known(manifest, told[name])
+    if "" in places:
+        return [_dataset("", places[""], manifests[""], asked)]
+    options = (
+        ("--check", asked.checks, ()), ("--require", asked.required, ("all", CONFORMANCE)),
+        ("--expecting", asked.expecting, ("all",)),
+    )  # fmt: skip
+    for option, names, further in options:
+        for name in names:
+            if not any(_has(manifest, name, *further) for manifest in manifests.values()):
+                _history_property(manifests[next(iter(places))], option, name, *further)
+    chosen = []
+    for name, manifest in manifests.items():
+        mine = Asked(
+            tuple(each for each in asked.checks if _has(manifest, each)),
+            tuple(each for each in asked.required if _has(manifest, each, "all", *_further(manifest))),
+            asked.conformance,
+            tuple(each for each in asked.expecting if _has(manifest, each, "all")),
+        )
+        if mine.checks or not asked.checks:
+            chosen.append(_dataset(name, places[name], manifest, mine))
+    for name in asked.required:
+        if underscored(name) not in ("all", *(each for dataset in chosen for each in dataset.wanted)):
+            raise CatalogueError(f"--require: {name} is not checked in any of these; name it with --check as well")
+    return chosen
+
+
+def _dataset(name: str, place: "Location", manifest: "Manifest", asked: Asked) -> Dataset:
+    checks = tuple(_history_property(manifest, "--check", each) for each in asked.checks)
+    conformance = asked.conformance and _follows(manifest)
+    wanted = _required(manifest, asked.required, checks, conformance)
+    return Dataset(name, place, manifest, checks, wanted, asked.expecting, conformance)
+
+
+def _tell_predicted(predicted: dict[str, dict[str, int]], variant: str) -> None:
+    """What of it is no defect, and why."""
+    totals = dict[str, int]()
+    for by in predicted.values():
+        for excuse, count in by.items():
+            totals[excuse] = totals.get(excuse, 0) + count
+    if not totals:
+        return
+    console.print(
+        f"{sum(totals.values()):,} violations are as predicted of {variant}, and no defect: it declares that it breaks "
+        "these properties, and its model, following the same history, takes the step that allows this violation:",
+        markup=False,
+    )
+    for excuse, count in sorted(totals.items()):
+        console.print(f"    {count:,} by {excuse}", markup=False)
+
+
+def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:
+    """The properties that a recording may violate as predicted.  CatalogueError for what is none, or not broken."""
+    from fencepost.properties.history.properties_of import properties_of
+
+    if not names:
+        return ()
+    broken = properties_of(manifest.protocol).predicted(manifest)
+    names = tuple(_history_property(manifest, "--expecting", name, "all") for name in names)
+    for name in names:
+        if name != "all" and name not in broken:
+            raise CatalogueError(f"--expecting: {name_in_words(name)} is not among what this variant breaks by design")
+    return tuple(broken) if "all" in names else names
+
+
+def _require_known(manifest: "Manifest", directory: str) -> None:
+    """CatalogueError for histories of a protocol or a variant that is not known, or that are not judged."""
+    from fencepost.properties.history import VOCABULARIES
+    from fencepost.properties.history.properties_of import HISTORIES
+
+    protocol, known = manifest.protocol, ", ".join(VOCABULARIES)
+    if protocol not in PROTOCOLS:
+        raise CatalogueError(
+            f"{directory}: unknown protocol {protocol!r}; known: {known}; name your own with --protocol PACKAGE"
+        )
+    for found in (VOCABULARIES, HISTORIES):
+        if protocol not in found:
+            raise CatalogueError(f"{directory}: histories of {protocol} are not judged: {found.lacking(protocol)}")
+    there = protocols()[protocol].simulated
+    if manifest.variant and manifest.variant not in there:
+        meant = instead(manifest.variant, there, f"fencepost list {protocol}")
+        raise CatalogueError(
+            f"{directory}: {protocol} has no variant {manifest.variant!r}, as the manifest says; {meant}"
+        )
+
+
+def _further(manifest: "Manifest") -> tuple[str, ...]:
+    """What is asked of these histories beside their properties."""
+    return (CONFORMANCE,) if _follows(manifest) else ()
+
+
+def _follows(manifest: "Manifest") -> bool:
+    """Is there a model to hold these histories against, or one of which nothing says how?"""
+    from fencepost.properties.conforming import CONFORMING
+
+    return manifest.protocol in CONFORMING or bool(protocols()[manifest.protocol].variants)
+
+
+def _required(
+    manifest: "Manifest", names: tuple[str, ...], checks: tuple[str, ...], conformance: bool
+) -> tuple[str, ...]:
+    """The properties that have to be decided.  CatalogueError for what is none, or is not checked."""
+    from fencepost.properties.history.properties_of import properties_of
+
+    properties = properties_of(manifest.protocol)
+    checked = [*(checks or properties.names), *([CONFORMANCE] if conformance else [])]
+    names = tuple(_history_property(manifest, "--require", name, "all", CONFORMANCE) for name in names)
+    for name in names:
+        if name not in ("all", *checked):
+            raise CatalogueError(f"--require: {name} is not checked: name it with --check as well, or leave that out")
+    if "all" not in names:
+        return tuple(dict.fromkeys(names))
+    return tuple(name for name in checked if name in names or name not in properties.unpromised(manifest))
+
+
+def _has(manifest: "Manifest", name: str, *further: str) -> bool:
+    from fencepost.properties.history.properties_of import properties_of
+
+    return underscored(name) in (*properties_of(manifest.protocol).names, *further)
+
+
+def _history_property(manifest: "Manifest", option: str, name: str, *further: str) -> str:
+    """A property by its name in the code, given that or its name as it is printed.  CatalogueError if it is none."""
+    from fencepost.properties.history.properties_of import properties_of
+
+    known = (*properties_of(manifest.protocol).names, *further)
+    if underscored(name) not in known:
+        meant = instead(name, [name_in_words(each) for each in known], "a replay without that option")
+        raise CatalogueError(f"{option}: {manifest.protocol} has no history property {name!r}; {meant}")
+    return underscored(name)

@@ -1,0 +1,94 @@
+"""A command's work in a process of its own, and a verdict from its parent alone.
+
+Commands run what others wrote: implementations, simulators, models, client libraries.  Whatever ends the process in
+there, be it ``os._exit(0)``, a crash of a library or the system that is out of memory, would give the command an exit
+code that no verdict stands behind.  So the process that was started only waits.  The one that it forks tells it the
+exit code through a pipe when the command has come to its end; one that ends without is told as that: exit code 2.
+"""
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+from fencepost.proofs.cli.shared.exits import INTERRUPTED, REFUSED, say
+from fencepost.proofs.cli.shared.interrupts import SIGNALS, interrupt
+
+PATIENCE_S = 4.0
+"""After an interrupt a command ends by itself in two; what keeps it from that is beyond Python, and is killed."""
+PR_SET_PDEATHSIG = 1
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """The exit code of this work; called before any thread is begun, and returns in both processes."""
+    if not hasattr(os, "fork"):
+        return work()
+    parent, (reading, writing) = os.getpid(), os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        _end_with(parent)
+        for each in SIGNALS:  # a terminal sends them to both, and the parent passes them on: the second comes late
+            signal.signal(each, interrupt)
+        code = work()
+        os.write(writing, bytes([code]))
+        return code
+    os.close(writing)
+    return _awaited(child, reading)
+
+
+def _end_with(parent: int) -> None:
+    """This process is killed when its parent is, which cannot tell it any more."""
+    with suppress(OSError, AttributeError):  # of other systems than Linux
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(INTERRUPTED)
+
+
+def _awaited(child: int, reading: int) -> int:
+    """The exit code that the child has told; what ended it otherwise is said in one line."""
+    interrupted = False
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        nonlocal interrupted
+        if not interrupted:
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+        interrupted = True
+        _signalled(child, number)
+
+    for each in SIGNALS:
+        signal.signal(each, pass_on)
+    signal.signal(signal.SIGALRM, lambda *_: _signalled(child, signal.SIGKILL))
+    _, status = os.waitpid(child, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    os.set_blocking(reading, False)  # what a process that the child has left behind keeps open is not waited for
+    with suppress(BlockingIOError):
+        if told := os.read(reading, 1):
+            return told[0]
+    code = os.waitstatus_to_exitcode(status)
+    if interrupted or code == INTERRUPTED:
+        return INTERRUPTED
+    say(_ended(code))
+    return REFUSED
+
+
+def _signalled(child: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(child, number)
+
+
+def _ended(code: int) -> str:
+    """Why there is no verdict."""
+    if code >= 0:
+        return (
+            f"something that was run ended the process with exit code {code} before there was a verdict; "
+            "look for os._exit in what was driven, simulated or imported"
+        )
+    name = signal.Signals(-code).name
+    if name == "SIGKILL":
+        return (
+            "the process was killed before there was a verdict, most often because memory ran out; use smaller bounds"
+        )
+    return f"the process was ended by {name} before there was a verdict, most often in a library that is not Python"

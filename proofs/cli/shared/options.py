@@ -1,0 +1,172 @@
+"""Arguments and options of the commands: protocols by name, bounds, files to write; all refused before any work
+begins."""
+
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.cli.shared.interrupts import nothing_yet
+from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
+from fencepost.properties.registry import add
+
+
+def import_from_here() -> None:
+    """Modules of the working directory can be imported from here on, after everything that is installed: only where
+    one of them was named."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+
+
+class OutputFile(click.Path):
+    """A file that will be written when the work is done: refused before the work begins if that cannot be."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False, writable=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        file = Path(str(super().convert(value, param, ctx)))
+        if not file.parent.is_dir():
+            self.fail(f"there is no directory {str(file.parent)!r} for {file.name!r}; make it first", param, ctx)
+        if not os.access(file.parent, os.W_OK):
+            self.fail(f"nothing can be written to the directory {str(file.parent)!r}; name another", param, ctx)
+        return file
+
+
+class ProtocolName(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
+    """A protocol, perhaps with a variant, by its public name; or by the package of one's own that it is in."""
+
+    name = "protocol"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return public_name(str(value))
+
+
+PROTOCOL = ProtocolName()
+
+
+def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
+    """A file for a report: an interrupt leaves one also before there is anything to tell."""
+    if file is not None:
+        from fencepost.proofs.report import SCHEMA, cut_short, write_json
+
+        nothing_yet(file, lambda: write_json(file, cut_short({"schema": SCHEMA})))
+    return file
+
+
+JSON = click.option(
+    "--json", "json_file", type=OutputFile(), metavar="FILE", callback=_begun, help="Write the result to this file."
+)
+PROFILE = click.option(
+    "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How large the bounds are."
+)
+BOUND = click.option(
+    "--bound", "changes", multiple=True, metavar="NAME=N", help="Change one of the profile's bounds; may be repeated."
+)
+SEED = click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed gives the same result."
+)
+
+
+def _is_there(_: click.Context, __: click.Parameter, solver: str | None) -> str | None:
+    """Refuses to ask a solver that is not installed, before anything is proved."""
+    if solver is not None:
+        from fencepost.proofs.engines.second.asking import require_cvc5
+
+        require_cvc5()
+    return solver
+
+
+SECOND = click.option(
+    "--second-opinion", "second", type=click.Choice(("cvc5",)), callback=_is_there,
+    help="Ask this solver every step of a proof too.",
+)  # fmt: skip
+
+
+def public_name(name: str) -> str:
+    """``leases.fenced/core``, which names a package, as ``fenced/core``, under which it is known from here on.
+
+    A name is a package's if it has a point, or if it is of no protocol, but of a folder here with Python in it.
+    Nothing else is imported from the working directory.
+    """
+    package, slash, variant = name.partition("/")
+    if "." not in package:
+        if slash and os.path.isdir(name):
+            as_package = os.path.normpath(name).replace(os.sep, ".")
+            raise CatalogueError(f"{name} is a folder; name it as a package: {as_package}")
+        if not _is_a_folder_here(package):
+            return name
+    import_from_here()
+    return add(package) + slash + variant
+
+
+def _is_a_folder_here(package: str) -> bool:
+    here = package.isidentifier() and any(Path(package).glob("*.py"))
+    return here and package.replace("_", "-") not in protocols()
+
+
+def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Completions of a protocol's name."""
+    if "." in begun:  # a package of one's own: what it is called in the end
+        with suppress(InputError):
+            return [begun] if public_name(begun) in protocols() else []
+        return []
+    return [name for name in protocols() if name.startswith(begun)]
+
+
+def complete_variant(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """Completions of a protocol or a variant: the variants once it is clear of which protocol."""
+    named = begun.partition("/")[0]
+    names = complete_protocol(ctx, param, named)
+    if "." in named and names:
+        return [*names, *(f"{named}/{v.name}" for v in find(public_name(named))[0].variants)]
+    exact = [name for name in names if begun.startswith(f"{name}/")]
+    of = exact or (names if len(names) == 1 else [])
+    variants = [f"{name}/{v.name}" for name in of for v in protocols()[name].variants]
+    return [name for name in (*names, *variants) if name.startswith(begun)]
+
+
+def chosen(name: str) -> list[tuple[ProtocolEntry, Variant]]:
+    """The variant that was named, or all main ones of the protocol."""
+    entry, variant = find(name)
+    return [(entry, v) for v in ([variant] if variant else [v for v in entry.variants if v.main])]
+
+
+def the_one(name: str) -> tuple[ProtocolEntry, Variant]:
+    """The variant that was named, or the protocol's only one; CatalogueError if there are several to choose from."""
+    [first, *more] = chosen(name)
+    if more:
+        there = ", ".join(f"{entry.name}/{variant.name}" for entry, variant in (first, *more)[:3])
+        raise CatalogueError(f"{name} has several variants; name one, such as {there}; fencepost list {name} has all")
+    return first
+
+
+def whole(name: str) -> ProtocolEntry:
+    """The protocol that was named; CatalogueError if only one variant of it was."""
+    entry, variant = find(name)
+    if variant is not None:
+        raise CatalogueError(f"this judges a protocol as a whole, with all its variants; name {entry.name}, not {name}")
+    return entry
+
+
+LARGEST = 4096
+DIGITS = 9
+"""Of a bound: what is larger is refused before a state is laid out, which would take hours, or all memory."""
+
+
+def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
+    """``["brokers=2"]`` as a dict; CatalogueError for anything else."""
+    parsed: dict[str, int] = {}
+    for text in changes:
+        name, equals, number = text.partition("=")
+        if not (name and equals and number.isascii() and number.isdigit()):
+            raise CatalogueError(f"--bound {text!r} is not NAME=N with a number N from 0 on; write --bound brokers=2")
+        if len(number) > DIGITS or int(number) > LARGEST:
+            why = "so many take at least as many bits or values in each state, and 1,024 bits are packed"
+            raise CatalogueError(f"--bound {text[:60]}: {why}; name at most {LARGEST}, or prove, which has no bounds")
+        parsed[name] = int(number)
+    return parsed

@@ -1,0 +1,120 @@
+"""Output of the commands: lines that read aloud, on standard output."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fencepost.proofs.provenance import other_copies, said, sources
+from fencepost.proofs.readings.words import leaning, name_in_words
+from fencepost.proofs.results import Result
+from fencepost.properties.catalogue import Variant
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:  # this imports Z3, which `--help` need not wait for
+    from fencepost.proofs.necessity.search import Necessity
+
+console = Console(highlight=False, soft_wrap=True)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+SIGNS = {
+    "holds": "[green]holds[/]",
+    "violated": "[red]violated[/]",
+    "differs": "[red]differs from the model[/]",
+    "unknown": "[yellow]unknown[/]",
+    "vacuous": "[yellow]vacuous[/]",
+    "not proved": "[red]not proved[/]",
+    "not promised": "[blue]not promised[/]",
+}
+
+
+FEW = 2
+"""Killers that are printed by name."""
+
+
+def verdict_sign(kind: str, verdict: str) -> str:
+    """The word for a verdict: a witness is reached or not, everything else holds or is violated."""
+    if kind == "sometimes":
+        return {"holds": "[green]reached[/]", "violated": "[red]not reached[/]"}.get(verdict, SIGNS[verdict])
+    return SIGNS[verdict]
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+def bound_in_words(bound: Mapping[str, int] | None) -> str:
+    """``brokers 2, ids 3``; faults that are switched off go unmentioned."""
+    if bound is None:
+        return "unbounded"
+    return ", ".join(f"{name} {size}" for name, size in bound.items() if size) or "no faults"
+
+
+def verdict_line(results: Sequence[Result]) -> str:
+    """The verdicts of all engines on one property: ``no id twice   holds   induction 8 ms, explore, bounded to depth
+    10``."""
+    first = results[0]
+    engines = ", ".join(_engine(r) for r in results)
+    worst = next(
+        (r for r in results if not r.as_expected), next((r for r in results if r.verdict == "violated"), first)
+    )
+    word = "not promised" if "not_promised" in worst.evidence else worst.verdict
+    sign = verdict_sign(worst.kind, word) + leaning(worst)
+    sign += " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
+    wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
+    padding = " " * max(0, 21 - len(Text.from_markup(sign)))
+    return f"    {name_in_words(first.property):<34} {sign}{padding} {engines}{wrong}"
+
+
+def killers_line(results: Sequence[Result]) -> str:
+    """Which mutations would have broken what holds: ``killers: 7 of 7 promises (txn.12 'append: guard 1 dropped' in 9
+    steps, …)``; nothing where none is asked for."""
+    judged = [r for r in results if "killer" in r.evidence or r.verdict == "vacuous"]
+    names = dict.fromkeys(r.property for r in judged)
+    if not names:
+        return ""
+    left = {r.property for r in judged if r.verdict == "vacuous"}
+    steps: dict[str, int] = {}
+    for killer in (r.evidence["killer"] for r in judged if "steps" in r.evidence.get("killer", ())):
+        steps.setdefault(f"{killer['rule']} '{killer['mutation']}'", len(killer["steps"]))
+    plants = dict.fromkeys(r.evidence["killer"]["plant"] for r in judged if "plant" in r.evidence.get("killer", ()))
+    told = [*(f"{mutation} in {count} steps" for mutation, count in steps.items()), *(f"planted: {p}" for p in plants)]
+    more = [f"{len(told) - FEW} more"] if len(told) > FEW else []
+    which = f" ({', '.join(told[:FEW] + more)})" if told else ""
+    return f"    killers: {len(names) - len(left)} of {len(names)} promises{which}"
+
+
+def _engine(result: Result) -> str:
+    """How one engine came to its verdict: time for a proof, steps for a counterexample, depth for a bounded check."""
+    if "reason" in result.evidence:
+        return f"{result.engine}: {result.evidence['reason']}"
+    steps = result.evidence.get("steps")
+    if result.verdict == "violated" and steps is not None:
+        return f"{result.engine} in {steps} steps"
+    if result.engine == "bounded" and result.bound is not None:
+        return f"bounded to depth {result.bound['depth']}"
+    if result.engine == "explore":
+        states = result.evidence["distinct"]
+        return f"explore {states:,} states" + (f", first after {steps} steps" if steps is not None else "")
+    took = f"{result.engine} {duration(result.seconds)}"
+    if result.evidence.get("followed") is not None:
+        return f"{took}, {result.evidence['followed']:.1%} followed to their end"
+    return took
+
+
+def line_of(found: "Necessity") -> str:
+    """What became of one mistake about a rule, in a line."""
+    steps = f" in {found.steps} steps" if found.steps is not None else ""
+    what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
+    again = " (kept from an earlier run on the same models)" if found.kept else ""
+    return f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}{again}"
+
+
+def read_from(variants: Iterable[Variant], *further: str) -> dict[str, str]:
+    """Says which files are judged, and warns of another copy of them here; the files with their hashes, for JSON.
+    ``further``: modules that judge too."""
+    read = sources(variants, *further)
+    console.print(said(read), markup=False)
+    for sentence in other_copies(read, Path.cwd()):
+        errors.print(f"warning: {sentence}", markup=False)
+    return {str(source.file): source.hash for source in read}

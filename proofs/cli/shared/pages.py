@@ -1,0 +1,111 @@
+"""``--html`` and ``--mermaid``: runs as a page for a browser, and as a diagram for a pull request."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from fencepost.proofs.cli.shared.options import OutputFile
+from fencepost.proofs.cli.shared.output import bound_in_words, errors
+from fencepost.proofs.report import write_text
+from fencepost.properties.catalogue import ProtocolEntry, Variant
+
+if TYPE_CHECKING:
+    from fencepost.model.language.properties import Property
+    from fencepost.model.language.protocol import Spec
+    from fencepost.proofs.engines.attempts import Reached
+    from fencepost.proofs.engines.explore import Exploration
+    from fencepost.proofs.engines.induction import Obligation
+    from fencepost.proofs.necessity.search import Necessity
+    from fencepost.proofs.pages.stories import Story
+    from fencepost.proofs.results import Trace
+
+HTML = click.option(
+    "--html", "html_file", type=OutputFile(), metavar="FILE",
+    help="Write the runs as one page to look at, which needs no network.",
+)  # fmt: skip
+MERMAID = click.option(
+    "--mermaid",
+    "mermaid_file",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write the first run as a Mermaid sequence diagram, as GitHub draws them.",
+)
+
+ITF = click.option(
+    "--itf", "itf_file", type=OutputFile(), metavar="FILE",
+    help="Write the run as an ITF trace, which Apalache and Quint read.",
+)  # fmt: skip
+
+
+def story_of(
+    entry: ProtocolEntry, variant: Variant, spec: "Spec", asked: "Property", bounds: Mapping[str, int],
+    trace: "Trace", *, without: str = "", verdict: str = "", about: str = "",
+) -> "Story":  # fmt: skip
+    """A run of a variant that breaks a property, or reaches it.  ``without``: the rule that was got wrong, and how;
+    ``verdict``, ``about``: in other words than those of a shortest run."""
+    from fencepost.proofs.pages.stories import Asked, tell
+    from fencepost.proofs.readings.words import name_in_words
+
+    witness, endless, length = asked.kind == "sometimes", asked.kind == "eventually", len(trace)
+    found = f"{'reached' if witness else 'broken'} after {length} {'step' if length == 1 else 'steps'}"
+    verdict = verdict or ("broken by a run that never ends" if endless else found)
+    about = about or f"A {'run' if endless else 'shortest run'} within {bound_in_words(dict(bounds))}."
+    title = f"{entry.name}/{variant.name}" + (f" without {without}" if without else "")
+    left_out = tuple(f"{name_in_words(name)}: {outside}" for name, outside in sorted(spec.outside.items()))
+    promises = {n: p for n, p in variant.kept.items() if p.role == "promise"}
+    good = witness or verdict.startswith("holds")
+    told = Asked(title, variant.says, asked, verdict, good, (about,), left_out)
+    return tell(told, spec, promises, dict(bounds), trace)
+
+
+def explored(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], made: "Exploration") -> "list[Story]":
+    """What an exploration has broken; then what it has reached."""
+    asked = [variant.asked[name] for name in made.traces]
+    ordered = sorted(asked, key=lambda one: one.kind == "sometimes")
+    spec = made.kernels.ground.spec  # without what none of the properties reads
+    return [story_of(entry, variant, spec, one, bounds, made.traces[one.name]) for one in ordered]
+
+
+def attempted(
+    entry: ProtocolEntry, variant: Variant, reached: "Sequence[tuple[Obligation, Reached | None]]"
+) -> "Iterator[Story]":
+    """The steps that broke a proof, each as a run of one step, those that exploration has a bound for."""
+    from fencepost.proofs.results import Trace
+
+    for failed, words in reached:
+        example = failed.counterexample
+        if words is None or example is None or example.before is None or example.event is None:
+            continue
+        trace = Trace((example.before, example.after), (example.event,))
+        found = "reached" if words.steps is not None else "not reached within the bounds explored"
+        verdict = f"not preserved by {failed.action}, from a state that is {found}"
+        about = " ".join(line.strip() for line in words.words(failed))
+        asked = variant.kept[failed.property]
+        yield story_of(entry, variant, variant.spec, asked, words.bound, trace, verdict=verdict, about=about)
+
+
+def judged(entry: ProtocolEntry, found: "Iterable[Necessity]") -> "Iterator[Story]":
+    """What breaks without a rule, of each verdict that has a run."""
+    for one in found:
+        variant = entry.variant(one.variant)
+        if one.trace is not None and one.promise is not None and one.bound is not None:
+            asked, wrong = variant.asked[one.promise], f"{one.rule} ({one.mutation})"
+            yield story_of(entry, variant, one.spec, asked, one.bound, one.trace, without=wrong)
+
+
+def write_pages(stories: Sequence["Story"], html_file: Path | None, mermaid_file: Path | None) -> None:
+    """Writes what was asked for; where there is no run to be seen, nothing, and says so."""
+    if not stories:
+        for file in (html_file, mermaid_file):
+            if file is not None:
+                errors.print(f"there is no run to be seen, so {str(file)!r} is not written", markup=False)
+        return
+    if html_file is not None:
+        from fencepost.proofs.pages.page import page
+
+        write_text(html_file, page(stories))
+    if mermaid_file is not None:
+        from fencepost.proofs.pages.mermaid import mermaid
+
+        write_text(mermaid_file, mermaid(stories[0]))

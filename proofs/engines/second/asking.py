@@ -1,0 +1,120 @@
+"""Solvers that read an SMT-LIB text as it stands, and know nothing else: cvc5, and Z3 once more.
+
+Effort is limited by each solver's own count of resources, which does not depend on the machine.  The limit of time
+stands behind it, for what cvc5 does without counting; an answer tells which limit has ended it.
+"""
+
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import z3
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.extras import how_to_install
+from fencepost.proofs.readings.solver.solving import RLIMIT
+
+Said = Literal["unsat", "sat", "unknown"]
+
+UNITS = 200_000
+"""cvc5's resources for each attempt at a text."""
+LAST_RESORT_MS = 60_000
+"""Of each attempt: many times what the resources take, so that it decides nothing that they do not."""
+ATTEMPTS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("by matching", {}),
+    ("by enumeration", {"enum-inst": "true", "miniscope-quant": "agg"}),
+    ("by enumeration and models", {"mbqi-enum": "true"}),
+)
+"""How cvc5 finds instances of what holds for all, one way after another until one of them decides.  Matching has no
+pattern for a number that is compared and is no argument of anything, which enumeration needs none for.  Models that
+are finite by decree (`finite-model-find`) are not among them: with `fmf-bound` cvc5 1.4.2 found some for texts that it
+refutes itself in other ways."""
+
+
+class NoSecondSolver(InputError):
+    """cvc5 is not installed."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a solver says of a text.  ``why``: how it came to it, or what has ended it."""
+
+    said: Said
+    seconds: float
+    why: str = ""
+
+
+def require_cvc5() -> str:
+    """The version of cvc5.  NoSecondSolver, with what to install, if there is none."""
+    try:
+        if find_spec("cvc5") is None:
+            raise PackageNotFoundError
+        return version("cvc5")
+    except PackageNotFoundError:
+        raise NoSecondSolver(f"a second opinion needs cvc5: {how_to_install('second')}") from None
+
+
+def ask_cvc5(text: str, units: int = UNITS) -> Answer:
+    """Asks cvc5 in one way after another; ``units`` limits each."""
+    start, ended = time.perf_counter(), ""
+    for how, options in ATTEMPTS:
+        said, ended = _attempt(text, units, options)
+        if said != "unknown":
+            return Answer(said, time.perf_counter() - start, how)
+    return Answer("unknown", time.perf_counter() - start, ended)
+
+
+def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[Said, str]:
+    import cvc5
+
+    terms = cvc5.TermManager()
+    solver = cvc5.Solver(terms)
+    limits = {"rlimit-per": str(units), "tlimit-per": str(LAST_RESORT_MS), "seed": "0", "incremental": "false"}
+    for name, value in (limits | options).items():
+        solver.setOption(name, value)
+    symbols = cvc5.SymbolManager(terms)
+    parser = cvc5.InputParser(solver, symbols)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "statement")
+    result: Any = None
+    while not (command := parser.nextCommand()).isNull():
+        if command.getCommandName() == "set-info":  # it says what is expected, and cvc5 would end where it is not so
+            continue
+        if command.getCommandName() == "check-sat":
+            result = solver.checkSat()
+        elif (told := str(command.invoke(solver, symbols))).startswith("(error"):
+            raise ValueError(f"cvc5 cannot read the text: {told}")
+    assert result is not None, "a text without (check-sat)"
+    if result.isUnsat():
+        return "unsat", ""
+    if result.isSat():
+        return "sat", ""
+    return "unknown", _ended(result.getUnknownExplanation(), units)
+
+
+def _ended(why: Any, units: int) -> str:
+    known = {"RESOURCEOUT": f"it has used up {units:,} units", "TIMEOUT": f"{LAST_RESORT_MS // 1000} s have gone by"}
+    return known.get(why.name, "it has no more instances to try")
+
+
+class Z3Again:
+    """Z3, in a context of its own, asked what it makes of a text alone.  Contexts take long to be made, and one serves
+    all texts of a variant; the solver is a new one for each."""
+
+    def __init__(self, rlimit: int = RLIMIT) -> None:
+        self.context, self.rlimit = z3.Context(), rlimit
+
+    def ask(self, text: str) -> Answer:
+        start = time.perf_counter()
+        solver = z3.SimpleSolver(ctx=self.context)
+        solver.set("rlimit", self.rlimit)
+        solver.set("random_seed", 0)
+        solver.set("ctrl_c", False)
+        solver.from_string(text)
+        answer = solver.check()
+        said: Said = "unsat" if answer == z3.unsat else "sat" if answer == z3.sat else "unknown"
+        return Answer(said, time.perf_counter() - start, solver.reason_unknown() if said == "unknown" else "")
+
+
+def z3_version() -> str:
+    return str(z3.get_version_string())

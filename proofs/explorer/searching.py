@@ -1,0 +1,300 @@
+"""What is looked for from the page, each in a thread of its own: a shortest run that breaks a promise, how far it is
+from here, another run, an endless one.  One search at a time; it tells how far it has come, and can be given up."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from fencepost.model.language.checks.errors import InputError
+from fencepost.model.language.derived.slicing import without_unread_ghosts
+from fencepost.model.language.properties import Property
+from fencepost.model.language.specs import Spec
+from fencepost.model.language.tracing.recording import Guard
+from fencepost.model.language.tree.terms import negation
+from fencepost.proofs.explorer.choices import written
+from fencepost.proofs.explorer.session import PROMISED, NoSuchRun, Place, Session, changes
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.results import Event, Trace
+from fencepost.properties.catalogue import CatalogueError, changed
+
+MORE = 4
+"""Steps that another run may be longer, before one is looked for that goes without some action."""
+LOOKED_AT = 500
+"""Runs of one length that are compared with those that are known."""
+Told = Callable[[str], None]
+Answer = dict[str, Any]
+"""``says``: what was found, in a sentence; ``path``, ``loop``, ``place``: what to go to, if there is anything."""
+
+
+class GivenUp(Exception):
+    """The search is not wanted any more."""
+
+
+@dataclass
+class Search:
+    """One search: ``progress`` while it runs, then ``answer``, or ``error`` in one sentence."""
+
+    number: int
+    progress: str = "the model is being prepared"
+    answer: Answer | None = None
+    error: str | None = None
+    given_up: threading.Event = field(default_factory=threading.Event)
+
+    def tell(self, words: str) -> None:
+        """How far it has come; raises GivenUp if nobody wants to know."""
+        if self.given_up.is_set():
+            raise GivenUp
+        self.progress = words
+
+    def as_dict(self) -> dict[str, Any]:
+        running = self.answer is None and self.error is None
+        return {
+            "search": self.number, "running": running, "progress": self.progress, "answer": self.answer,
+            "error": self.error,
+        }  # fmt: skip
+
+
+class Searches:
+    """The search under way, and the last one that is over."""
+
+    def __init__(self) -> None:
+        self._count, self._now = 0, Search(0, answer={"says": ""})
+
+    def begin(self, work: Callable[[Told], Answer]) -> Search:
+        """Gives up what is being looked for, and looks for this instead."""
+        self.give_up(self._now.number)
+        self._count += 1
+        self._now = search = Search(self._count)
+        threading.Thread(target=_work, args=(search, work), daemon=True).start()
+        return search
+
+    def get(self, number: int) -> Search:
+        """That search; InputError if it is none any more."""
+        if number != self._now.number:
+            raise InputError(f"search {number} is over, and another one has taken its place")
+        return self._now
+
+    def give_up(self, number: int) -> None:
+        """Ends a search when it comes to its next level of states."""
+        search = self.get(number)
+        search.given_up.set()
+        if search.answer is None:
+            search.error = search.error or "the search was given up"
+
+
+def _work(search: Search, work: Callable[[Told], Answer]) -> None:
+    try:
+        answer = work(search.tell)
+        if not search.given_up.is_set():
+            search.answer = answer
+    except GivenUp:
+        pass
+    except (InputError, MemoryError) as error:
+        search.error = str(error) or "memory ended; choose smaller bounds"
+    except Exception as error:  # a mistake in the code is told where one looks, and not in a terminal behind it
+        search.error = f"this is a mistake in the code, and no verdict: {type(error).__name__}: {error}"
+
+
+def asked_of(session: Session, name: str | None) -> dict[str, Property]:
+    """The property of that name; without one, everything that must not break on any run."""
+    if name is None:
+        return {n: p for n, p in session.properties.items() if p.role in PROMISED}
+    if name not in session.properties:
+        raise CatalogueError(f"{session.variant.name} is not asked for a property {name[:80]!r}")
+    return {name: session.properties[name]}
+
+
+def shortest(session: Session, name: str | None, most: int, told: Told, avoided: Collection[str] = ()) -> Answer:
+    """A shortest run that breaks a property, or any promise, or reaches a witness; ``avoided``: without a step of these
+    actions."""
+    asked = asked_of(session, name)
+    if not asked:
+        return {"says": "There is no promise of this variant that a run could break."}
+    if [p.kind for p in asked.values()] == ["eventually"]:
+        return endless(session, next(iter(asked)), most, told)
+    known = ", ".join(map(name_in_words, avoided))
+    made, found = _explored(session, _avoiding(session.spec, avoided), asked, most, told)
+    if found is None:
+        of = f", of runs without {known}" if avoided else ""
+        return {"says": _nothing(made, asked, of), "undecided": not made.complete}
+    prop, trace = found
+    broken = f"{_quoted(prop.name)} is {'reached' if prop.kind == 'sometimes' else 'broken'}"
+    fewer = f"and not in fewer without {known}" if avoided else "and not in fewer"
+    says = f"{broken} after {_steps(len(trace))}, {fewer}."
+    return {"says": says, "path": _written(trace.events), "property": prop.name}
+
+
+def another(session: Session, name: str, known: Sequence[str], most: int, told: Told) -> Answer:
+    """A run that breaks the same in another way: it is none of the ``known`` paths in another order, or with further
+    steps.  Where there is none a few steps longer, one that has no step at all of some action."""
+    [prop] = asked_of(session, name).values()
+    paths = [session.run(path) for path in known]
+    ways = [Counter(event.action for event in trace.events) for trace in paths]
+    if prop.kind in ("always", "sometimes"):
+        for events in _ends(session, prop, min(map(len, paths)), most, told):
+            way = Counter(event.action for event in events)
+            if not any(other <= way for other in ways):
+                end = "reached" if prop.kind == "sometimes" else "broken"
+                longer = "It is as short" if len(events) == len(paths[0]) else "It is longer"
+                says = f"Another run, with other steps: {_quoted(name)} is {end} after {_steps(len(events))}."
+                return {"says": f"{says} {longer}.", "path": _written(events), "property": name}
+    undecided = False
+    for action in dict.fromkeys(event.action for event in reversed(paths[-1].events)):
+        told(f"runs without {name_in_words(action)}")
+        answer = shortest(session, name, most, told, [action])
+        if "path" in answer and not any(other <= _way(session, answer["path"]) for other in ways):
+            return answer | {"says": f"Another run, which may be longer: {answer['says']}"}
+        undecided = undecided or bool(answer.get("undecided"))
+    if undecided:
+        return {"says": f"No other was found, and it is not decided: some searches were stopped at {most:,} states."}
+    looked = f"among the shortest runs to the states in which it is broken, up to {MORE} steps more"
+    return {"says": f"No other was found {looked}; and none goes without an action of this one."}
+
+
+def _way(session: Session, path: str) -> Counter[str]:
+    return Counter(event.action for event in session.run(path).events)
+
+
+def _ends(session: Session, prop: Property, least: int, most: int, told: Told) -> Iterator[tuple[Event, ...]]:
+    """Runs that break a property at their last step, one to each such state, the shortest first: no step leads on from
+    a state in which it is broken."""
+    from fencepost.proofs.engines.explore import explore, sets
+    from fencepost.proofs.engines.explore.emit import conditions
+    from fencepost.proofs.engines.explore.traces import runs_to
+
+    looked_for = _not_reached(prop) if prop.kind == "sometimes" else prop
+    unbroken = Guard(looked_for.term, None, ("", 0))
+    actions = {n: replace(a, guards=(*a.guards, unbroken)) for n, a in session.spec.actions.items()}
+    made = explore(
+        replace(session.spec, actions=actions), {prop.name: looked_for}, session.bounds, max_states=most,
+        max_depth=least + MORE, progress=lambda level: told(_level(level)),
+    )  # fmt: skip
+    kernels = made.kernels
+    read = conditions(kernels.packing, [kernels.ground.always[prop.name]])
+    for depth, level in enumerate(made.states):
+        rows = (~np.asarray(read(sets.to_words(level))[0], np.bool_)).nonzero()[0] if depth >= least else ()
+        if len(rows):
+            told(f"{len(rows):,} states in which it is broken, {_steps(depth)} deep")
+            yield from runs_to(kernels, made.states, [(depth, int(row)) for row in rows[:LOOKED_AT]])
+
+
+def how_far(session: Session, path: str, most: int, told: Told) -> Answer:
+    """From the end of a path, how many steps it takes to break each promise."""
+    from fencepost.proofs.engines.explore import Start, explore
+
+    trace, asked = session.run(path), asked_of(session, None)
+    start = Start(trace.states[-1], session.spent(trace.events))
+    made = explore(
+        session.spec, asked, session.bounds, max_states=most, stop_when_violated="all", start=start,
+        progress=lambda level: told(_level(level)),
+    )  # fmt: skip
+    depth = made.depth - 1
+    everything = f"none of the {made.distinct:,} states that can follow breaks it"
+    so_far = f"not within {_steps(depth)}: none of the {made.distinct:,} states explored from here"
+    far = {
+        name: {"steps": made.traces.steps(name), "path": _written((*trace.events, *made.traces[name].events))}
+        if name in made.traces
+        else {"says": everything if made.complete else so_far}
+        for name in asked
+    }
+    return {"says": "How far each promise is from being broken stands beside it.", "far": far}
+
+
+def endless(session: Session, name: str, most: int, told: Told) -> Answer:
+    """A run that goes on for ever without what was promised of the end, within the bounds that it is judged in."""
+    from fencepost.proofs.engines.explore import explore
+    from fencepost.proofs.engines.progress import check_progress
+
+    asked = asked_of(session, name)
+    small = session.variant.progress_bounds
+    own = [{n: size for n, size in session.place.bounds if n in some} for some in small]
+    tried = [changed(session.variant, *each) for each in zip(small, own, strict=True)] or [session.bounds]
+    limited = None
+    for bounds in tried:
+        made = explore(
+            session.spec, asked, bounds, max_states=most, progress=lambda level: told(_level(level))
+        )  # fmt: skip
+        told(f"cycles among {made.distinct:,} states")
+        result = check_progress(made)[name]
+        if result.trace is not None:
+            place = replace(session.place, bounds=changes(session.variant, bounds))
+            return _lasso(name, result.trace, place, place.bounds != session.place.bounds)
+        limited = limited or (made.stopped if not made.complete else None)
+    if limited:
+        return {"says": f"It is not decided: the search was stopped ({limited}). Choose smaller bounds."}
+    return {"says": f"{_quoted(name)} holds: within these bounds no run goes on for ever without it."}
+
+
+def _lasso(name: str, trace: Trace, place: Place, moved: bool) -> Answer:
+    other = " (within the bounds that progress is judged in, which are chosen now)" if moved else ""
+    stays = "and so it stays, as nothing that could still happen has to"
+    again = stays if trace.loop == len(trace) else f"from here again as after step {trace.loop}"
+    return {
+        "says": f"{_quoted(name)} does not come: after {_steps(len(trace))}, {again}, for ever{other}.",
+        "path": _written(trace.events), "loop": trace.loop, "property": name,
+        "place": {"name": place.name, "without": place.without, "bounds": dict(place.bounds)},
+    }  # fmt: skip
+
+
+def _explored(
+    session: Session, spec: Spec, asked: Mapping[str, Property], most: int, told: Told
+) -> tuple[Any, tuple[Property, Trace] | None]:
+    """The search, and what it found first.  Ghosts that nothing asked for reads only make more states of it; where a
+    run leaves the bounds by one of them, the search is made again with all."""
+    from fencepost.proofs.engines.explore import explore
+
+    looked_for = {n: _not_reached(p) if p.kind == "sometimes" else p for n, p in asked.items()}
+    for sliced in (without_unread_ghosts(spec, asked.values()), spec):
+        made = explore(
+            sliced, looked_for, session.bounds, max_states=most, stop_when_violated=True,
+            progress=lambda level: told(_level(level)),
+        )  # fmt: skip
+        found = next((n for n in asked if n in made.traces), None)
+        if found is None:
+            return made, None
+        try:
+            return made, (asked[found], session.run(_written(made.traces[found].events)))
+        except NoSuchRun:
+            continue
+    raise AssertionError("the search has found a run that the model does not have")
+
+
+def _not_reached(witness: Property) -> Property:
+    """That a witness is not reached, which a search ends at once it is broken."""
+    return replace(witness, role="lemma", terms=(negation(witness.term),))
+
+
+def _avoiding(spec: Spec, avoided: Collection[str]) -> Spec:
+    return replace(spec, actions={n: a for n, a in spec.actions.items() if n not in avoided})
+
+
+def _nothing(made: Any, asked: Mapping[str, Property], of: str) -> str:
+    what = _quoted(next(iter(asked))) if len(asked) == 1 else f"any of the {len(asked)} promises"
+    if not made.complete:
+        depth = _steps(made.depth - 1)
+        return (
+            f"It is not decided: none of {made.distinct:,} states, all that {depth}{of} can reach, decides {what}, and "
+            f"there are more ({made.stopped}). Choose smaller bounds, or start with a larger --max-states."
+        )
+    if [p.kind for p in asked.values()] == ["sometimes"]:
+        return f"{what} is not reached in any of the {made.distinct:,} states within these bounds{of}."
+    return f"No run breaks {what}: all {made.distinct:,} states within these bounds{of} were visited."
+
+
+def _quoted(name: str) -> str:
+    return f"“{name_in_words(name)}”"
+
+
+def _written(events: Collection[Event]) -> str:
+    return ";".join(map(written, events))
+
+
+def _level(level: Any) -> str:
+    return f"{_steps(level.depth - 1)} deep, {level.distinct:,} states"
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"

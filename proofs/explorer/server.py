@@ -1,0 +1,230 @@
+"""The explorer over HTTP, for the browser on this machine.
+
+It listens on the loopback address alone.  Who does not know the token, which is the first part of every address, finds
+nothing; and a request that names another host than ours is refused, as it comes from a page that has had a name of its
+own lead here.  The page's policy allows what is served here and nothing else.  Nothing is written.
+"""
+
+import secrets
+import socket
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.resources import files
+from typing import Any, TypeVar
+
+import msgspec
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.explorer.searching import Answer, Searches, Told, another, how_far, shortest
+from fencepost.proofs.explorer.session import NoSuchRun, Place, Session, about
+from flask import Flask, Response, abort, jsonify, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+HOST = "127.0.0.1"
+LARGEST_REQUEST = 1 << 20
+KEPT = 8
+"""Sessions whose model stays compiled."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}  # fmt: skip
+PARTS = {
+    "": ("fencepost.proofs.explorer", "explorer.html", "text/html"),
+    "explorer.js": ("fencepost.proofs.explorer", "explorer.js", "text/javascript"),
+    "explorer.css": ("fencepost.proofs.explorer", "explorer.css", "text/css"),
+    "view.js": ("fencepost.proofs.pages", "view.js", "text/javascript"),
+    "page.css": ("fencepost.proofs.pages", "page.css", "text/css"),
+}
+T = TypeVar("T")
+
+
+class At(msgspec.Struct, forbid_unknown_fields=True):
+    """Where one is, as the page says it: a place, a path, and after how many of its steps."""
+
+    name: str
+    without: tuple[str, str] | None = None
+    bounds: dict[str, int] = {}
+    path: str = ""
+    step: int | None = None
+    loop: int | None = None
+
+
+class Wanted(msgspec.Struct, forbid_unknown_fields=True):
+    """What is to be looked for: ``what`` is shortest, another or far; ``known``: the paths that another is not to be.
+    Without a property, any promise."""
+
+    what: str
+    at: At
+    property: str | None = None
+    known: list[str] = []
+
+
+class Explorer:
+    """What the addresses answer.  The model is asked by one request at a time; searches go on beside them."""
+
+    def __init__(self, start: Session, most: int) -> None:
+        self.start, self.most, self.searches = start.place, most, Searches()
+        self._sessions: OrderedDict[Place, Session] = OrderedDict({start.place: start})
+        self._asking = threading.Lock()
+
+    def session(self, at: At) -> Session:
+        without, bounds = at.without and tuple(at.without), tuple(sorted(at.bounds.items()))
+        place = Place(at.name, without, bounds)  # type: ignore[arg-type]
+        if place not in self._sessions:
+            self._sessions[place] = Session(place)
+            if len(self._sessions) > KEPT:
+                self._sessions.popitem(last=False)
+        self._sessions.move_to_end(place)
+        return self._sessions[place]
+
+    def about(self, at: At) -> Mapping[str, Any]:
+        with self._asking:
+            return about(self.session(at))
+
+    def view(self, at: At) -> Mapping[str, Any]:
+        """What is at a step of a path; of a path that the model does not have, what is at the end of what it has."""
+        with self._asking:
+            session, refused = self.session(at), ""
+            try:
+                trace, loop = session.run(at.path), at.loop
+            except NoSuchRun as error:
+                refused, loop = str(error), None
+                trace = session.run(";".join(at.path.split(";")[: error.fits]))
+            step = len(trace) if at.step is None else max(0, min(at.step, len(trace)))
+            try:
+                return {"refused": refused, **session.tell(trace, step, loop)}
+            except NoSuchRun as error:
+                return {"refused": str(error), **session.tell(trace, step)}
+
+    def search(self, wanted: Wanted) -> Mapping[str, Any]:
+        """Begins a search; what it has come to is asked for with its number."""
+        at = wanted.at
+        with self._asking:
+            session = self.session(at)
+            session.run(at.path)
+        work: dict[str, Callable[[Told], Answer]] = {
+            "shortest": lambda told: shortest(session, wanted.property, self.most, told),
+            "another": lambda told: another(session, wanted.property or "", wanted.known, self.most, told),
+            "far": lambda told: how_far(session, at.path, self.most, told),
+        }
+        if wanted.what not in work or (wanted.what == "another" and not wanted.known):
+            raise InputError(f"there is no search {wanted.what[:40]!r}; there are {', '.join(work)}")
+        return self.searches.begin(work[wanted.what]).as_dict()
+
+
+def application(explorer: Explorer, token: str, hosts: frozenset[str]) -> Flask:
+    """The addresses under the token.  ``hosts``: what a request may call us."""
+    app = Flask(__name__, static_folder=None, template_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST
+    app.json.sort_keys = False  # type: ignore[attr-defined]  # of the provider that Flask comes with
+
+    @app.before_request
+    def _known() -> None:
+        if request.host not in hosts:
+            abort(403, "this server answers to its own name only")
+        first = request.path.lstrip("/").partition("/")[0]
+        if not secrets.compare_digest(first.encode(), token.encode()):
+            abort(404, "there is nothing here; use the address that fencepost explorer has printed")
+
+    @app.after_request
+    def _strict(response: Response) -> Response:
+        response.headers.update(HEADERS)
+        return response
+
+    @app.errorhandler(HTTPException)
+    def _refused(error: HTTPException) -> tuple[Response, int]:
+        return jsonify(error=error.description), error.code or 500
+
+    @app.errorhandler(InputError)
+    def _unfit(error: InputError) -> tuple[Response, int]:
+        return jsonify(error=" ".join(str(error).split())), 422
+
+    @app.errorhandler(Exception)
+    def _mistake(error: Exception) -> tuple[Response, int]:
+        return jsonify(error=f"this is a mistake in the code: {type(error).__name__}: {error}"), 500
+
+    def part(name: str) -> Response:
+        package, file, kind = PARTS[name]
+        return Response(files(package).joinpath(file).read_text(encoding="utf-8"), mimetype=kind)
+
+    for name in PARTS:
+        app.add_url_rule(f"/{token}/{name}", f"part {name}", partial(part, name))
+
+    @app.get(f"/{token}/start")
+    def _start() -> Response:
+        start = explorer.start
+        return jsonify(name=start.name, without=start.without, bounds=dict(start.bounds))
+
+    @app.post(f"/{token}/about")
+    def _about() -> Response:
+        return jsonify(explorer.about(_body(At)))
+
+    @app.post(f"/{token}/view")
+    def _view() -> Response:
+        return jsonify(explorer.view(_body(At)))
+
+    @app.post(f"/{token}/search")
+    def _search() -> Response:
+        return jsonify(explorer.search(_body(Wanted)))
+
+    @app.get(f"/{token}/search/<int:number>")
+    def _found(number: int) -> Response:
+        return jsonify(explorer.searches.get(number).as_dict())
+
+    @app.post(f"/{token}/search/<int:number>/give-up")
+    def _give_up(number: int) -> Response:
+        explorer.searches.give_up(number)
+        return jsonify(explorer.searches.get(number).as_dict())
+
+    return app
+
+
+def _body(kind: type[T]) -> T:
+    if request.mimetype != "application/json":
+        abort(415, "send JSON, as application/json")
+    try:
+        return msgspec.json.decode(request.get_data(), type=kind)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        abort(400, f"this is not what is asked here: {error}")
+
+
+class _Silent(WSGIRequestHandler):
+    """The terminal is for the one line that says where the page is."""
+
+    server_version, sys_version = "fencepost", ""
+
+    def log(self, type: str, message: str, *args: Any) -> None:
+        return
+
+
+def listen(port: int) -> socket.socket:
+    """A socket on the loopback address; InputError if the port is taken.  Port 0 is any that is free."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+        listening.listen(16)
+    except OSError as error:
+        listening.close()
+        raise InputError(
+            f"port {port} of {HOST} cannot be had: {error.strerror}; leave --port out, or name another"
+        ) from None
+    return listening
+
+
+def server(explorer: Explorer, listening: socket.socket, token: str) -> BaseWSGIServer:
+    """The server, which serves when it is told to."""
+    port = listening.getsockname()[1]
+    app = application(explorer, token, frozenset({f"{HOST}:{port}", f"localhost:{port}"}))
+    return make_server(HOST, port, app, threaded=True, request_handler=_Silent, fd=listening.fileno())
+
+
+def address(listening: socket.socket, token: str) -> str:
+    return f"http://{HOST}:{listening.getsockname()[1]}/{token}/"

@@ -1,0 +1,221 @@
+"""A session: one variant within bounds, perhaps with a rule got wrong, and what is at the end of a path through it.
+
+A path is text, ``start(c=0);begin(c=0,t=1,e=1)``, as it stands in a link.  Whatever is told of it is found by taking
+its steps again from the initial state, so that a link to what the model does not do is noticed, and said.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from fencepost.model.language.checks.errors import InputError
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import AtomsType, MapType, ScalarType, bound_of
+from fencepost.proofs.explorer.choices import Choices, written
+from fencepost.proofs.pages.stories import CENTRE, Standing, lanes_of, process, rules_of, standing_of, steps_of
+from fencepost.proofs.readings.ground import BoundsError
+from fencepost.proofs.readings.ground.layout import highest, lay_out
+from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.readings.words import name_in_words, say, say_state
+from fencepost.proofs.results import Event, State, Trace
+from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, bounds_of, find
+from fencepost.properties.nearest import instead
+
+MOST_STEPS = 400
+"""Of a path: a link that is longer is none that a person has made."""
+MOST_LANES = 8
+"""Where there are more processes, only those have a lane that a step of the path names or changes."""
+MOST_CHOICES = 20_000
+"""Of one action's parameters, or of a map's entries."""
+LARGEST = 4096
+"""Of a bound, as on the command line."""
+PROMISED = ("promise", "step", "refinement")
+"""The roles of what must not break on any run."""
+
+
+class NoSuchRun(InputError):
+    """A path that the model does not have; ``fits``: the steps that it does have before that."""
+
+    def __init__(self, why: str, fits: int) -> None:
+        super().__init__(why)
+        self.fits = fits
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one is: ``name``: PROTOCOL/VARIANT; ``without``: the rule that is got wrong, and how; ``bounds``: those
+    that differ from the variant's smallest."""
+
+    name: str
+    without: tuple[str, str] | None = None
+    bounds: tuple[tuple[str, int], ...] = ()
+
+
+class Session:
+    """One variant to walk through.  ``properties`` are those that are asked of it."""
+
+    def __init__(self, place: Place) -> None:
+        entry, variant = find(place.name)
+        if variant is None:
+            raise CatalogueError(
+                f"{place.name} is a protocol; name a variant of it, such as {entry.name}/{entry.variants[0].name}"
+            )
+        self.place, self.entry, self.variant = place, entry, variant
+        self.bounds = bounds_of(variant, "smoke", dict(place.bounds))
+        if large := [name for name, size in self.bounds.items() if not 0 <= size <= LARGEST]:
+            raise BoundsError(f"the bound {large[0]} is {self.bounds[large[0]]}; choose one from 0 to {LARGEST}")
+        self.spec = _spec(entry, variant, place.without)
+        self.properties: Mapping[str, Property] = variant.asked
+        _require_few(self.spec, self.bounds)
+        lay_out(self.spec, self.bounds)
+        constants = {name: bound_of(self.bounds, name) for name in self.spec.constants}
+        self.plain = Plain(self.spec, constants, self.bounds)
+        self.choices = Choices(self.plain)
+        for axiom in self.spec.axioms:
+            if not self.plain.holds(axiom, {}):
+                raise BoundsError(f"{variant.name} needs {say(axiom)}; choose other bounds")
+
+    @cached_property
+    def initial(self) -> State:
+        state = self.plain.initial()
+        if not self.plain.within(state):
+            raise BoundsError(f"{self.variant.name} begins beyond these bounds; choose larger ones")
+        return state
+
+    def run(self, path: str) -> Trace:
+        """The states of a path; NoSuchRun names the first step that is not possible, and why."""
+        words = [word.strip() for word in path.split(";") if word.strip()]
+        if len(words) > MOST_STEPS:
+            raise NoSuchRun(f"the path has {len(words):,} steps; {MOST_STEPS} are the most", 0)
+        states, events = [self.initial], list[Event]()
+        for number, word in enumerate(words, 1):
+            event = self._event(word, number)
+            if (why := self.choices.why_not(states[-1], event, self.spent(events))) is not None:
+                raise NoSuchRun(f"step {number} of the path, {word}, is not possible there: {why}", number - 1)
+            after = self.plain.step(states[-1], event)
+            assert after is not None  # which `why_not` would have said
+            events.append(event)
+            states.append(after)
+        return Trace(tuple(states), tuple(events))
+
+    def _event(self, word: str, number: int) -> Event:
+        action = word.partition("(")[0]
+        if action not in self.spec.actions:
+            meant = instead(action, self.spec.actions, f"fencepost list {self.place.name}")
+            raise NoSuchRun(f"step {number} of the path, {word[:80]}, is of no action here; {meant}", number - 1)
+        found = self.choices.by_text(action).get(word.replace(" ", ""))
+        if found is None:
+            some = next(iter(self.choices.by_text(action)), "none within these bounds")
+            what = f"step {number} of the path, {word[:80]}, has no such parameters within these bounds"
+            raise NoSuchRun(f"{what}; one of {action} is {some}", number - 1)
+        return found
+
+    def spent(self, events: "tuple[Event, ...] | list[Event]") -> dict[str, int]:
+        """How much of each budget of faults these steps take."""
+        spent: dict[str, int] = {}
+        for event in events:
+            if (budget := self.spec.actions[event.action].budget) is not None:
+                spent[budget] = spent.get(budget, 0) + 1
+        return spent
+
+    def tell(self, trace: Trace, at: int, loop: int | None = None) -> dict[str, Any]:
+        """What the page shows of a path when one stands after ``at`` of its steps."""
+        if loop is not None and not (0 <= loop <= len(trace) and trace.states[loop] == trace.states[-1]):
+            raise NoSuchRun(f"the path does not come back to where it was after step {loop}", len(trace))
+        lanes = self._lanes(trace)
+        steps = list(steps_of(self.spec, trace, lanes))
+        standings = [(n, one) for n, p in self.properties.items() if (one := standing_of(self.plain, p, trace))]
+        holding = [self.properties[n] for n, one in standings if one.role in PROMISED and one.holds[at]]
+        spent = self.spent(trace.events[:at])
+        return {
+            "at": at, "loop": loop, "path": [written(event) for event in trace.events],
+            "lanes": lanes, "steps": [asdict(step) for step in steps], "rules": rules_of(steps),
+            "states": [list(say_state(self.spec, state)) for state in trace.states],
+            "properties": [self._property(n, one) for n, one in standings] + self._progress(),
+            **self.choices.at(trace.states[at], spent, holding),
+        }  # fmt: skip
+
+    def _lanes(self, trace: Trace) -> list[str]:
+        """All processes that steps can name, if they are few: lanes that come and go are hard to follow."""
+        sorts = [kind for a in self.spec.actions.values() for _, kind in a.parameters if isinstance(kind, AtomsType)]
+        every = {f"{process(kind)} {n}": kind for kind in sorts if process(kind) for n in self.plain.domain(kind)}
+        told = lanes_of(self.spec, trace)
+        if len(every) >= MOST_LANES or not set(told) <= {*every, CENTRE}:
+            return told
+        first = sum(kind == next(iter(every.values())) for kind in every.values()) if every else 0
+        lanes = list(every)
+        return [*lanes[:first], CENTRE, *lanes[first:]]
+
+    def _property(self, name: str, one: Standing) -> dict[str, Any]:
+        return asdict(one) | {"id": name, "kind": self.properties[name].kind}
+
+    def _progress(self) -> list[dict[str, Any]]:
+        """What is promised of the end, which no state breaks."""
+        return [
+            {
+                "id": name, "name": name_in_words(name), "says": " ".join(p.doc.split()), "rule": p.rule or "",
+                "role": "progress", "kind": p.kind, "holds": None, "broken_at": None,
+            }
+            for name, p in self.properties.items() if p.kind == "eventually"
+        ]  # fmt: skip
+
+
+def _spec(entry: ProtocolEntry, variant: Variant, without: tuple[str, str] | None) -> Spec:
+    if without is None:
+        return variant.spec
+    from fencepost.proofs.wrong_rules import without_rule
+
+    return without_rule(entry, variant, without)
+
+
+def _require_few(spec: Spec, bounds: Mapping[str, int]) -> None:
+    """BoundsError where steps or variables are so many that even to list them takes long."""
+    for action in spec.actions.values():
+        kinds = [kind for _, kind in action.parameters]
+        _require_product(action.name, "parameter choices", kinds, bounds)
+    for name, kind in spec.types.items():
+        if isinstance(kind, MapType):
+            _require_product(name, "entries", kind.keys, bounds)
+
+
+def _require_product(what: str, of: str, kinds: Iterable[ScalarType], bounds: Mapping[str, int]) -> None:
+    count = math.prod(highest(kind, bounds, what) + 1 for kind in kinds)
+    if count > MOST_CHOICES:
+        raise BoundsError(f"{what} has {count:,} {of} within these bounds, too many to be listed; choose smaller ones")
+
+
+def place_of(name: str, variant: Variant, bounds: Mapping[str, int]) -> Place:
+    """The place at the beginning of a variant within these bounds."""
+    return Place(name, None, changes(variant, bounds))
+
+
+def changes(variant: Variant, bounds: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Which bounds differ from the variant's smallest."""
+    least = bounds_of(variant, "smoke")
+    return tuple(sorted((name, size) for name, size in bounds.items() if least.get(name) != size))
+
+
+def about(session: Session) -> dict[str, Any]:
+    """What can be chosen beside the steps: other variants of the protocol, rules to get wrong, bounds."""
+    from fencepost.model.language.derived.mutations import mutations
+    from fencepost.model.rules import RULES
+
+    entry, variant, place = session.entry, session.variant, session.place
+    wrong = [] if variant.reading is not None else mutations(variant.properties.protocol.spec)
+    least = bounds_of(variant, "smoke")
+    left_out = sorted(session.spec.outside.items())
+    return {
+        "name": place.name, "protocol": entry.name, "says": variant.says, "rule": variant.rule or "",
+        "without": place.without, "changed": dict(place.bounds),
+        "variants": [{"name": f"{entry.name}/{v.name}", "says": v.says, "main": v.main} for v in entry.variants],
+        "wrong": [{"rule": m.rule, "name": m.name, "says": RULES[m.rule].says} for m in wrong],
+        "wrong_already": " ".join(variant.reading or ()),
+        "bounds": [
+            {"name": name, "size": size, "least": least[name], "says": entry.reasons.get(name, "")}
+            for name, size in session.bounds.items()
+        ],
+        "left_out": [f"{name_in_words(name)}: {outside}" for name, outside in left_out],
+    }  # fmt: skip

@@ -1,0 +1,51 @@
+"""Stories as one HTML file that needs nothing else: no script, style, image or link of another host.
+
+The page's own style and script are allowed by their hashes and nothing else is, so that words of a recording, which
+enter it as data, can run nothing even if they were taken for markup.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+
+from fencepost.proofs.pages.stories import Story
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+
+def page(stories: Sequence[Story]) -> str:
+    """The whole text of the file; of several stories the first is shown, and the others can be chosen."""
+    style, script = _own("page.css"), _own("view.js") + _own("page.js")
+    own = f"style-src {_hash(style)}; script-src {_hash(script)}"
+    return _template().render(
+        stories=stories,
+        policy=Markup(f"default-src 'none'; base-uri 'none'; form-action 'none'; {own}"),  # made of hashes alone
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(as_data(stories)),
+    )
+
+
+def as_data(stories: Sequence[Story]) -> str:
+    """JSON that may stand in a script element: nothing in it ends that element, or begins a comment in it."""
+    told = [asdict(story) for story in stories]
+    text = json.dumps(told, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _own(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_own("page.html.jinja"))

@@ -1,0 +1,246 @@
+"""What of a run is told: its lanes, its steps with what they change, and which property holds after each.
+
+A lane is a process: a member of a sort that acts or keeps state of its own, such as a broker or a partition.  Sorts
+with the names of `HANDED_OVER`, such as requests and transactions, are what processes hand to each other.  A step
+stands in the lane of the process that is named first, or in `CENTRE` where what is handed over is, or nothing; and it
+reaches the others that it names, and those whose entries it changes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tree.terms import variables
+from fencepost.model.language.tree.types import AtomsType, Bounds, EnumType, MapType, OptionType, ScalarType, bound_of
+from fencepost.model.rules import RULES
+from fencepost.proofs.readings.plain import Plain, PlainError
+from fencepost.proofs.readings.words import differences, name_in_words, say_state, say_value
+from fencepost.proofs.results import Event, State, Trace
+
+HANDED_OVER = frozenset({"Call", "Id", "Part", "Prefix", "Record", "Request", "Send", "Txn"})
+"""Sorts whose members have no lane: any other sort, of a protocol of one's own too, is one of processes."""
+CENTRE = "cluster"
+"""The lane of what no process is named of: the coordinator, the controller, the leader of a log."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """``what`` was ``old`` and is ``new``.  ``ghost``: no rule reads it, only properties do."""
+
+    what: str
+    old: str
+    new: str
+    ghost: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """``lane``, ``reaches``: places among the lanes; ``dangers``: what goes wrong by this step; ``rules``: the numbers
+    of those that the action encodes."""
+
+    action: str
+    words: str
+    says: str
+    lane: int
+    reaches: tuple[int, ...]
+    dangers: tuple[str, ...]
+    rules: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A property, and whether it holds after so many steps, from none on; ``broken_at``: the first number of steps
+    after which it does not."""
+
+    name: str
+    says: str
+    rule: str
+    role: str
+    holds: tuple[bool, ...]
+    broken_at: int | None
+
+
+@dataclass(frozen=True)
+class Story:
+    """A run as it is told.  ``about``: the lines that say what was judged; ``left_out``: what the model does not have,
+    which stands beside the verdict; ``states``: after each number of steps, what differs from zero, a line each;
+    ``broken_at``: the number of steps after which what was asked is broken, if a state or a step breaks it; ``rules``:
+    what each rule says that a step follows; ``loop``: the number of steps after which an endless run goes on as it did
+    before."""
+
+    title: str
+    says: str
+    asked: str
+    asked_says: str
+    verdict: str
+    good: bool
+    about: tuple[str, ...]
+    left_out: tuple[str, ...]
+    lanes: tuple[str, ...]
+    steps: tuple[Step, ...]
+    states: tuple[tuple[str, ...], ...]
+    properties: tuple[Standing, ...]
+    broken_at: int | None
+    rules: Mapping[str, str]
+    loop: int | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run was looked for.  ``title``: protocol and variant; ``says``: what the variant is; ``verdict``: in
+    words, and ``good`` if it is no trouble; ``about``, ``left_out``: as in `Story`."""
+
+    title: str
+    says: str
+    of: Property
+    verdict: str
+    good: bool = False
+    about: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def tell(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds: Bounds, trace: Trace) -> Story:
+    """A run within bounds as a story; ``properties``: those whose standing is told, the one asked for first.
+
+    A property that cannot be judged state by state, such as progress, has no standing.
+    """
+    lanes = lanes_of(spec, trace)
+    told = {asked.of.name: asked.of, **properties}
+    steps = tuple(steps_of(spec, trace, lanes))
+    plain = Plain(spec, {name: bound_of(bounds, name) for name in spec.constants}, bounds)
+    judged = {name: one for name, each in told.items() if (one := standing_of(plain, each, trace)) is not None}
+    own = judged.get(asked.of.name)
+    return Story(
+        asked.title, asked.says, name_in_words(asked.of.name), one_line(asked.of.doc), asked.verdict,
+        asked.good, asked.about, asked.left_out, tuple(lanes), steps,
+        tuple(tuple(say_state(spec, state)) for state in trace.states),
+        tuple(judged.values()),
+        own.broken_at if own is not None and asked.of.kind != "sometimes" else None,
+        rules_of(steps),
+        trace.loop,
+    )  # fmt: skip
+
+
+def process(kind: ScalarType) -> str | None:
+    """The name of the process that a value of this sort is; None if it is none."""
+    kind = kind.of if isinstance(kind, OptionType) else kind
+    return kind.name.lower() if isinstance(kind, AtomsType) and kind.name not in HANDED_OVER else None
+
+
+def _named(action: Action, event: Event) -> list[str]:
+    """The lanes of the processes that a step names, in the order of its parameters."""
+    found = ((process(kind), event.parameters[name]) for name, kind in action.parameters)
+    return list(dict.fromkeys(f"{name} {number}" for name, number in found if name is not None))
+
+
+def _acts(action: Action) -> bool:
+    """Whether a process takes the step: it is named before what is handed over."""
+    sorts = [kind for _, kind in action.parameters if isinstance(kind, AtomsType)]
+    return bool(sorts) and process(sorts[0]) is not None
+
+
+def _touched(spec: Spec, before: State, after: State) -> list[str]:
+    """The lanes of the processes whose entries a step changes, ghosts aside."""
+    found = []
+    for variable, kind in spec.types.items():
+        if variable in spec.ghosts or not isinstance(kind, MapType) or before[variable] == after[variable]:
+            continue
+        sorts = [process(sort) for sort in kind.keys]
+        for key in sorted({*before[variable], *after[variable]}):
+            if before[variable].get(key) != after[variable].get(key):
+                found += [f"{n} {k}" for n, k in zip(sorts, key, strict=True) if n is not None]
+    return list(dict.fromkeys(found))
+
+
+def lanes_of(spec: Spec, trace: Trace) -> list[str]:
+    """Every lane that has a step or is reached by one: sorts in the order in which they appear, members by number, and
+    the centre after the processes that act of themselves."""
+    seen: dict[str, None] = {}
+    needs_centre = False
+    for place, event in enumerate(trace.events):
+        named = _named(spec.actions[event.action], event)
+        needs_centre |= not _acts(spec.actions[event.action])
+        seen |= dict.fromkeys((*named, *_touched(spec, trace.states[place], trace.states[place + 1])))
+    sorts = list(dict.fromkeys(lane.partition(" ")[0] for lane in seen))
+    lanes = sorted(seen, key=lambda lane: (sorts.index(lane.partition(" ")[0]), int(lane.partition(" ")[2])))
+    if needs_centre or not lanes:
+        first = sorts[0] if sorts else ""
+        lanes.insert(sum(lane.partition(" ")[0] == first for lane in lanes), CENTRE)
+    return lanes
+
+
+def steps_of(spec: Spec, trace: Trace, lanes: Sequence[str]) -> Iterator[Step]:
+    """The steps of a run in these lanes, which have all of `lanes_of` among them."""
+    places = {lane: place for place, lane in enumerate(lanes)}
+    for place, event in enumerate(trace.events):
+        action = spec.actions[event.action]
+        before, after = trace.states[place], trace.states[place + 1]
+        named = _named(action, event)
+        own = named[0] if _acts(action) else CENTRE
+        reached = [lane for lane in (*named, *_touched(spec, before, after)) if lane != own]
+        yield Step(
+            name_in_words(event.action), parameters_in_words(action, event), one_line(action.doc), places[own],
+            tuple(dict.fromkeys(places[lane] for lane in reached)),
+            action.dangers, _cited(action), tuple(_changes(spec, before, after)),
+        )  # fmt: skip
+
+
+def parameters_in_words(action: Action, event: Event) -> str:
+    """``client 0, txn 1, to 2``: members of sorts by their sort, other values by the parameter's name."""
+    words = []
+    for name, kind in action.parameters:
+        value = event.parameters[name]
+        if isinstance(kind, AtomsType):
+            words.append(f"{kind.name.lower()} {value}")
+        elif isinstance(kind, EnumType):
+            words.append(say_value(value, kind))
+        else:
+            words.append(f"{name_in_words(name)} {say_value(value, kind)}")
+    return ", ".join(words)
+
+
+def _cited(action: Action) -> tuple[str, ...]:
+    """The rules that an action and its guards and updates encode, once each."""
+    told = (action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates))
+    return tuple(dict.fromkeys(number for number in told if number is not None))
+
+
+def _changes(spec: Spec, before: State, after: State) -> Iterator[Change]:
+    for line in differences(spec, before, after):
+        what, _, values = line.partition(": ")
+        old, _, new = values.partition(" -> ")
+        yield Change(what, old, new, what.partition("[")[0] in spec.ghosts)
+
+
+def standing_of(plain: Plain, one: Property, trace: Trace) -> Standing | None:
+    """Whether a property holds after each step; None of one that cannot be judged so, such as progress."""
+    if one.kind not in ("always", "step", "sometimes") or not variables(one.term) <= plain.spec.types.keys():
+        return None
+    try:
+        holds = tuple(_holds(plain, one, trace))
+    except PlainError:  # it speaks of what these bounds say nothing of
+        return None
+    broken = next((steps for steps, held in enumerate(holds) if not held), None)
+    return Standing(name_in_words(one.name), one_line(one.doc), one.rule or "", one.role, holds, broken)
+
+
+def rules_of(steps: Iterable[Step]) -> dict[str, str]:
+    """What each rule says that these steps follow."""
+    return {number: RULES[number].says for step in steps for number in step.rules}
+
+
+def _holds(plain: Plain, one: Property, trace: Trace) -> Iterator[bool]:
+    """After each number of steps: of a property of states there, of one of steps by the last step."""
+    for place, state in enumerate(trace.states):
+        if one.kind != "step":
+            yield plain.holds(one, state)
+        elif place == 0:
+            yield one.initially is None or plain.holds(one.initially, state)
+        else:
+            yield plain.holds(one, trace.states[place - 1], state)
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,195 @@
+"""Of each action and property one question to Z3: is there a state within the bounds in which the explorer's emitted
+functions do anything else than the terms say?
+
+A state is any choice of its fields' numbers, reachable or not, but for what a sequence has no entry at, which is 0.
+For an action, with all choices of its parameters: the explorer takes the step exactly where guards, limits and budgets
+hold and everything stays within the bounds, and the words that it writes are those of the state after.  For a property:
+it is found exactly where the terms say so; of steps, wherever a step is taken.  What is not asked: the numba engine,
+which compiles source of its own; refinements, which are judged outside of these functions; and progress.
+"""
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import z3
+from fencepost.model.language.derived.refinements import Refinement
+from fencepost.model.language.properties import Property
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tracing.recording import Update
+from fencepost.model.language.tree.types import Bounds, MapType, OptionType, ScalarType, SeqType, bound_of
+from fencepost.proofs.engines.explore.kernels import Kernels
+from fencepost.proofs.readings.equal.fields import BITS, LARGEST, BitReading, FieldState, packed
+from fencepost.proofs.readings.equal.machine import Taken, execute
+from fencepost.proofs.readings.ground import BoundsError, ground
+from fencepost.proofs.readings.ground.layout import highest
+from fencepost.proofs.readings.solver.finite import scalar_values
+from fencepost.proofs.readings.solver.states import UpdatedState
+from fencepost.proofs.readings.solver.terms import Locals, Value
+
+LIMIT = 50_000_000
+"""Z3's resource limit of one question."""
+
+
+@dataclass(frozen=True)
+class Equal:
+    """``of``: an action or a property; ``verdict``: violated where a state tells them apart, which ``shown`` has, as
+    field values by name; unknown where Z3 gave up."""
+
+    of: str
+    kind: Literal["action", "property"]
+    verdict: Literal["holds", "violated", "unknown"]
+    seconds: float
+    shown: Mapping[str, int]
+
+
+class Readings:
+    """Both readings of one protocol within bounds, over the same symbolic state."""
+
+    def __init__(self, spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> None:
+        self.spec, self.bounds = spec, bounds
+        self.properties = {n: p for n, p in properties.items() if not isinstance(p, Refinement)}
+        self.kernels = Kernels(ground(spec, self.properties, bounds))
+        self.layout = self.kernels.ground.layout
+        self.reading = BitReading(spec, bounds, {name: bound_of(bounds, name) for name in spec.constants})
+        self.context = self.reading.context
+        fields = self.layout.fields
+        if wide := [f"{f.name} up to {f.high:,}" for f in fields if f.high > LARGEST]:
+            raise BoundsError(f"{spec.name}: {wide[0]} has no room in {BITS} bits of Z3; choose a smaller bound")
+        self.numbers = [z3.BitVec(f.name, BITS, self.context) for f in fields]
+        self.within = [z3.ULE(n, f.high) for n, f in zip(self.numbers, fields, strict=True)]
+        self.within += self._unused()
+        self.before = FieldState(self.reading, self.layout, self.numbers)
+        words = packed(self.kernels.packing, self.numbers, self.context)
+        self.taken, self.found = execute(self.kernels, words, self.context)
+        self.by_event = {
+            (i.action, tuple(i.parameters.values())): n for n, i in enumerate(self.kernels.ground.instances)
+        }
+
+    def all(self) -> Iterator[Equal]:
+        """Every action, then every property that the emitted functions judge."""
+        for action in self.spec.actions.values():
+            yield self._asked(action.name, "action", self._action(action))
+        for number, name in enumerate(self.kernels.states):
+            yield self._asked(name, "property", [self._state(number, name)])
+        for number, name in enumerate(self.kernels.steps):
+            yield self._asked(name, "property", self._steps(number, name))
+
+    def _unused(self) -> Iterator[Any]:
+        """What a sequence has no entry at is 0, which is how equal states have equal fields."""
+        for name, kind in self.spec.types.items():
+            if isinstance(kind, SeqType):
+                place = self.layout.places[name]
+                for position in range(1, place.sizes[0] + 1):
+                    used = z3.UGE(self.numbers[place.first], position)
+                    yield z3.Or(used, self.numbers[place.first + position] == 0)
+
+    def _asked(self, of: str, kind: Literal["action", "property"], differs: Iterable[Any]) -> Equal:
+        began = time.perf_counter()
+        solver = z3.SolverFor("QF_BV", ctx=self.context)
+        solver.set("rlimit", LIMIT)
+        solver.add(*self.within, self.reading.either(list(differs)))
+        answer = solver.check()
+        shown = {}
+        if answer == z3.sat:
+            model = solver.model()
+            values = [model.eval(n, model_completion=True).as_long() for n in self.numbers]
+            shown = {f.name: v for f, v in zip(self.layout.fields, values, strict=True)}
+        verdict: Any = {"unsat": "holds", "sat": "violated"}.get(str(answer), "unknown")
+        return Equal(of, kind, verdict, time.perf_counter() - began, shown)
+
+    def _action(self, action: Action) -> Iterator[Any]:
+        """Where some instance is taken without being enabled, or the other way round, or leads to another state."""
+        for parameters, names in self._choices(action):
+            taken = self.taken.get(self.by_event.get((action.name, parameters), -1))
+            enabled = self.reading.both(list(self._enabled(action, names)))
+            if taken is None:
+                yield enabled
+                continue
+            yield taken.where != enabled
+            after = self._after(action, names)
+            words = packed(self.kernels.packing, after, self.context)
+            same = self.reading.both([a == b for a, b in zip(taken.words, words, strict=True)])
+            yield z3.And(enabled, z3.Not(same))
+
+    def _state(self, number: int, name: str) -> Any:
+        prop = self.properties[name]
+        holds = self.reading.truth(prop.term, self.before)
+        wanted = holds if prop.role == "witness" else z3.Not(holds)
+        return self.found.get(number, z3.BoolVal(False, self.context)) != wanted
+
+    def _steps(self, number: int, name: str) -> Iterator[Any]:
+        term = self.properties[name].term
+        for action in self.spec.actions.values():
+            for parameters, names in self._choices(action):
+                taken: Taken | None = self.taken.get(self.by_event.get((action.name, parameters), -1))
+                if taken is None:
+                    continue
+                after = UpdatedState(self.reading, self.before, action.updates, names)
+                broken = z3.And(taken.where, z3.Not(self.reading.truth(term, self.before, after)))
+                yield taken.broken.get(number, z3.BoolVal(False, self.context)) != broken
+
+    def _choices(self, action: Action) -> Iterator[tuple[tuple[Any, ...], Locals]]:
+        kinds = [kind for _, kind in action.parameters]
+        for values in itertools.product(*(scalar_values(kind, self.bounds) for kind in kinds)):
+            literals = [self.reading.literal(v, kind) for v, kind in zip(values, kinds, strict=True)]
+            yield values, {n: v for (n, _), v in zip(action.parameters, literals, strict=True)}
+
+    def _enabled(self, action: Action, names: Locals) -> Iterator[Any]:
+        """Guards, limits, the budget, and that everything assigned lies within the bounds."""
+        for term in (*(g.condition for g in action.guards), *action.limits):
+            yield self.reading.truth(term, self.before, names=names)
+        if action.budget is not None:
+            place = self.layout.budgets[action.budget]
+            yield z3.ULT(self.numbers[place], self.layout.fields[place].high)
+        for update in action.updates:
+            yield from self._fits(update, names)
+
+    def _fits(self, update: Update, names: Locals) -> Iterator[Any]:
+        kind, place = self.spec.types[update.variable], self.layout.places[update.variable]
+        of: Any = kind.value if isinstance(kind, MapType) else kind.entry if isinstance(kind, SeqType) else kind
+        for case in self.reading.instances(update.bound) if update.bound else ({},):
+            value = self.reading.read(update.value, {**names, **case}, self.before)
+            yield self._inside(value, of)
+        if update.keys:
+            assert isinstance(kind, MapType)
+            for key, sort in zip(update.keys, kind.keys, strict=True):
+                yield self._inside(self.reading.read(key, names, self.before), sort)
+        if update.appends:
+            yield self.before.length(update.variable) < place.sizes[0]
+
+    def _inside(self, value: Value, kind: ScalarType) -> Any:
+        if isinstance(kind, OptionType):
+            return z3.Or(z3.Not(value[0]), self._inside(value[1:], kind.of))
+        raw = self.reading.raw(value, kind)
+        return z3.And(raw >= 0, raw <= highest(kind, self.bounds, self.spec.name))
+
+    def _after(self, action: Action, names: Locals) -> list[Any]:
+        """The numbers of the fields after the step."""
+        after = UpdatedState(self.reading, self.before, action.updates, names)
+        numbers = list(self.numbers)
+        for name in {update.variable for update in action.updates}:
+            for index, keys, kind in self._cells(name):
+                value = (after.length(name),) if keys is None else after.entry(name, keys)
+                numbers[index] = self.reading.raw(value, kind)
+        if action.budget is not None:
+            place = self.layout.budgets[action.budget]
+            numbers[place] = numbers[place] + 1
+        return numbers
+
+    def _cells(self, name: str) -> Iterator[tuple[int, tuple[Value, ...] | None, Any]]:
+        """The fields of a variable: index, keys (None for the length of a sequence), and the type of what is there."""
+        kind, place, reading = self.spec.types[name], self.layout.places[name], self.reading
+        if isinstance(kind, MapType):
+            choices = itertools.product(*(scalar_values(k, self.bounds) for k in kind.keys))
+            for offset, values in enumerate(choices):
+                keys = tuple(reading.literal(v, k) for v, k in zip(values, kind.keys, strict=True))
+                yield place.first + offset, keys, kind.value
+        elif isinstance(kind, SeqType):
+            yield place.first, None, kind
+            for position in range(1, place.sizes[0] + 1):
+                yield place.first + position, ((reading.number(position),),), kind.entry
+        else:
+            yield place.first, (), kind

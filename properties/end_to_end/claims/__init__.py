@@ -1,0 +1,1 @@
+"""What the whole promises, and why it keeps it."""

@@ -1,0 +1,45 @@
+"""The end-to-end events of a whole system: what tasks read from their sources, where they begin, and what a
+read_committed reader finds in the connectors' output and in the sink that a group copies it to.
+
+Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
+Below 10 is what tasks do, from 10 on what readers find, from 20 on what is owed at the end.
+
+A source partition is numbered over all connectors, and a source offset counts the records up to and including its own:
+the first record has 1, and a task that begins at 0 has read none. The events of the layers between are those of their
+own protocols.
+"""
+
+from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+
+SOURCE = "partition offset"
+PLACE = f"connector {SOURCE} topic position"
+TASK = f"client connector task {SOURCE}"
+
+TASKS = "tasks"  # a task logs it
+AUDITOR = "auditor"  # who reads topics as far as they are committed
+
+
+class Kind(EventKind):
+    """What happened in one event: code, columns, and who shows it."""
+
+    resumed = 1, TASK, TASKS  # an instance of a task begins to poll behind this offset of a partition; 0: at its start
+    polled = 2, TASK, TASKS  # it has read the record, and sends it
+
+    output_read = 10, PLACE, AUDITOR  # the record stands in the connectors' output, and is committed
+    sink_read = 11, PLACE, AUDITOR  # its copy stands in the sink, and is committed
+
+    # at the end: every record up to this one had been polled when faults stopped, and its connector lives
+    owed = 20, f"connector {SOURCE}", AUDITOR
+
+
+COLUMNS = (
+    Column("client", "int64", "instance of a task, unique in its history"),
+    Column("connector", "int32", "connector, numbered from 0"),
+    Column("task", "int32", "task of its connector, numbered from 0"),
+    Column("partition", "int32", "source partition, numbered over all connectors"),
+    Column("offset", "int64", "source offset: the number of records of the partition up to and including this one"),
+    Column("topic", "int32", "partition of the topic that was read"),
+    Column("position", "int64", "place in it: in the output, among committed records; in the sink, its offset"),
+)
+
+END_TO_END = Vocabulary("end-to-end", Kind, COLUMNS, public=(AUDITOR,))

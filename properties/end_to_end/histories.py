@@ -1,0 +1,118 @@
+"""What the whole promises, from the sources to the sink: each source offset once, in order, none left out.
+
+The first table is what a user relies on, whatever there is in between; the second says where it was lost: in the
+connectors' output already, at a task's start, or on the way to the sink.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from fencepost.properties.end_to_end.events import AUDITOR, END_TO_END, TASKS, Kind
+from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
+from fencepost.properties.history.related import IT, Event, Operation, declared, each, first, greatest, last, when
+from fencepost.properties.history.words import Words
+
+PARTITION, RECORD = ("partition",), ("partition", "offset")
+OF_INSTANCE = ("client", "partition")
+
+saying = Words(END_TO_END, hidden=("connector", "task")).saying
+
+IN_SINK = first(Kind.sink_read, by=RECORD)
+SINK = greatest("offset", Kind.sink_read, by=PARTITION)
+IN_OUTPUT = first(Kind.output_read, by=RECORD)
+OUTPUT = greatest("offset", Kind.output_read, by=PARTITION)
+POLLED = first(Kind.polled, by=RECORD)
+BEFORE = last(Kind.resumed, Kind.polled, by=OF_INSTANCE)
+
+
+def offset_of(event: Event) -> Operation:
+    """The offset of a related event; 0 where there is none."""
+    return when(event.missing, 0, event.offset)
+
+
+PROMISES = (
+    declared(
+        "once_in_the_sink", "618.P2", "each source offset stands once in what a read_committed reader of the sink gets",
+        each(Kind.sink_read, by=RECORD),
+        (IN_SINK.topic != IT.topic) | (IN_SINK.position != IT.position), saying("the same record stands at"),
+        explained=IN_SINK,
+    ),
+    declared(
+        "none_left_out_of_the_sink", "618.P2",
+        "no record stands in the sink unless all records before it of its source partition do",
+        each(Kind.sink_read, by=PARTITION),
+        IT.offset > offset_of(SINK) + 1,
+        saying("records before it were left out after", "records before it were left out"), explained=SINK,
+    ),
+    declared(
+        "arrives", "618.P2", "once faults stop, what was polled gets to the sink as long as its connector lives",
+        each(Kind.owed, by=PARTITION),
+        offset_of(SINK) < IT.offset, saying("the last one that got there is", "none got there"),
+        explained=SINK, needs_quiet_end=True,
+    ),
+    declared(
+        "was_polled", "618.P2", "what stands in the sink was read from the source",
+        each(Kind.sink_read, by=RECORD),
+        POLLED.missing | (POLLED.at > IT.at), saying("read only later, by", "nobody has read it"), explained=POLLED,
+    ),
+)  # fmt: skip
+
+MECHANISMS = (
+    declared(
+        "once_in_the_output", "618.27", "each source offset stands once in the committed output of its connector",
+        each(Kind.output_read, by=RECORD),
+        (IN_OUTPUT.topic != IT.topic) | (IN_OUTPUT.position != IT.position), saying("the same record stands at"),
+        explained=IN_OUTPUT,
+    ),
+    declared(
+        "none_left_out_of_the_output", "618.27",
+        "no record stands in the committed output unless all records before it of its source partition do",
+        each(Kind.output_read, by=PARTITION),
+        IT.offset > offset_of(OUTPUT) + 1,
+        saying("records before it were left out after", "records before it were left out"), explained=OUTPUT,
+    ),
+    declared(
+        "resumes_at_the_output", "618.27", "no task begins behind a record that never gets to the output",
+        each(Kind.resumed, by=RECORD, where=IT.offset > 0),
+        IN_OUTPUT.missing, saying("that record is not in the output"), needs_quiet_end=True,
+    ),
+    declared(
+        "polls_in_order", "618.P2", "an instance reads a partition record by record from where it began",
+        each(Kind.polled, by=OF_INSTANCE),
+        BEFORE.missing | (IT.offset != BEFORE.offset + 1), saying("not the one after", "it never began"),
+        explained=BEFORE,
+    ),
+    declared(
+        "copied_from_the_output", "447.P1", "what stands in the sink stood in the committed output before",
+        each(Kind.sink_read, by=RECORD),
+        IN_OUTPUT.missing | (IN_OUTPUT.at > IT.at), saying("committed only later, at", "it is not there"),
+        explained=IN_OUTPUT,
+    ),
+)  # fmt: skip
+
+RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"auditor": END_TO_END.shown_by(AUDITOR), "outside": END_TO_END.shown_by(TASKS, AUDITOR),
+     "all": tuple(END_TO_END.codes)}
+)  # fmt: skip
+"""Kinds of event by recording."""
+
+
+class EndToEndView(EventView):
+    """Parts of one piece."""
+
+    last_kind = max(Kind)
+
+
+def figures(view: EndToEndView) -> dict[str, int]:
+    """What became of the records of one piece; the figures of several pieces add up."""
+    kinds = {
+        "instances_begun": Kind.resumed, "polled": Kind.polled, "in_output": Kind.output_read,
+        "in_sink": Kind.sink_read, "owed": Kind.owed,
+    }  # fmt: skip
+    return {name: len(view.rows_of(kind)) for name, kind in kinds.items()}
+
+
+HISTORY = HistoryProperties(
+    END_TO_END, in_a_table(*PROMISES, *MECHANISMS), view=EndToEndView, mode="whole", figures=figures
+)

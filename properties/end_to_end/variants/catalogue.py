@@ -1,0 +1,163 @@
+"""The whole in the catalogue: by the interfaces of its parts, that the parts keep these, and what goes wrong elsewhere.
+
+What the histories of the whole system must satisfy says `histories.py`; its simulator is no variant of the model.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
+from fencepost.properties.end_to_end.claims.detailed import DetailedProperties
+from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
+from fencepost.properties.end_to_end.claims.mistakes import ReadsUncommittedPromises, WithoutOffsetsPromises
+from fencepost.properties.end_to_end.claims.producers import MarkersCome
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
+
+SIMULATOR = "fencepost.reference_impl.end_to_end.generator:simulate"
+
+Bounds = Mapping[str, int]
+ABSTRACT = dict(
+    instances=2, partitions=1, tasks=2, generations=2, ids=1, inputs=1, records=1, watched=0, fences=1, stops=0,
+)  # fmt: skip
+ONE_TASK = dict(tasks=1, generations=1, ids=0, inputs=2, records=2, fences=0)
+FEATURES: Mapping[str, Bounds] = {
+    "two records": ONE_TASK,
+    "instances that end, and are fenced": dict(tasks=1, ids=0, stops=1),
+    "two source partitions": dict(generations=1, partitions=2, instances=1),
+}
+TWO_RECORDS = ABSTRACT | ONE_TASK
+ONE_ID = dict(ABSTRACT, partitions=2, generations=1, ids=0, fences=0)
+DETAILED = dict(
+    instances=1, partitions=1, tasks=1, generations=1, workers=1, elections=1, failures=0, late_fences=0, brokers=1,
+    requests=1, ids=1, size=1, restarts=0, fail_overs=0, snapshots=0, time_outs=0, losses=0, copies=0, errors=0,
+    members=1, epochs=2, inputs=1, records=1, rebalances=1, crashes=0, fencings=0, watched=0,
+)  # fmt: skip
+ONE_GENERATION = dict(epochs=1, rebalances=0)
+PRODUCERS = dict(producers=2, logs=2, names=2)
+CONNECT = dict(workers=2, tasks=1, instances=2, generations=2, elections=2, failures=0)
+KRAFT = dict(
+    brokers=2, requests=2, ids=2, size=1, restarts=0, fail_overs=1, snapshots=0, time_outs=0, losses=0, copies=0,
+    errors=0,
+)  # fmt: skip
+GROUP = dict(members=2, partitions=1, epochs=2, inputs=1, records=1, rebalances=1, crashes=0, restarts=0, fencings=0)
+REASONS = {
+    "instances": "one that is shut out, and the one that shuts it out",
+    "partitions": "one; a second one shares transactions and the log of offsets",
+    "tasks": "one; a second one has a transactional id of its own",
+    "generations": "one; from a second one another task may read a source partition",
+    "ids": "the last one, from 0: one for each transactional id",
+    "fences": "one that comes when an instance has begun",
+    "stops": "an instance that ends, and may start again",
+    "inputs": "one that is committed, and one that follows it",
+    "records": "as many as inputs",
+    "watched": "any source partition: they are alike",
+    "producers": "one that is shut out, and the one that shuts it out",
+    "logs": "one that the marker has come to, and one that it has not",
+    "names": "two transactional ids",
+    "workers": "a former leader, and the one after it",
+    "elections": "one that makes a leader, and one that takes the topic from it",
+    "failures": "a round that fails",
+    "brokers": "two that ask for blocks",
+    "requests": "one of each",
+    "size": "a block of one id is used up at once",
+    "late_fences": "none: a request to fence that comes late",
+    "fail_overs": "a controller that knows the log alone",
+    "members": "a former owner, and the one after it",
+    "epochs": "the generation of a former owner, and that of the one after it",
+    "rebalances": "one that changes the owner",
+    **dict.fromkeys(
+        ("restarts", "snapshots", "time_outs", "losses", "copies", "errors", "crashes", "fencings"),
+        "none: what the interface is kept with is proved without bounds",
+    ),
+}
+NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
+
+
+def _kept(name: str, properties: Any, says: str, bounds: Bounds, *asked: str) -> Variant:
+    """Asked for the interface of a part, and for no more than what that rests on."""
+    others = Names(lambda: (n for n, p in properties.properties.items() if p.role != "lemma" and n not in asked))
+    return Variant(
+        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(),
+    )  # fmt: skip
+
+
+def _wrong(name: str, properties: Any, says: str, rule: str, bounds: Bounds, *breaks: str, **more: Any) -> Variant:
+    """What is asked for no more than what it breaks."""
+    others = Names(lambda: (n for n in properties.properties if n not in breaks))
+    return Variant(
+        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
+        leaves_out=others, depth=NOT_BOUNDED, **more,
+    )  # fmt: skip
+
+
+SINK = ("each_once", "none_left_out")
+RESUME = "resumes_where_it_ended"
+
+VARIANTS = (
+    Variant(
+        "abstract", EndToEndProperties,
+        "Connect, transactions, producer ids, source offsets and a group that copies, by the interfaces that their cores "
+        "are proved to keep", bounds={"smoke": ABSTRACT}, features=FEATURES, depth=NOT_BOUNDED,
+        progress_bounds=(TWO_RECORDS | dict(inputs=1, records=1),),
+    ),
+    Variant(
+        "detailed", DetailedProperties,
+        "the same over the cores themselves: leaders and rounds, blocks of ids, members and rebalances; each step is one "
+        "of the abstract whole's",
+        bounds={"smoke": DETAILED, "nightly": dict(DETAILED, **ONE_GENERATION, instances=2)},
+        features={"two records": dict(ONE_GENERATION, inputs=2, records=2)}, depth=NOT_BOUNDED, proof=False,
+        leaves_out=("comes_to_the_sink", "committed_and_not_given", "written_by_two"), judged=(),
+    ),
+    _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
+          PRODUCERS, "does_as_fated", "offsets_do_as_fated", "markers_come",
+          "markers_come_to_offsets", "one_newest", "nothing_of_the_fenced", "one_after_another", "shut_out_in_between"),
+    _kept("connect-admits", AdmittedByConnect, "Connect as it shipped admits instances as its interface says", CONNECT,
+          "does_as_admission", "all_covered", "an_earlier_task_left"),
+    _kept("kraft-hands-out", HandedByKraft, "KRaft's blocks hand each producer id out once, as the interface says", KRAFT,
+          "does_as_handed"),
+    _kept("group-delivers", DeliveredByGroup, "the group that shipped delivers each partition as the interface says",
+          GROUP, "does_as_delivered", "offsets_agree", "marker_on_its_way"),
+    _wrong("read-uncommitted", ReadsUncommittedPromises, "the group's consumer has the default isolation.level", "txn.17",
+           TWO_RECORDS, *SINK),
+    _wrong("without-offsets", WithoutOffsetsPromises, "a task commits its transaction without the offsets", "618.27",
+           TWO_RECORDS, *SINK, RESUME),
+    _wrong("offsets-at-once", EndToEndProperties, "a task's offsets count before its transaction is committed", "618.27",
+           TWO_RECORDS, "none_left_out", RESUME, reading=("618.27", "source.at_once")),
+    _wrong("nobody-shut-out", EndToEndProperties, "a producer that initialises shuts out no other of its id", "txn.1",
+           TWO_RECORDS, *SINK, RESUME, reading=("txn.1", "txn.shuts_nobody_out")),
+    _wrong("from-the-beginning", EndToEndProperties, "a task that starts does not look where the last one ended",
+           "618.P2", TWO_RECORDS, *SINK, reading=("618.P2", "source.from_the_beginning")),
+    _wrong("unchecked-start", EndToEndProperties, "a task polls while one of an earlier set may commit", "618.19",
+           ABSTRACT, RESUME, reading=("618.19", "connect.unchecked")),
+    _wrong("resumed-too-early", EndToEndProperties,
+           "a task looks where the last one ended before it knows that no earlier one may commit", "618.19",
+           dict(ABSTRACT, inputs=2, records=2), *SINK, reading=("618.19", "before_the_look")),
+    _wrong("ids-twice", EndToEndProperties, "two transactional ids are given one producer id", "730.8", ONE_ID, RESUME,
+           reading=("730.8", "ids.once_more")),
+)  # fmt: skip
+
+ENTRIES = (
+    ProtocolEntry(
+        "end-to-end",
+        "From the sources of Connect's tasks through one Kafka to the sink of a group that copies: everything at once.",
+        VARIANTS,
+        REASONS,
+        simulators=(("whole", SIMULATOR, {}),),
+        histories={"smoke": 20, "ci": 100, "nightly": 1_000},
+        # The group's offsets are told in the words of the group; how much input it has in the end, in those end to end.
+        undecided={
+            "transactions": frozenset({"group_offsets_forward", "group_offsets_kept", "group_offsets_stable"}),
+            "group-fencing": frozenset({"everything_copied"}),
+        },
+        survivors={
+            ("618.19", "before_the_look"): "within the bounds of resumed-too-early, where two records are read, it breaks "
+            "each once and none left out",
+            ("txn.3", "txn.fence: guard 2 dropped"): "what is left undecided in a log counts for no reader: who waits for it "
+            "is not asked here, and transactions has it judged",
+        },
+        claims=(
+            Claim("618.P2", "abstract", (*SINK, RESUME), ("written_by_two", "zombie_writes"),
+                  "from the source to the sink of a group that copies, each record once and in order"),
+        ),
+    ),
+)  # fmt: skip

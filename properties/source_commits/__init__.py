@@ -1,0 +1,5 @@
+"""What must be true of SourceTask.commit with offsets, and of which of its forms it is.
+
+Read `claims` (what is promised, and why it holds) and `variants`; then `events.py`, `interface.py` (what an
+implementation offers) and `histories.py` (what its events must satisfy).
+"""

@@ -1,0 +1,160 @@
+"""What a task of the exactly-once runtime may rely on when it is told of committed offsets, and why."""
+
+from fencepost.model.language import (
+    Properties,
+    exists,
+    forall,
+    implies,
+    leads_to,
+    lemma,
+    promise,
+    service,
+    step,
+    witness,
+)
+from fencepost.model.source_commits.at_least_once import Offset, Partition
+from fencepost.model.source_commits.exactly_once import ExactlyOnce, Moment
+
+
+class OncePromises(Properties):
+    """The promises, with those of an instance that has been fenced."""
+
+    @promise(rule="src.P1")
+    def told_is_stored(s):
+        """What a task was told is in the offsets topic, also if it was fenced since."""
+        return forall(Partition, lambda p: (s.told[p] <= s.stored[p]) & (s.late[p] <= s.stored[p]))
+
+    @promise(rule="src.P1")
+    def told_only_grows(s):
+        """What tasks are told of a source partition never goes back, but for one that has been fenced."""
+        return forall(Partition, lambda p: s.told[p] == s.told_most[p])
+
+    @step(rule="src.P1")
+    def stored_only_grows(old, new):
+        """What a restart resumes from never goes back."""
+        return forall(Partition, lambda p: old.stored[p] <= new.stored[p])
+
+    @promise(rule="src.5")
+    def told_is_the_latest(s):
+        """Between transactions the task was told of all that its instance has committed."""
+        return forall(
+            Partition,
+            lambda p: implies(
+                ~s.over & (s.moment == Moment.WORKING), (s.told[p] == s.stored[p]) | (s.stored[p] == s.resumed[p])
+            ),
+        )  # fmt: skip
+
+    @promise(rule="src.P2")
+    def nothing_skipped(s):
+        """Each record that a restart leaves out was committed, filtered, or aborted as the connector wished."""
+        return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.stored[p]), s.done[p, i]))
+
+    @promise(rule="src.P2")
+    def nothing_lost_upstream(s):
+        """And so was each record that the upstream system has discarded."""
+        return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.released[p]), s.done[p, i]))
+
+    @promise(rule="src.8")
+    def kept_for_a_restart(s):
+        """The upstream system has what a restart would resume with."""
+        return forall(Partition, lambda p: s.released[p] <= s.stored[p])
+
+    @service(rule="src.P3")
+    def is_told_in_the_end(s, p: Partition, i: Offset):
+        """The task is told in the end of a record that it has submitted, also if it had it aborted, while the instance
+        runs: the next one may not have polled it yet, or begins behind it."""
+        its_own = (i <= s.polled[p]) & (s.resumed[p] < i)
+        return leads_to(~s.over & (s.data[p] == i) & (0 < i), (i <= s.told[p]) | s.over | ~its_own)
+
+    @witness(of="told_is_stored")
+    def fenced_before_it_was_told(s):
+        """An instance was fenced before it was told, and the one after it has committed more."""
+        return exists(Partition, lambda p: (0 < s.late[p]) & (s.late[p] < s.stored[p]))
+
+    @witness(of="told_only_grows")
+    def told_again(s):
+        """A task was told before, and more is committed."""
+        return exists(
+            Partition, lambda p: (s.moment == Moment.COMMITTED) & (0 < s.told[p]) & (s.told[p] < s.flushing[p])
+        )  # fmt: skip
+
+    @witness(of="stored_only_grows")
+    def commits_unheard(s):
+        """A transaction is to be committed whose task is gone, after one that was committed."""
+        return s.over & (s.moment == Moment.ASKED) & exists(Partition, lambda p: 0 < s.stored[p])
+
+    @witness(of="told_is_the_latest")
+    def told_of_one(s):
+        """A task was told of what its instance has committed, after a restart."""
+        return exists(Partition, lambda p: (0 < s.resumed[p]) & (s.resumed[p] < s.told[p]))
+
+    @witness(of="nothing_skipped")
+    def aborted_and_stored(s):
+        """Records were aborted, and their offset is with the writer."""
+        return exists(Partition, lambda p: 0 < s.data[p]) & forall(Partition, Offset, lambda p, i: ~s.inside[p, i])
+
+    @witness(of="nothing_lost_upstream")
+    def discarded(s):
+        """The upstream system has discarded a record, and the next one is in a transaction."""
+        return exists(Partition, Offset, lambda p, i: (0 < s.released[p]) & s.inside[p, i])
+
+    @witness(of="kept_for_a_restart")
+    def discards_late(s):
+        """An instance that has been fenced is to tell the upstream system what it was told."""
+        return exists(Partition, lambda p: s.released[p] < s.late[p])
+
+    @witness(of="is_told_in_the_end")
+    def fails_in_the_middle(s):
+        """An instance has failed while its transaction was open."""
+        return s.over & exists(Partition, Offset, lambda p, i: s.inside[p, i])
+
+
+class OnceLemmas(OncePromises, of=ExactlyOnce):
+    """Offsets only ever move on towards the topic."""
+
+    @lemma
+    def polled_is_accounted_for(s):
+        """Each record that was polled is in the transaction, or was committed, filtered or aborted."""
+        return forall(
+            Partition, Offset,
+            lambda p, i: implies(~s.over & (0 < i) & (i <= s.polled[p]), s.inside[p, i] | s.done[p, i])
+            & implies(s.inside[p, i], s.stored[p] < i)
+            & implies(~s.over & s.inside[p, i], (i <= s.polled[p]) & ((i <= s.data[p]) | (i <= s.flushing[p]))),
+        )  # fmt: skip
+
+    @lemma
+    def in_order(s):
+        """An offset that is nearer to the topic is older; one that is in a transaction is newer than what is stored."""
+        return forall(
+            Partition,
+            lambda p: implies(~s.over, (s.data[p] <= s.polled[p]) & (s.flushing[p] <= s.polled[p]))
+            & implies(~s.over, s.stored[p] <= s.polled[p])
+            & implies(0 < s.data[p], (s.moment == Moment.WORKING) & (s.stored[p] <= s.data[p]))
+            & implies((0 < s.flushing[p]) & (s.moment == Moment.ASKED), s.stored[p] <= s.flushing[p])
+            & implies(~s.over & (0 < s.flushing[p]), s.moment != Moment.WORKING)
+            & implies(~s.over & (s.moment == Moment.COMMITTED) & (0 < s.flushing[p]), s.stored[p] == s.flushing[p]),
+        )  # fmt: skip
+
+    @lemma
+    def ends_with_its_records(s):
+        """A transaction whose end is asked for has the records that its offsets cover, where they were not done."""
+        return forall(
+            Partition, Offset,
+            lambda p, i: implies(
+                (s.moment == Moment.ASKED) & (0 < i) & (i <= s.flushing[p]), s.inside[p, i] | s.done[p, i]
+            )
+            & implies(s.moment == Moment.COMMITTED, ~s.inside[p, i]),
+        )  # fmt: skip
+
+    @lemma
+    def told_or_about_to(s):
+        """A committed transaction that the task knows nothing of is the one that it is to be told of."""
+        return forall(
+            Partition,
+            lambda p: implies(
+                ~s.over,
+                (s.told[p] == s.stored[p]) | (s.stored[p] == s.resumed[p])
+                | ((s.moment == Moment.COMMITTED) & (s.stored[p] == s.flushing[p])),
+            )
+            & implies(s.over, s.moment != Moment.COMMITTED),
+        )  # fmt: skip

@@ -1,0 +1,91 @@
+"""When the steps of a source task are told, where events say less than a step of the model.
+
+Offsets that never arrive are not shown: that a write is lost is known when a later one of the same source partition has
+arrived, as they are in order, or when its instance has ended, as nothing of that arrives any more.  Of a task with
+transactions a record that the producer refuses at once was never in one.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fencepost.properties.retelling import Row
+
+TOLD = ("vanished",)
+"""Kinds of rows that are no events."""
+
+ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
+OWN_THREAD = 0
+"""The task's own, which commits at its end."""
+
+Placed = tuple[int, Row]
+
+
+class Retold:
+    """What both kinds of task have in common.  ``kinds``: of the rows that stand for something."""
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        self.kinds = kinds
+
+    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+        """The rows of these events."""
+        for place, event in enumerate(events):
+            following = events[place + 1] if place + 1 < len(events) else None
+            yield from ((place, row) for row in self.rows(event, following) if row["kind"] in self.kinds)
+
+    def rows(self, event: Any, following: Any) -> Iterator[Row]:
+        raise NotImplementedError(f"{type(self).__name__} must say which rows an event is: override rows()")
+
+
+def _row(event: Any, **columns: Any) -> Row:
+    return {
+        "kind": event.kind, "partition": event.partition, "record": event.record, "offset": event.offset,
+        "thread": event.thread, "outcome": event.outcome == 1, "empty": event.entries <= 0,
+        "last": event.thread == OWN_THREAD, **columns,
+    }  # fmt: skip
+
+
+class Flushes(Retold):
+    """Of a task of the at-least-once runtime."""
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        super().__init__(kinds)
+        self.under_way: dict[int, list[tuple[int, int]]] = {}  # by source partition: flush and offset, as sent
+
+    def rows(self, event: Any, following: Any) -> Iterator[Row]:
+        if event.kind == "flush_entry":
+            self.under_way.setdefault(event.partition, []).append((event.flush, event.offset))
+        elif event.kind == "offset_written":
+            yield from self.overtaken(event)
+        yield _row(event)
+        if event.kind in ENDS:
+            yield from self.lost(event)
+
+    def overtaken(self, event: Any) -> Iterator[Row]:
+        """Writes that were sent before this one, and were lost."""
+        sent = self.under_way.get(event.partition, [])
+        flushes = [flush for flush, _ in sent]
+        if event.flush not in flushes:
+            return
+        before, after = sent[: flushes.index(event.flush)], sent[flushes.index(event.flush) :]
+        self.under_way[event.partition] = after[1:]
+        for offset in dict.fromkeys(offset for _, offset in before):
+            if offset not in {o for _, o in after}:
+                yield _row(event, kind="vanished", offset=offset)
+
+    def lost(self, event: Any) -> Iterator[Row]:
+        """All that an instance has sent, and that has not arrived when it has ended."""
+        under_way, self.under_way = self.under_way, {}
+        for partition, sent in under_way.items():
+            for offset in dict.fromkeys(offset for _, offset in sent):
+                yield _row(event, kind="vanished", partition=partition, offset=offset)
+
+
+class Transactions(Retold):
+    """Of a task of the exactly-once runtime."""
+
+    def rows(self, event: Any, following: Any) -> Iterator[Row]:
+        refused = following is not None and following.kind == "dropped"
+        if event.kind == "submitted" and refused and following.record == event.record:
+            return
+        if event.kind != "dropped":
+            yield _row(event)

@@ -1,0 +1,1 @@
+"""Exactly-once source tasks (KIP-618): records and source offsets in one transaction, and where offsets are read."""

@@ -1,0 +1,1 @@
+"""What is promised of exactly-once source tasks, and why it holds."""

@@ -1,0 +1,219 @@
+"""What KIP-618 promises of the records of a source and their source offsets, held against what instances of tasks, the
+topics and an auditor show.
+
+The auditor reads the committed output in the order of its positions, and then asks where a restart would resume. What
+it reads is the promise itself: every record once, in the order of its source partition, in step with the offsets. The
+mechanisms say where it was lost. A record that a transformation drops, or whose transaction the connector has aborted,
+need not be in the output.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
+from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
+from fencepost.properties.history.words import Words
+from fencepost.properties.source_offsets.events import AUDITOR, OFFSETS, OPERATOR, SOURCE_OFFSETS, TASK, Kind
+from fencepost.properties.source_offsets.variants.driven import WITH_TOMBSTONES
+
+MIGRATING = ("migration-sentinel", "migration-race")
+PARTITION, ROUND, PLACE = ("partition",), ("partition", "round"), ("partition", "round", "offset")
+INSTANCE, OF_INSTANCE, OF_TOPIC = ("instance",), ("instance", "partition"), ("instance", "topic")
+
+saying = Words(SOURCE_OFFSETS).saying
+
+READ_FIRST = first(Kind.output_read, by=PLACE)
+READ = greatest("offset", Kind.output_read, by=ROUND)
+DONE = greatest("offset", Kind.output_read, Kind.filtered, Kind.given_up, by=ROUND)
+POLLED = greatest("offset", Kind.polled, by=ROUND)
+FILTERED, GIVEN_UP = first(Kind.filtered, by=PLACE), first(Kind.given_up, by=PLACE)
+NEWEST = last(Kind.configured, by=())
+AUDITED_LATER = following(Kind.audited, by=PARTITION)
+
+
+def _of(event: Any) -> Any:
+    """The offset of an event; 0, which is none, where there is no such event."""
+    return when(event.missing, 0, event.offset)
+
+
+EXACTLY_ONCE = NEWEST.missing | (NEWEST.runtime == 0)
+
+PROMISES = (
+    declared(
+        "nothing_twice", "618.P2", "every record of the source is once in the committed output",
+        each(Kind.output_read, by=PLACE),
+        READ_FIRST.position != IT.position, saying("the same is"), explained=READ_FIRST,
+    ),
+    declared(
+        "in_order", "618.P2", "records of a source partition are committed in its order",
+        each(Kind.output_read, by=ROUND),
+        IT.offset < READ.offset, saying("a later one was before, which is"), explained=READ,
+    ),
+    declared(
+        "nothing_skipped", "618.P2",
+        "a record is committed behind the one before it in its source partition, if that is not dropped or given up",
+        each(Kind.output_read, by=ROUND),
+        IT.offset > _of(DONE) + 1, saying("records before it were left out after", "records before it were left out"),
+        explained=DONE,
+    ),
+    declared(
+        "nothing_passed_over", "618.P2", "no task begins behind a record that no task was ever handed",
+        each(Kind.polled, by=ROUND),
+        IT.offset > _of(POLLED) + 1, saying("records before it were not polled after", "nothing before it was polled"),
+        explained=POLLED,
+    ),
+    declared(
+        "nothing_lost", "618.P2",
+        "in the end whatever was polled is in the committed output, if it is not dropped or given up",
+        each(Kind.polled, by=PLACE),
+        READ_FIRST.missing & FILTERED.missing & GIVEN_UP.missing, saying("it is not in the committed output"),
+        needs_quiet_end=True,
+    ),
+    declared(
+        "resume_not_behind", "618.P2", "a restart repeats nothing that is committed",
+        each(Kind.audited, by=ROUND),
+        IT.offset < _of(READ), saying("this is committed,"), explained=READ, given=EXACTLY_ONCE,
+    ),
+    declared(
+        "resume_not_ahead", "618.P2", "a restart leaves out nothing that is not committed",
+        each(Kind.audited, by=ROUND),
+        IT.offset > _of(DONE), saying("the last that is committed is", "nothing is committed"),
+        explained=DONE, given=EXACTLY_ONCE,
+    ),
+    declared(
+        "everything_copied", "618.P4", "once faults stop, all of the source is in the output",
+        each(Kind.audited, by=PARTITION),
+        (IT.round != Setting("last_round")) | (IT.offset != Setting("records")), saying("there are more records"),
+        given=AUDITED_LATER.missing, needs_quiet_end=True,
+    ),
+)  # fmt: skip
+
+BEGUN, RECORD = last(Kind.txn_begun, by=INSTANCE), last(Kind.record_sent, by=INSTANCE)
+STARTED, OPENED = last(Kind.instance_started, by=INSTANCE), last(Kind.producer_opened, by=INSTANCE)
+ENDED_NEXT, OFFSET_NEXT = following(Kind.end_sent, by=INSTANCE), following(Kind.offset_sent, by=OF_INSTANCE)
+OFFSET = last(Kind.offset_sent, by=OF_INSTANCE)
+COMMITTED = last(Kind.end_told, by=INSTANCE, where=(IT.outcome == 1) & (IT.error == 0))
+COMMIT_NEXT, POLLED_NEXT = following(Kind.commit_called, by=INSTANCE), following(Kind.polled, by=INSTANCE)
+SENT_NEXT, BATCH_NEXT = following(Kind.record_sent, by=INSTANCE), following(Kind.batch_ended, by=INSTANCE)
+STANDS = last(Kind.entry_appended, Kind.topic_marked, Kind.topic_deleted, by=("topic",))
+ASKED = last(Kind.end_asked, by=OF_TOPIC)
+TOMBSTONE = last(Kind.copy_told, by=OF_INSTANCE, where=(IT.offset == 0) & (IT.error == 0))
+LOOKED = last(Kind.looked, by=("owner",))
+
+MECHANISMS = (
+    declared(
+        "offsets_with_records", "618.27", "no transaction with a record is committed without its source offset",
+        each(Kind.record_sent, by=OF_INSTANCE),
+        OFFSET_NEXT.at > ENDED_NEXT.at, saying("no offset of its partition is sent before"), explained=ENDED_NEXT,
+        given=~ENDED_NEXT.missing & (ENDED_NEXT.outcome == 1) & (IT.producer_id >= 0),
+    ),
+    declared(
+        "aborted_as_asked", "618.27", "a transaction that the connector wants aborted is aborted",
+        each(Kind.boundary_asked, by=INSTANCE, where=IT.outcome == 0),
+        ENDED_NEXT.outcome == 1, saying("it is committed by"), explained=ENDED_NEXT,
+        given=~ENDED_NEXT.missing & (SENT_NEXT.at < BATCH_NEXT.at) & (ENDED_NEXT.at < POLLED_NEXT.at),
+    ),
+    declared(
+        "commit_is_called", "618.28", "SourceTask.commit is called after every batch that is a transaction of its own",
+        each(Kind.batch_ended, by=INSTANCE),
+        COMMIT_NEXT.at > POLLED_NEXT.at, saying("it is not called before"), explained=POLLED_NEXT,
+        given=~POLLED_NEXT.missing & (Setting("boundary") == 0),
+    ),
+    declared(
+        "end_is_the_end", "618.32", "the end that is asked is behind all that stands in the topic",
+        each(Kind.end_asked, by=("topic",)),
+        IT.position <= STANDS.position, saying("there was"), explained=STANDS,
+        given=~STANDS.missing & (IT.instance >= 0),
+    ),
+    declared(
+        "read_to_the_end", "618.32", "an instance reads on until it is at the end that it has asked",
+        each(Kind.end_reached, by=OF_TOPIC),
+        ASKED.missing | (IT.position < ASKED.position), saying("that is before the end,", "no end was asked"),
+        explained=ASKED, given=IT.instance >= 0,
+    ),
+    declared(
+        "asked_when_fenced", "618.18", "the end is asked after the predecessor is fenced",
+        each(Kind.end_asked, by=INSTANCE),
+        OPENED.missing, saying("its producer was not open since"), explained=STARTED,
+        given=~STARTED.missing & (STARTED.runtime == 0),
+    ),
+    declared(
+        "checked_against_newest", "618.19", "no instance of an older set goes on when it has opened its producer",
+        each(Kind.instance_checked, by=INSTANCE, where=IT.outcome == 1),
+        STARTED.generation < NEWEST.generation, saying("there was"), explained=NEWEST,
+        given=~STARTED.missing & ~NEWEST.missing,
+    ),
+    declared(
+        "checked_when_opened", "618.19", "an instance looks for a newer set when it has opened its producer",
+        each(Kind.instance_checked, by=INSTANCE, where=IT.outcome == 1),
+        OPENED.missing, saying("its producer was not open since"), explained=STARTED, given=~STARTED.missing,
+    ),
+    declared(
+        "no_older_set_commits", "618.P1", "once a set of tasks is there, no instance of an older one commits",
+        each(Kind.end_told, by=INSTANCE, where=(IT.outcome == 1) & (IT.error == 0)),
+        STARTED.generation < NEWEST.generation, saying("there was"), explained=NEWEST,
+        given=~STARTED.missing & ~NEWEST.missing,
+    ),
+    declared(
+        "tombstones_beside_first", "618.31", "a tombstone is in the worker's topic before it is in the connector's own",
+        each(Kind.offset_sent, by=OF_INSTANCE, where=(IT.offset == 0) & (IT.topic == 1)),
+        TOMBSTONE.missing | (TOMBSTONE.at < OFFSET.at),
+        saying("none is there since", "none is there"),
+        explained=OFFSET, given=(IT.offset == 0) & (Setting("merges") == 1),
+    ),
+    declared(
+        "copied_when_committed", "618.31", "an offset goes to the worker's topic when it is committed in the own one",
+        each(Kind.copy_sent, by=OF_INSTANCE, where=IT.offset > 0),
+        COMMITTED.at < OFFSET.at, saying("it was not committed since"), explained=OFFSET,
+        given=~OFFSET.missing & (OFFSET.producer_id >= 0),
+    ),
+    declared(
+        "fills_what_is_empty", "618.30", "only a separate topic that was found empty is filled",
+        each(Kind.migrated, by=("owner",)),
+        LOOKED.missing | (LOOKED.outcome == 1), saying("it was not:", "nobody has looked"), explained=LOOKED,
+        modes=MIGRATING,
+    ),
+)  # fmt: skip
+
+RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "auditor": SOURCE_OFFSETS.shown_by(AUDITOR),
+        "tasks": SOURCE_OFFSETS.shown_by(OPERATOR, TASK, AUDITOR),
+        "tasks and offsets": SOURCE_OFFSETS.shown_by(OPERATOR, TASK, AUDITOR, OFFSETS),
+        "all": tuple(SOURCE_OFFSETS.codes),
+    }
+)
+"""Kinds of event by recording."""
+
+BOUNDARIES = ("poll", "interval", "connector")
+
+
+class SourceView(EventView):
+    """Parts of one piece; what the config does not say of the connector is as in Kafka."""
+
+    last_kind = max(Kind)
+
+    def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
+        super().__init__(columns, config)
+        self.records = int(config.get("records", 6))
+        mode = config.get("mode", "merged-view")
+        self.last_round = int(config.get("rounds", 1 + (mode in WITH_TOMBSTONES))) - 1
+        self.boundary = BOUNDARIES.index(config.get("boundary", "poll"))
+        self.merges = int(mode not in MIGRATING)  # two topics are read as one
+
+
+def figures(view: SourceView) -> dict[str, int]:
+    """What became of the records of one piece; the figures of several pieces add up."""
+    kinds = {
+        "polled": Kind.polled, "transactions": Kind.txn_begun, "read": Kind.output_read,
+        "starts": Kind.instance_running, "failed": Kind.instance_failed, "sets": Kind.configured,
+    }  # fmt: skip
+    return {name: len(view.rows_of(kind)) for name, kind in kinds.items()}
+
+
+HISTORY = HistoryProperties(
+    SOURCE_OFFSETS, in_a_table(*PROMISES, *MECHANISMS), view=SourceView, mode="merged-view", figures=figures
+)

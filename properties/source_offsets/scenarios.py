@@ -1,0 +1,236 @@
+"""What can come over the tasks of a source connector: instances that are overtaken in the middle of a transaction, sets
+that take the place of others, transactions that stay open in an offsets topic, calls that are not answered, and owners
+of the Connector that are at it at once.
+
+`walk`, `go` and `finish` are calls as well: programs are written with them, so that they need nothing but the plug.
+"""
+
+from typing import Annotated, Any
+
+from fencepost.properties.machine import Machine, scenario
+from fencepost.properties.roles import Between, FromConfig, OneOf
+from fencepost.properties.source_offsets.interface import System, Task
+
+Tasks = Annotated[int, FromConfig("tasks")]
+Steps = Annotated[int, Between(1, 20)]
+OWNER = -1
+"""The task of threads that are an owner's."""
+
+STEP_MS = 100
+CALM_MS = 5_000
+"""So long after the last fault a correct connector has read its source to the end: transactions time out within it."""
+MOST = 2_000
+"""Operations at one instant: a broken connector may go round in circles."""
+
+
+def walk(system: System, task: Task, steps: Steps = 1, without: str = "") -> int:
+    """The threads of a task (-1: the owners of the Connector) do so many operations, oldest thread first, but not
+    ``without`` those of this name; how many did they do?"""
+    for done in range(steps):
+        number = next((n for n, what, whose, _ in system.threads() if whose == task and what != without), None)
+        if number is None:
+            return done
+        system.step(number)
+    return steps
+
+
+def go(system: System, steps: Annotated[int, OneOf(5, 20, 60)], without: str = "") -> None:
+    """All threads do an operation each in turn, so many altogether, but not ``without`` those of this name."""
+    done = 0
+    while done < steps:
+        waiting = [number for number, what, *_ in system.threads() if what != without]
+        if not waiting:
+            return
+        for number in waiting:
+            if any(number == each[0] for each in system.threads()):
+                system.step(number)
+                done += 1
+
+
+def finish(system: System, tasks: Tasks) -> Any:
+    """Faults are over: whoever stands still goes on, every task has a new instance and the feature, all work until the
+    source has nothing more, and an auditor looks when everything has had its time.  What did it see?"""
+    system.upgrade()
+    system.resume_owners()
+    for task in range(tasks):
+        system.resume(task)
+    for time_ms in range(0, CALM_MS, STEP_MS):
+        for _ in range(MOST):
+            waiting = system.threads()
+            if not waiting:
+                break
+            system.step(waiting[0][0])
+        if time_ms == CALM_MS // 2:  # whoever was left behind has failed by now, and what it had open timed out
+            system.start_owner()
+            for task in range(tasks):
+                system.restart(task)
+        system.advance(STEP_MS)
+    return system.audit()
+
+
+HELPERS = (walk, go, finish)
+AT_REST = frozenset({"finish"})
+"""Calls after which nothing is left to happen."""
+STEPS = {
+    "step": "step", "restart": "restart", "kill": "kill", "stop": "stop", "lead": "change_leader",
+    "fail_over": "fail_over", "pass_time": "advance", "audit": "audit",
+}  # fmt: skip
+"""Single calls that are steps of their own, by the name of the rule."""
+WEIGHTS = {
+    "overtaken": 3, "configured_anew": 4, "behind_an_open_one": 3, "interrupted": 3, "given_its_own_topic": 4,
+    "some_time": 2, "taken_away": 2, "asked_for": 3, "ended_in_order": 2,
+}  # fmt: skip
+
+
+class Scenarios(Machine, steps={}, weights=WEIGHTS):
+    """What is played with one connector."""
+
+    apart = True
+
+    def goes_to(self, task: int, operation: str, most: int = 40) -> bool:
+        """A task goes on until it waits for this; False if it does not come to that."""
+        for _ in range(most):
+            mine = [thread for thread in self.waiting() if thread[2] == task]
+            if any(thread[1] == operation for thread in mine):
+                return True
+            if not mine:
+                return False
+            self.call("walk", task, 1)
+        return False
+
+    @scenario
+    def overtaken(
+        self, task: Task, at: Annotated[str, OneOf("send", "flush", "commit", "open", "check", "run")],
+        further: Annotated[int, Between(0, 12)], more: Steps,
+    ) -> None:  # fmt: skip
+        """An instance stands still before an operation; another one has its task, and is so far when it goes on."""
+        self.goes_to(task, at)
+        self.call("stall", task)
+        self.call("restart", task)
+        self.call("walk", task, further) if further else None
+        self.call("audit")
+        self.call("resume", task)
+        self.call("walk", task, more)
+        self.call("go", 20)
+
+    @scenario
+    def configured_anew(
+        self, task: Task, at: Annotated[str, OneOf("send", "flush", "commit", "open")],
+        tasks: Annotated[int, Between(1, 3)], separate: bool, further: Annotated[int, Between(0, 20)], more: Steps,
+    ) -> None:  # fmt: skip
+        """An instance stands still before an operation; another set of tasks takes the place of its own."""
+        self.goes_to(task, at)
+        self.call("stall", task)
+        self.call("configure", min(tasks, self.run.config["tasks"]), separate)
+        self.call("go", further) if further else None
+        self.call("resume", task)
+        self.call("walk", task, more)
+        self.call("audit")
+        self.call("go", 20)
+
+    @scenario
+    def behind_an_open_one(self, task: Task, other: Task, batches: Annotated[int, Between(1, 3)], dies: bool) -> None:
+        """A task has a transaction open in the offsets topic; another one commits behind it, and starts anew."""
+        if not self.goes_to(task, "commit"):
+            return
+        self.call("stall", task)
+        for _ in range(batches):
+            self.goes_to(other, "commit")
+            self.call("walk", other, 1)
+        self.call("kill", other) if dies else None
+        self.call("restart", other)
+        self.call("walk", other, 12)
+        self.call("audit")
+        self.call("resume", task)
+        self.call("go", 20)
+
+    @scenario
+    def interrupted(
+        self, task: Task,
+        at: Annotated[str, OneOf("open", "send", "flush", "commit", "abort", "copy", "migrate", "read")],
+        how: Annotated[str, OneOf("failed", "lost", "kill", "fail_over", "restart", "stop")], late: bool,
+    ) -> None:  # fmt: skip
+        """Something happens to a task before an operation, or to that; what it has not copied is copied later."""
+        found = self.goes_to(task, at)
+        if how in ("failed", "lost"):
+            thread = next((each for each in self.waiting() if each[1] == at), None) if found else None
+            self.send(thread, "step", outcome=how) if thread else None
+        else:
+            self.call("fail_over") if how == "fail_over" else self.call(how, task)
+        self.call("audit")
+        self.call("restart", task) if how not in ("fail_over", "restart") else None
+        self.call("go", 20, without="copy" if late else "")
+
+    @scenario
+    def given_its_own_topic(
+        self, early: Annotated[int, OneOf(20, 5, 40)], tasks: Annotated[int, Between(1, 3)],
+        at: Annotated[str, OneOf("migrate", "migrate", "look", "open")], further: Annotated[int, OneOf(20, 5, 60)],
+        task: Task,
+    ) -> None:  # fmt: skip
+        """The connector's offsets go to a topic of its own from now on; where that has to be filled, an owner of the
+        Connector stands still at that, and another one does it."""
+        self.call("go", early)
+        self.call("configure", min(tasks, self.run.config["tasks"]), True)
+        if self.goes_to(OWNER, at) and self.did("stall_owner"):
+            self.call("start_owner")
+            self.call("walk", OWNER, 12)
+            self.call("go", further)
+            self.call("resume_owners")
+            self.call("walk", OWNER, 6)
+            for each in range(self.run.config["tasks"]):
+                self.call("restart", each)
+        else:
+            self.goes_to(task, "commit")
+            self.call("walk", task, 1)
+            for each in range(self.run.config["tasks"]):
+                self.call("restart", each)
+        self.call("audit")
+        self.call("go", 20)
+
+    @scenario
+    def taken_away(
+        self, hard: bool, deleted: bool, further: Annotated[int, OneOf(5, 20, 60)], back: bool
+    ) -> None:  # fmt: skip
+        """The feature is off for a while, where operators do that; perhaps its topic is deleted meanwhile."""
+        if self.did("downgrade", hard):
+            self.call("go", further)
+            self.call("delete_topic") if deleted else None
+            self.call("upgrade") if back else None
+        self.call("go", 20)
+        self.call("audit")
+
+    @scenario
+    def asked_for(self, task: Task, commit: bool, steps: Steps) -> None:
+        """A connector that defines the boundaries asks for the end of a transaction."""
+        self.call("walk", task, steps)
+        self.call("ask_boundary", task, commit)
+        self.goes_to(task, "commit")
+        self.call("go", 20)
+
+    @scenario
+    def ended_in_order(self, task: Task, steps: Steps, dropped: bool) -> None:
+        """An instance is asked to stop, perhaps just when its producer did not take a record."""
+        if dropped and self.goes_to(task, "send"):
+            thread = next((each for each in self.waiting() if each[1] == "send" and each[2] == task), None)
+            self.call("stop", task)
+            self.send(thread, "step", outcome="failed") if thread else None
+        else:
+            self.call("walk", task, steps)
+            self.call("stop", task)
+        self.call("walk", task, 12)
+        self.call("audit")
+        self.call("restart", task)
+        self.call("go", 20)
+
+    @scenario
+    def some_time(self, steps: Annotated[int, OneOf(5, 20, 60)], ms: Annotated[int, OneOf(100, 500)]) -> None:
+        """All goes well for a while."""
+        self.call("go", steps)
+        self.call("advance", ms)
+        self.call("audit")
+
+    def teardown(self) -> None:
+        """In the end faults are over."""
+        if hasattr(self, "run") and not self.run.over:
+            self.call("finish")
+        super().teardown()

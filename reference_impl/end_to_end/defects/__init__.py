@@ -1,0 +1,1 @@
+"""The defects of every layer, each in the whole system."""

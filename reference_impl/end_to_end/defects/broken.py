@@ -1,0 +1,118 @@
+"""The whole system with one thing wrong in one of its layers, under the name `<layer>:<defect>`.
+
+    simulate(7, {"broken": "transactions:older_epoch_accepted"})
+
+What a layer's own defect needs to show is given to that layer, in the time-outs of the whole system; what it needs of
+the network and of paces is in `needs`, as keys of the run.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fencepost.reference_impl.end_to_end.parts import Parts
+from fencepost.reference_impl.group_fencing.defects import broken as of_group
+from fencepost.reference_impl.id_blocks.defects import broken as of_ids
+from fencepost.reference_impl.simulation.defects import Defect, Registry
+from fencepost.reference_impl.source_offsets.defects import broken as of_source
+from fencepost.reference_impl.task_counts.defects import broken as of_connect
+from fencepost.reference_impl.transactions.config import EPOCH_MAX
+from fencepost.reference_impl.transactions.defects import broken as of_transactions
+
+
+def is_of_the_runtime(defect: Defect[Any]) -> bool:
+    """Whether it is in a piece that the whole system has of that layer, the runtime, the stores, and their readers, and
+    needs nothing that it has not: tombstones, dropped records, aborts, operators that switch topics."""
+    right, wrong, needs = type(defect.parts)(), defect.parts, dict(defect.needs)
+    there = needs.pop("separate", True) and needs.pop("boundary", "interval") == "interval" and not needs
+    return there and all(getattr(right, name) is getattr(wrong, name) for name in ("connector", "instance", "owner"))
+
+
+LAYERS: Mapping[str, tuple[str, Mapping[str, Defect[Any]]]] = {
+    "task-counts": ("connect", of_connect.REGISTRY),
+    "transactions": ("transactions", of_transactions.REGISTRY),
+    "group-fencing": ("group", of_group.REGISTRY),
+    "id-blocks": ("ids", of_ids.REGISTRY),
+    "source-offsets": ("source", {name: d for name, d in of_source.REGISTRY.items() if is_of_the_runtime(d)}),
+}
+"""By protocol: the field of the parts, and the defects."""
+
+OF_KAFKA = ("mode", "max_epoch", "leader_change", "transaction_timeout_ms")
+"""Keys that a defect of transactions brings along; how many ids, groups and keys there are is as it is."""
+BEFORE_V2 = (("duplicate", 0.0), ("delay", 0.0))
+"""Before KIP-890's second part late copies break promises by design: there are none then."""
+OF_WHAT_IS_LATE = frozenset({
+    "add_takes_older_epoch", "added_to_what_is_ending", "completion_keeps_partitions", "failed_add_remembered",
+    "failed_fence_never_forgotten", "fenced_offsets_accepted", "init_retry_by_arithmetic", "init_retry_is_fenced",
+    "marker_of_nothing_skipped", "markers_by_key_only", "markers_without_coordinator_epoch", "not_rechecked",
+    "older_coordinator_accepted", "rebuilt_without_coordinator_epochs", "rebuilt_without_marker_epochs",
+    "rechecked_by_state", "unknown_id_verified", "unverified", "verified_once_for_all", "verifies_any_partition",
+    "zombie_init_renewed",
+})  # fmt: skip
+"""Those that nothing shows but late copies. They are looked for in the words of transactions alone, where no
+violation counts that a late copy explains, as it may without any defect (`proofs/traces/predicted.py`)."""
+LATE = (
+    ("drop", 0.01), ("duplicate", 0.03), ("delay", 0.03), ("fail_over", 0.012), ("new_leader", 0.012),
+    ("append_failure", 0.01), ("member_restart", 0.006), ("member_pause", 0.01),
+)  # fmt: skip
+"""Rates as in histories of transactions alone (`transactions/node_faults.py`)."""
+OF_IDS = (
+    ("id_client_us", 8_000), ("id_broker_restart", 0.04), ("id_broker_pause", 0.02), ("drop", 0.02),
+    ("duplicate", 0.04), ("delay", 0.04),
+)  # fmt: skip
+"""Many other clients that want producer ids, so that blocks are asked for often, of brokers that come and go."""
+OF_MEMBERS = (
+    ("member_restart", 0.01), ("member_pause", 0.015), ("member_expire", 0.01), ("member_close", 0.004),
+    ("linger", 0.006), ("move_group", 0.004), ("drop", 0.01),
+)  # fmt: skip
+"""A group whose members come and go often, so that partitions change hands while transactions are open."""
+EXPIRING = (("expiration_ms", 300), ("expiration_check_ms", 100), ("transaction_timeout_ms", 2_000))
+"""Transactional ids that expire sooner than a transaction does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken(Defect[Parts]):
+    """A defect; `needs` are keys of the system's and the run's configuration. `told_in`: the vocabularies in whose
+    words it is looked for; none: in all."""
+
+    told_in: tuple[str, ...] = ()
+
+
+def _is_of_what_is_late(layer: str, defect: Defect[Any]) -> bool:
+    return layer == "transactions" and defect.name in OF_WHAT_IS_LATE
+
+
+def _needs(layer: str, defect: Defect[Any]) -> tuple[dict[str, dict[str, Any]], tuple[tuple[str, Any], ...]]:
+    """What the layers are given, and what the whole system is."""
+    given = dict(defect.needs)
+    whole: tuple[tuple[str, Any], ...] = ()
+    layers: dict[str, dict[str, Any]] = {layer: given}
+    if layer == "transactions":
+        if "expiration_ms" in given:
+            whole += EXPIRING
+        layers = {layer: {key: given[key] for key in OF_KAFKA if key in given}}
+    whole += {"id-blocks": OF_IDS, "group-fencing": OF_MEMBERS}.get(layer, ())
+    if "transaction_timeout_ms" in given and layer == "group-fencing":
+        whole += (("transaction_timeout_ms", given.pop("transaction_timeout_ms")),)
+    mode = given.get("mode", "v2") if layer == "transactions" else given.pop("transactions", "v2")
+    if str(given.get("mode", "")).startswith("draft"):  # its fences have no way to wait for a producer id
+        whole += (("max_epoch", EPOCH_MAX),)
+    if mode != "v2":
+        layers.setdefault("transactions", {})["mode"] = mode
+        whole += LATE if _is_of_what_is_late(layer, defect) else BEFORE_V2
+    return layers, whole
+
+
+def _all() -> Iterator[Broken]:
+    for layer, (part, defects) in LAYERS.items():
+        for name, defect in defects.items():
+            layers, whole = _needs(layer, defect)
+            parts = Parts(**{part: defect.parts}, needs=layers)
+            told_in = (layer,) if _is_of_what_is_late(layer, defect) else ()
+            yield Broken(f"{layer}:{name}", defect.rule, defect.breaks, parts, whole, defect.why, told_in)
+
+
+REGISTRY = Registry(_all())
+find = REGISTRY.find
+__getattr__ = partial(REGISTRY.attribute, __name__)

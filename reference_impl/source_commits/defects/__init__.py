@@ -1,0 +1,1 @@
+"""Implementations with one thing wrong each; `broken.py` lists them."""

@@ -1,0 +1,40 @@
+"""Implementations that break one rule of the interface each: whom `commit` with offsets calls, and of what it speaks.
+
+Tests that are marked with the rule find them. Each is reachable as
+`fencepost.reference_impl.source_commits.defects.interface:<name>`.
+"""
+
+from functools import partial
+
+from fencepost.reference_impl.simulation.defects import Breaks, Registry
+from fencepost.reference_impl.source_commits.connector import Connector
+from fencepost.reference_impl.source_commits.defects.broken import Broken
+from fencepost.reference_impl.source_commits.parts import Parts
+from fencepost.reference_impl.source_commits.runtime.submitted_records import Offsets
+from fencepost.reference_impl.source_commits.runtime.task import WorkerSourceTask
+
+
+class DefaultDoesNothing(Connector):
+    """The default of commit with offsets does not call the one without, so that an existing connector hears nothing."""
+
+    def commit(self, offsets: Offsets | None) -> None:
+        if offsets is None:
+            super().commit(offsets)
+
+
+class WhateverIsStored(WorkerSourceTask):
+    """The map has all that is stored, whoever has written it."""
+
+    def commit_source_task(self, thread: int, offsets: Offsets, ok: bool) -> None:
+        stored = {partition: offset for partition, offset in enumerate(self.env.topics.stored) if offset}
+        super().commit_source_task(thread, {**stored, **offsets}, ok)
+
+
+REGISTRY = Registry(
+    (
+        Broken("default_does_nothing", "src.6", Breaks.CONFORMANCE, Parts(connector=DefaultDoesNothing)),
+        Broken("whatever_is_stored", "src.9", Breaks.CONFORMANCE, Parts(task=WhateverIsStored)),
+    )
+)
+find = REGISTRY.find
+__getattr__ = partial(REGISTRY.attribute, __name__)

@@ -1,0 +1,1 @@
+"""The runtime of a source task: what it tracks, what it writes, and the threads that do it."""

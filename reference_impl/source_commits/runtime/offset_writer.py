@@ -1,0 +1,90 @@
+"""Offsets that are to be written, and the flush that writes them (OffsetStorageWriter.java)."""
+
+from collections.abc import Callable
+
+from fencepost.reference_impl.source_commits.runtime.submitted_records import Offsets
+
+Send = Callable[["Flush", int, int], None]
+"""Hands a source partition and its offset to the producer of the offsets topic."""
+
+
+class Flush:
+    """One flush, as who waits for it sees it. `failed` is None as long as it is not over."""
+
+    __slots__ = ("entries", "failed", "left", "number", "on_completion")
+
+    def __init__(self, number: int, entries: Offsets, on_completion: Callable[["Flush", bool], None]) -> None:
+        self.number = number
+        self.entries = entries
+        self.left = len(entries)
+        self.failed: bool | None = None
+        self.on_completion = on_completion
+
+    def written(self, ok: bool) -> None:
+        """One of its offsets is written, or will not be; the first that will not ends it."""
+        self.left -= 1
+        if self.failed is None and (not ok or not self.left):
+            self.failed = not ok
+            self.on_completion(self, ok)
+
+
+class OffsetStorageWriter:
+    """A buffer of offsets, and at most one flush at a time. Threads wait for each other's flush by `in_progress`."""
+
+    __slots__ = ("current", "data", "to_flush")
+
+    def __init__(self) -> None:
+        self.data: dict[int, int] = {}
+        self.to_flush: dict[int, int] | None = None
+        self.current: Flush | None = None
+
+    def offset(self, partition: int, offset: int) -> None:
+        """This is to be written for the partition, whatever was there."""
+        self.data[partition] = offset
+
+    def will_flush(self) -> bool:
+        """Whether there is anything to be flushed."""
+        return bool(self.data)
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether a flush is under way, so that another has to wait."""
+        return self.to_flush is not None
+
+    def begin_flush(self, number: int) -> Flush | None:
+        """Set aside what there is; None if there is nothing."""
+        if not self.data:
+            return None
+        self.to_flush, self.data = self.data, {}
+        self.current = Flush(number, self.to_flush.copy(), self.handle_finish_write)
+        return self.current
+
+    def do_flush(self, send: Send) -> None:
+        """Hand the offsets that were set aside to the producer."""
+        flush = self.current
+        assert flush is not None, "there is one between begin_flush and do_flush"
+        for partition, offset in flush.entries.items():
+            send(flush, partition, offset)
+
+    def cancel_flush(self) -> None:
+        """Put back what was set aside; what is newer by now stays (src.10). Who hears of it later is ignored."""
+        if self.to_flush is not None:
+            self.data = self.merged(self.to_flush, self.data)
+            self.to_flush = self.current = None
+
+    def merged(self, older: dict[int, int], newer: dict[int, int]) -> dict[int, int]:
+        """What is to be written after a flush that failed."""
+        return {**older, **newer}
+
+    def handle_finish_write(self, flush: Flush, ok: bool) -> None:
+        """All of a flush is written, or some of it will not be; one that was cancelled is ignored."""
+        if flush is not self.current:
+            return
+        if ok:
+            self.end_flush()
+        else:
+            self.cancel_flush()
+
+    def end_flush(self) -> None:
+        """What was set aside is written."""
+        self.to_flush = self.current = None

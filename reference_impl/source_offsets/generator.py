@@ -1,0 +1,204 @@
+"""Free-running histories of source tasks: `simulate(7, {"mode": "merged-view", "events": 400, "stall": 0.02})`.
+
+A random scheduler lets one waiting thread after the other do its operation. Some are slow: they wait while everything
+else goes on, which is how zombies and late copies come about. Rates of faults are per step, those of operations per
+operation. With `quiet_end` faults stop after so many events, and the history goes on until the source is read to its
+end and everything is decided, or nothing comes of it any more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.reference_impl.simulation import free_run
+from fencepost.reference_impl.simulation.config import Natural, Rate
+from fencepost.reference_impl.simulation.environment import US_PER_MS
+from fencepost.reference_impl.source_offsets.config import Config
+from fencepost.reference_impl.source_offsets.environment import Environment
+from fencepost.reference_impl.source_offsets.node_faults import Faults, Rates
+from fencepost.reference_impl.source_offsets.parts import Parts
+from fencepost.reference_impl.source_offsets.system import System, parts_of
+from fencepost.reference_impl.source_offsets.variants import CONFIGS
+from fencepost.reference_impl.task_counts.tasks.threads import FAILED, LOST, OK
+
+APART = {"copy": (0.2, 40_000), "look": (0.3, 80_000), "migrate": (0.4, 150_000)}
+"""Operations that wait more often, or longer, than others: whoever is late with them does harm."""
+NOTICE_MS = 10  # brokers, and threads that wait for a time, notice no shorter times
+SETTLE_STEP_MS = 200
+SETTLE_MS = 20_000  # so long after the last fault everything is read and decided, if it ever is
+STEPS_MAX = 2_000  # between two of those
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Rates):
+    """The pace of threads, and how their operations go. Durations are means, in virtual microseconds."""
+
+    quiet_end: bool = False
+    failed: Rate = 0.01  # per operation: does not happen
+    lost: Rate = 0.005  # per operation: happens, and is taken for failed
+    slow_share: Rate = 0.03  # of the operations: each waits for about `slow_us`
+    step_us: Natural = 1_500
+    slow_us: Natural = 40_000
+    audit_us: Natural = 60_000
+
+    def relate(self) -> None:
+        """Raises ValueError where an operation would more than always go wrong."""
+        if self.failed + self.lost > 1:
+            raise ValueError(f"config failed={self.failed}, lost={self.lost}: together at most 1; lower them")
+
+
+class FreeRun(free_run.FreeRun[Run, Config]):
+    """A connector, with operators and faults, and the scheduler of its threads."""
+
+    run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
+    # Enough to read for a history of some hundred events, and time-outs that it sees
+    cluster_defaults = {  # noqa: RUF012
+        "tasks": 3, "partitions": 3, "records": 12, "interval_ms": 30, "transaction_timeout_ms": 400,
+        "timeout_check_ms": 50,
+    }  # fmt: skip
+    defects = "fencepost.reference_impl.source_offsets.defects.broken"
+    nodes: Faults
+
+    @classmethod
+    def simulate_with_stats(cls, seed: int, config: Mapping[str, Any]) -> tuple[list[tuple[int, ...]], dict[str, int]]:
+        """As any; what a variant brings along outweighs the defaults here."""
+        return super().simulate_with_stats(seed, {**CONFIGS.get(config.get("mode", ""), {}), **config})
+
+    @classmethod
+    def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
+        """A defect is played with what it needs to show; without one the variant says what is wrong."""
+        if not broken:
+            return {}, None
+        defect = cls.defect(broken)
+        return dict(defect.needs), defect.parts
+
+    def begin(self, parts: Any) -> None:
+        """The first set has started; threads wait for the scheduler."""
+        config = self.config
+        self.system = System(Environment(config, self.kernel, parts or parts_of(config.mode)))
+        self.rows = self.system.env.log.rows
+        self.nodes = Faults(self.system, self.run, self.kernel, self.faults)
+        self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it
+        self.noticed_ms = 0
+        self.kernel.after(self.run.audit_us, self.audit)
+
+    def possible_faults(self) -> tuple[str, ...]:
+        """Those that this configuration can have."""
+        without = {"ask"} if self.config.boundary != "connector" else set()
+        if not self.config.downgrades:
+            without.add("switch")
+        if self.config.mode not in ("migration-sentinel", "migration-race"):
+            without.add("owner")
+        return tuple(name for name in super().possible_faults() if name not in without)
+
+    def play(self) -> None:
+        """So many events, and with `quiet_end` the rest until all is read."""
+        rows, enough = self.rows, self.run.events
+        idle = 0
+        while len(rows) < enough and idle < STEPS_MAX:
+            before = len(rows)
+            self.step()
+            idle = idle + 1 if len(rows) == before else 0
+        if self.run.quiet_end:
+            self.settle()
+        else:
+            del rows[enough:]  # the last thing that happened may have written several rows
+
+    def step(self) -> None:
+        """Some time passes, perhaps with a fault, and one thread goes on."""
+        kernel = self.kernel
+        kernel.advance(kernel.spread(self.run.step_us))
+        self.notice()
+        self.nodes.draw()
+        number = self.pick()
+        if number >= 0:
+            self.system.step(number, self.outcome())
+
+    def notice(self) -> None:
+        """Brokers, and threads that wait for a time, notice that it passes."""
+        ms = self.kernel.now // US_PER_MS
+        if ms - self.noticed_ms >= NOTICE_MS:
+            self.system.env.brokers.advance(ms - self.noticed_ms)
+            self.system.env.threads.settle()
+            self.noticed_ms = ms
+
+    def pick(self) -> int:
+        """The number of the thread whose turn it is, -1 for none."""
+        now, slow = self.kernel.now, self.slow
+        ready = []
+        for number, operation, _, _ in self.system.threads():
+            seen = slow.get(number)
+            if seen is None or seen[0] != operation:
+                seen = slow[number] = (operation, self.slowness(operation))
+            if seen[1] <= now:
+                ready.append(number)
+        if not ready:
+            return -1
+        chosen = ready[int(self.random() * len(ready))]
+        del slow[chosen]
+        return chosen
+
+    def slowness(self, operation: str) -> int:
+        """When a thread that has just come to an operation may do it."""
+        run = self.run
+        share, mean_us = APART.get(operation, (run.slow_share, run.slow_us))
+        return self.kernel.now + self.kernel.spread(mean_us) if self.random() < share else 0
+
+    def outcome(self) -> str:
+        """How an operation goes."""
+        run, luck = self.run, self.random()
+        if luck >= run.failed + run.lost:
+            return OK
+        outcome = FAILED if luck < run.failed else LOST
+        self.faults.count(outcome)
+        return outcome
+
+    def audit(self, _: object) -> None:
+        """An auditor looks, and will look again."""
+        self.system.audit()
+        self.kernel.after(self.run.audit_us, self.audit)
+
+    def settle(self) -> None:
+        """Faults are over: whoever stands still goes on, and everything is given the time to be read."""
+        system = self.system
+        system.upgrade()
+        for task in range(self.config.tasks):
+            system.resume(task)
+        system.resume_owners()
+        finish(system)
+
+
+def finish(system: System) -> None:
+    """Everything goes on, without faults, until the source is read to its end and all is decided, and is audited."""
+    for _ in range(SETTLE_MS // SETTLE_STEP_MS):
+        go_on(system)
+        if is_finished(system):
+            break
+        for task in range(system.env.tasks):
+            if system.env.lacks_instance(task):
+                system.restart(task)
+        if system.awaits_content() and not any(not owner.ended for owner in system.connector.owners):
+            system.start_owner()
+        system.advance(SETTLE_STEP_MS)
+    system.audit(undecided=True)
+
+
+def go_on(system: System) -> None:
+    """Every thread does what it can, oldest first."""
+    for _ in range(STEPS_MAX):
+        threads = system.threads()
+        if not threads:
+            return
+        system.step(threads[0][0])
+
+
+def is_finished(system: System) -> bool:
+    """Whether every task of the newest set has read its source to the end, and no transaction is open."""
+    env = system.env
+    if any(env.lacks_instance(task) for task in range(env.tasks)):
+        return False
+    done = all(each.source is not None and not each.source.has_more() for each in env.assigned.values())
+    return done and not system.is_undecided()
+
+
+simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats

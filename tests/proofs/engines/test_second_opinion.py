@@ -1,0 +1,187 @@
+"""Each step of a proof is a text that Z3 and cvc5 refute as it stands; without a lemma that it needs neither does."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from fencepost.model.language import Nat, Properties, Protocol, action, lemma, require
+from fencepost.model.language.checks.errors import ModelError
+from fencepost.model.language.derived.mutations import settle
+from fencepost.proofs.engines.induction import Obligation, Proof, prove
+from fencepost.proofs.engines.judged import contradictions, result
+from fencepost.proofs.engines.second import asking
+from fencepost.proofs.engines.second.asking import NoSecondSolver, Z3Again, ask_cvc5, require_cvc5
+from fencepost.proofs.engines.second.opinions import DEAD, Opinion, disagreements, left_undecided, run_second
+from fencepost.proofs.engines.second.statements import Statement, is_stated, statements
+from fencepost.properties.catalogue import find
+from z3_protocols import Allocation, AllocationProperties, TicketLock, TicketLockProperties
+
+SMALL = [(Allocation, AllocationProperties), (TicketLock, TicketLockProperties)]
+KRAFT = "id-blocks/kraft"
+OF_KRAFT = [
+    Obligation("preserved", "install", "held_by_one", "holds", 0.0, "solver", ("held_by_one", "ready_by_one")),
+    Obligation("preserved", "fail", "awaited_is_not_held", "holds", 0.0, "solver", ("awaited_is_not_held",)),
+    Obligation("preserved", "repeat", "no_id_twice", "holds", 0.0, "unchanged"),
+]
+"""Steps of a large proof as that proof has them, with as few lemmas: all of it takes longer than a test should."""
+SHOWN = """
+from fencepost.properties.catalogue import find
+from test_second_opinion import KRAFT, OF_KRAFT, statements
+entry, variant = find(KRAFT)
+print("".join(s.text for s in statements(variant.spec, variant.kept, OF_KRAFT, KRAFT)), end="")
+"""
+
+
+def made_of(protocol, properties) -> tuple[Proof, list[Statement]]:
+    """A proof, and its steps as texts."""
+    spec, stated = settle(protocol.spec), properties.properties
+    proof = prove(spec, stated)
+    return proof, list(statements(spec, stated, proof.obligations, protocol.spec.name))
+
+
+def of_kraft(obligations: list[Obligation]) -> list[Statement]:
+    _, variant = find(KRAFT)
+    assert variant is not None
+    return list(statements(variant.spec, variant.kept, obligations, KRAFT))
+
+
+@pytest.mark.parametrize(("protocol", "properties"), SMALL)
+def test_both_solvers_refute_every_text(protocol, properties):
+    """Also those that Z3 was never asked, since the action writes nothing that the property reads."""
+    proof, texts = made_of(protocol, properties)
+    assert len(texts) == sum(map(is_stated, proof.obligations)) > 0
+    assert len({s.name for s in texts}) == len(texts)
+    again = Z3Again()
+    assert {again.ask(s.text).said for s in texts} == {"unsat"}
+    assert {ask_cvc5(s.text).said for s in texts} == {"unsat"}
+
+
+def test_steps_of_a_large_proof_are_refuted_too():
+    """Where a number is in no argument matching finds nothing, and enumeration does."""
+    again, ways = Z3Again(), {}
+    for stated in of_kraft(OF_KRAFT):
+        assert again.ask(stated.text).said == "unsat"
+        answer = ask_cvc5(stated.text)
+        assert answer.said == "unsat"
+        ways[stated.says] = answer.why
+    assert ways["install preserves held by one"] == "by enumeration"
+
+
+def test_a_text_says_what_it_is_about():
+    """In words, with the rules and the lemmas, and as SMT-LIB demands."""
+    install = of_kraft(OF_KRAFT)[0]
+    assert install.name == "preserved.install.held_by_one"
+    lines = install.text.splitlines()
+    assert lines[0] == "; id-blocks/kraft: install preserves held by one"
+    assert any(line.startswith("; rules:") for line in lines)
+    assert "; lemmas used: held by one, ready by one" in lines
+    assert "(set-info :status unsat)" in lines
+    assert "(set-logic UFLIA)" in lines
+    assert lines[-1] == "(check-sat)"
+    assert not any(word in install.text for word in ("assume!", "demand!"))  # the switches of a question stay there
+
+
+@pytest.mark.parametrize(("place", "dropped"), [(0, "held_by_one"), (0, "ready_by_one"), (1, "awaited_is_not_held")])
+def test_without_a_lemma_nothing_is_refuted(place, dropped):
+    """A tampered step is none of a proof, and neither solver takes it for one."""
+    whole = OF_KRAFT[place]
+    assert dropped in whole.uses
+    tampered = replace(whole, uses=tuple(name for name in whole.uses if name != dropped))
+    [stated] = of_kraft([tampered])
+    assert Z3Again().ask(stated.text).said != "unsat"
+    assert ask_cvc5(stated.text, units=20_000).said != "unsat"
+
+
+def test_the_bytes_are_the_same_in_another_process():
+    """Whatever the seed of its hashes is."""
+    here = "".join(s.text for s in of_kraft(OF_KRAFT))
+    path = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PYTHONHASHSEED": "7"}
+    ran = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, env=path, check=True)
+    assert ran.stdout == here
+
+
+class Twins(Protocol):
+    """A variable and a parameter of one name."""
+
+    level: Nat
+
+    @action
+    def climb(s, level: Nat):
+        require(level > s.level)
+        s.level = level
+
+
+class TwinsProperties(Properties, of=Twins):
+    """What is true of any number."""
+
+    @lemma
+    def something(s):
+        """No level is below the ground."""
+        return s.level >= 0
+
+
+def test_one_name_for_two_things_is_still_one_text_for_each():
+    """SMT-LIB has one table of names, and Z3 another one for each sort."""
+    try:
+        _, texts = made_of(Twins, TwinsProperties)
+    except ModelError as refused:
+        assert "SMT-LIB cannot tell apart" in str(refused)
+    else:
+        assert {ask_cvc5(s.text).said for s in texts} == {"unsat"}
+
+
+def judged(said: str, why: str = "") -> tuple[list[Opinion], list]:
+    """Opinions of one step of kraft, and the row of it."""
+    entry, variant = find(KRAFT)
+    proof = Proof(tuple(OF_KRAFT), 0.0)
+    asked = [Opinion(s, asking.Answer(said, 0.1, why)) for s in of_kraft(OF_KRAFT[:1])]
+    return asked, run_second(entry, variant, proof, asked)
+
+
+def test_what_cvc5_gives_up_on_is_told_and_is_no_failure():
+    """It is unknown, and beside the verdict."""
+    asked, [row] = judged("unknown", "it has used up 7 units")
+    assert (row.engine, row.property, row.verdict) == ("second-opinion", "held_by_one", "unknown")
+    assert row.as_expected
+    assert row.evidence["gives_up"] == [{"says": "install preserves held by one", "why": "it has used up 7 units"}]
+    told = "id-blocks/kraft: cvc5 gives up on 1 of 1 obligations: install preserves held by one"
+    assert left_undecided(KRAFT, asked) == [told]
+    assert disagreements(KRAFT, asked) == []
+
+
+def test_a_model_of_what_z3_refuted_is_a_problem():
+    """The engines disagree, and the row is not as expected."""
+    entry, variant = find(KRAFT)
+    asked, [row] = judged("sat")
+    assert (row.verdict, row.expected) == ("violated", "holds")
+    proved = result(entry, variant, "held_by_one", "always", "induction", "holds", 0.1)
+    assert contradictions([proved, row]) == [
+        "id-blocks/kraft held_by_one: induction says it holds, second-opinion that it does not"
+    ]
+    assert "install preserves held by one" in disagreements(KRAFT, asked)[0]
+    assert contradictions([proved, judged("unsat")[1][0]]) == []
+
+
+def test_actions_that_never_happen_have_a_row():
+    """Of obligations that are about no property."""
+    entry, variant = find(KRAFT)
+    dead = [name for name, each in variant.spec.actions.items() if each.dead]
+    [stated] = of_kraft([Obligation("dead", dead[0], "", "holds", 0.0)])
+    found = run_second(entry, variant, Proof((), 0.0), [Opinion(stated, asking.Answer("unsat", 0.1))])
+    assert [(row.property, row.verdict) for row in found] == [(DEAD, "holds")]
+
+
+def test_a_limit_that_is_too_small_decides_nothing():
+    """Resources are counted, so that the same text ends in the same way everywhere."""
+    [stated] = of_kraft(OF_KRAFT[:1])
+    answers = [ask_cvc5(stated.text, units=300) for _ in range(2)]
+    assert [a.said for a in answers] == ["unknown", "unknown"]
+    assert [a.why for a in answers] == ["it has used up 300 units"] * 2
+
+
+def test_without_cvc5_it_is_said_what_to_install(monkeypatch):
+    """In one line."""
+    monkeypatch.setattr(asking, "find_spec", lambda _: None)
+    with pytest.raises(NoSecondSolver, match=r"needs cvc5: pip install -e '\.\[second\]'"):
+        require_cvc5()

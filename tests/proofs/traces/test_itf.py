@@ -1,0 +1,143 @@
+"""Runs as ITF traces: out and in again, and what is told of one that is no run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import fencepost
+from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.results import Trace
+from fencepost.proofs.traces.itf import ItfError, Misfit, follow, read_itf, to_itf
+from fencepost.properties.catalogue import bounds_of, find
+
+LOG = "kip618-yardstick/yardstick"  # has a sequence, sorts, options and enumerations
+TRANSACTIONS = "transactions/v1-verified"
+PARTS = "end-to-end/detailed"  # its constants are those of its parts
+
+
+def run(name: str, prop: str) -> tuple[Any, dict[str, int], Trace]:
+    _, variant = find(name)
+    assert variant is not None
+    bounds, asked = bounds_of(variant, "smoke"), variant.asked[prop]
+    return variant.spec, bounds, explore(variant.spec, {prop: asked}, bounds, stop_when_violated=True).traces[prop]
+
+
+RUNS = [(LOG, "a_second_count"), (TRANSACTIONS, "nothing_committed_unasked"), (PARTS, "zombie_writes")]
+
+
+@pytest.mark.parametrize(("name", "prop"), RUNS)
+@pytest.mark.parametrize("steps_told", [True, False])
+def test_a_run_comes_back(name: str, prop: str, steps_told: bool) -> None:
+    """Also where the trace does not say which steps were taken."""
+    spec, bounds, trace = run(name, prop)
+    document = to_itf(spec, bounds, trace)
+    if not steps_told:
+        for state in document["states"]:
+            del state["#meta"]
+    back = follow(spec, bounds, read_itf(spec, json.dumps(document)))
+    assert isinstance(back, Trace)
+    assert back.states == trace.states
+    assert not steps_told or back.events == trace.events
+
+
+def test_ghosts_need_not_be_there() -> None:
+    """No rule reads them; they are computed."""
+    spec, bounds, trace = run(TRANSACTIONS, "nothing_committed_unasked")
+    document = to_itf(spec, bounds, trace)
+    assert spec.ghosts
+    for state in document["states"]:
+        for ghost in spec.ghosts:
+            del state[ghost]
+    back = follow(spec, bounds, read_itf(spec, json.dumps(document)))
+    assert isinstance(back, Trace) and back.states == trace.states
+
+
+def test_a_step_left_out_is_told_with_what_is_false_there() -> None:
+    spec, bounds, trace = run(LOG, "a_second_count")
+    document = to_itf(spec, bounds, trace)
+    del document["states"][3]
+    misfit = follow(spec, bounds, read_itf(spec, json.dumps(document)))
+    assert isinstance(misfit, Misfit) and misfit.place == 3
+    assert len(misfit.why) > 1
+
+
+def test_another_beginning_is_told() -> None:
+    spec, bounds, trace = run(LOG, "a_second_count")
+    document = to_itf(spec, bounds, trace)
+    del document["states"][0]
+    misfit = follow(spec, bounds, read_itf(spec, json.dumps(document)))
+    assert isinstance(misfit, Misfit) and misfit.place == 0 and misfit.why[0].startswith("it is no initial state")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"states": []}', '{"states": [3]}', '{"states": [{"log": {}}]}'])
+def test_what_is_no_trace_is_refused(text: str) -> None:
+    spec, _, _ = run(LOG, "a_second_count")
+    with pytest.raises(ItfError):
+        read_itf(spec, text)
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    spec, bounds, trace = run(LOG, "a_second_count")
+    for name in spec.types:
+        document = to_itf(spec, bounds, trace)
+        document["states"][0][name] = {"#set": [1]}
+        with pytest.raises(ItfError, match=f"state 0, {name}"):
+            read_itf(spec, json.dumps(document))
+
+
+@pytest.mark.parametrize("strange", ["x_OF_WORKER", "_OF_WORKER", "0_OF_BROKER", "-1_OF_WORKER"])
+def test_a_member_of_no_such_sort_is_refused(strange: str) -> None:
+    spec, bounds, trace = run(LOG, "a_second_count")
+    document = to_itf(spec, bounds, trace)
+    document["states"][0]["owner"] = {"tag": "Some", "value": strange}
+    with pytest.raises(ItfError, match="state 0, owner"):
+        read_itf(spec, json.dumps(document))
+
+
+@pytest.mark.parametrize("strange", [[1], [[1, 2, 3]], [{"#tup": []}], [[{"#tuple": []}, 0]], [[{"#tup": 3}, 0]], 7])
+def test_a_map_that_is_none_is_refused(strange: object) -> None:
+    """Of one key, and of several."""
+    spec, bounds, trace = run(LOG, "a_second_count")
+    for name in ("read", "stage"):
+        document = to_itf(spec, bounds, trace)
+        document["states"][0][name] = {"#map": strange}
+        with pytest.raises(ItfError, match=f"state 0, {name}"):
+            read_itf(spec, json.dumps(document))
+
+
+@pytest.mark.parametrize("strange", [{"#bigint": "many"}, {"#bigint": "9" * 5000}, {"#bigint": None}, 1.5, True])
+def test_a_number_that_is_none_is_refused(strange: object) -> None:
+    spec, bounds, trace = run(TRANSACTIONS, "nothing_committed_unasked")
+    document = to_itf(spec, bounds, trace)
+    document["states"][0]["epoch"] = strange
+    with pytest.raises(ItfError, match="state 0, epoch"):
+        read_itf(spec, json.dumps(document))
+
+
+def test_a_run_of_parts_by_the_command_line(tmp_path: Path) -> None:
+    """Whose constants are those of its parts."""
+    file = tmp_path / "run.itf.json"
+    assert fencepost("show", PARTS, "zombie writes", "--itf", file).code == 0
+    ran = fencepost("validate", PARTS, file)
+    assert ran.code == 0 and "a run of the model of 19 steps" in ran.out, ran.err
+
+
+def test_by_the_command_line(tmp_path: Path) -> None:
+    """What `show` writes is a run that breaks what it was asked for; changed, it is none; and junk is bad input."""
+    file = tmp_path / "run.itf.json"
+    assert fencepost("show", TRANSACTIONS, "nothing committed unasked", "--itf", file).code == 0
+    ran = fencepost("validate", TRANSACTIONS, file, "--html", tmp_path / "run.html")
+    assert ran.code == 1 and "nothing committed unasked [txn.P3]" in ran.out
+    assert (tmp_path / "run.html").exists()
+    document = json.loads(file.read_text())
+    del document["states"][-2]
+    file.write_text(json.dumps(document))
+    ran = fencepost("validate", TRANSACTIONS, file)
+    assert ran.code == 1 and "does not follow" in ran.out
+    file.write_text("nothing")
+    ran = fencepost("validate", TRANSACTIONS, file)
+    assert ran.code == 2 and "it has no states" in ran.err
+    assert fencepost("show", LOG, "a second count", "--itf", file).code == 0
+    ran = fencepost("validate", LOG, file)
+    assert ran.code == 0 and "it breaks none of 2 promises" in ran.out

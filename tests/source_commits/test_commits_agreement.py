@@ -1,0 +1,83 @@
+"""Source tasks are driven: the reference keeps its promises and follows the models, and connectors, runtimes and
+implementations with one thing wrong are found."""
+
+from typing import Any
+
+import pytest
+from fencepost.proofs.testing import agree
+from fencepost.proofs.testing.engine import AgreementReport
+from fencepost.properties.agreement import driven
+from fencepost.properties.source_commits.events import SOURCE_COMMITS
+from fencepost.properties.source_commits.variants.driven import MISTAKES, RIGHT
+from fencepost.reference_impl.simulation.defects import Breaks
+from fencepost.reference_impl.source_commits import reference
+from fencepost.reference_impl.source_commits.defects.broken import OF_THE_LIST, REGISTRY
+
+REFERENCE = "fencepost.reference_impl.source_commits:reference"
+BROKEN = "fencepost.reference_impl.source_commits.defects.broken"
+EXAMPLES = 100
+"""As many as there are where nobody says how many."""
+
+
+def drive(implementation: Any, variant: str = "proposed", **options: Any) -> AgreementReport:
+    return agree(implementation, protocol="source-commits", variant=variant, **options)
+
+
+@pytest.mark.parametrize("variant", RIGHT)
+def test_reference_follows_the_model(variant: str) -> None:
+    """To the end of every program, and every promise is kept."""
+    report = drive(REFERENCE, variant, max_examples=50, seed=1)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+    assert report.verdict == "holds" and report.examples >= 50
+    assert "client-crash" in report.dangers
+
+
+@pytest.mark.nightly(nights=5)
+@pytest.mark.parametrize("variant", RIGHT)
+def test_no_alarm_in_many_tasks(variant: str) -> None:
+    """The same, longer."""
+    report = drive(REFERENCE, variant, max_examples=2_000, seed=2)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+
+
+@pytest.mark.parametrize("variant", sorted(MISTAKES))
+def test_what_connectors_and_runtimes_get_wrong(variant: str) -> None:
+    """Each breaks a promise."""
+    report = drive(REFERENCE, variant, max_examples=EXAMPLES, promises_only=True, verdict_only=True, seed=1)
+    assert report.verdict == "violated"
+
+
+def found_in(name: str) -> AgreementReport:
+    """What is said of a defect, in the mode that it needs."""
+    variant = dict(REGISTRY[name].needs).get("mode", "proposed")
+    return drive(f"{BROKEN}:{name}", str(variant), max_examples=EXAMPLES, verdict_only=True, seed=1)
+
+
+@pytest.mark.parametrize("name", [name for name, defect in REGISTRY.items() if defect.breaks is not Breaks.NOTHING])
+def test_a_defect_is_found(name: str) -> None:
+    """By a promise, by a mechanism, or by the model."""
+    assert found_in(name).verdict == "violated"
+
+
+@pytest.mark.parametrize("name", [name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING])
+def test_what_is_harmless_is_not(name: str) -> None:
+    """Controls."""
+    assert found_in(name).verdict == "holds"
+
+
+def test_the_list_has_its_defects() -> None:
+    """Each number a defect that breaks something."""
+    assert all(REGISTRY[name].breaks is not Breaks.NOTHING for name in OF_THE_LIST.values())
+    assert len(set(OF_THE_LIST.values())) == len(OF_THE_LIST)
+
+
+def test_how_it_is_driven_is_derived() -> None:
+    """From the interface and its scenarios."""
+    agreeing = driven("source-commits")
+    assert set(agreeing.variants) == {*RIGHT, *MISTAKES}
+    assert agreeing.reference == REFERENCE
+    assert agreeing.black_box == SOURCE_COMMITS.black_box
+    assert agreeing.composite == {"arrive", "work", "commit", "all_goes_on", "finish"}
+    assert agreeing.ending == {"finish"}
+    assert agreeing.missing(reference(dict(agreeing.small, mode="shipped")), "shipped") == []
+    assert "threads" in agreeing.missing(object(), "shipped")

@@ -1,0 +1,59 @@
+"""Every planted defect breaks a promise in simulated histories, or what it says; the controls break nothing."""
+
+import pytest
+from fencepost.reference_impl.simulation.defects import Breaks
+from fencepost.reference_impl.source_offsets.defects.broken import REGISTRY
+from source_runs import PROMISES, judged
+
+PIECE, MOST = 10, 200
+"""Histories at a time, and altogether."""
+
+BY_ITS_MECHANISM = {
+    "abort_ignored": "aborted_as_asked",  # what the connector does not want is written, as often as anything else
+    "empty_batch_forgotten": "commit_is_called",
+    # With tombstones late copies break promises, whatever else does (mode late-copies): these are told apart by what
+    # they do.
+    "tombstone_primary_first": "tombstones_beside_first",
+    "tombstones_not_copied": "tombstones_beside_first",
+    "tombstones_left_out": "offsets_with_records",
+    "flush_not_awaited": "offsets_with_records",
+}
+SEEN_IN_A_SCENARIO = {"noted_before_sent"}
+"""A record that the producer does not take just when its task is asked to stop: see test_source_scenarios."""
+
+CAUGHT = [
+    name for name, defect in REGISTRY.items() if defect.breaks is not Breaks.NOTHING and name not in SEEN_IN_A_SCENARIO
+]
+CONTROLS = [name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING]
+
+
+def first_found(name):
+    """What the first histories that show anything of a defect violate."""
+    expected = {BY_ITS_MECHANISM[name]} if name in BY_ITS_MECHANISM else PROMISES
+    for first in range(0, MOST, PIECE):
+        wrong = judged(PIECE, first, broken=name)[0]
+        if expected & wrong.keys():
+            return wrong
+    return {}
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_defect_is_found(name):
+    """By a promise; where that says nothing of it, by the mechanism that it breaks."""
+    assert first_found(name)
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_a_control_breaks_nothing(name):
+    """What is a matter of taste raises no alarm, and says why."""
+    assert REGISTRY[name].why
+    assert judged(60, broken=name)[0] == {}
+
+
+def test_tombstones_break_nothing_but_by_late_copies():
+    """The released view, in which nulls override, does not look at the worker's topic, and so neither at a copy that
+    comes late: with it tombstones are safe. In the view of the text they are not."""
+    assert judged(60, broken="nulls_override", rounds=2, separate=True)[0] == {}
+    late = judged(100, mode="late-copies")[0]
+    assert {"nothing_skipped", "resume_not_ahead"} <= late.keys()
+    assert not late.keys() & {"tombstones_beside_first", "offsets_with_records", "copied_when_committed"}

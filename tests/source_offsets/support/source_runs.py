@@ -1,0 +1,39 @@
+"""Histories of source tasks, and what their properties say of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
+from fencepost.properties.source_offsets.histories import HISTORY
+from fencepost.reference_impl.source_offsets.config import Config
+from fencepost.reference_impl.source_offsets.generator import FreeRun
+from fencepost.reference_impl.source_offsets.variants import CONFIGS
+
+USUAL: Mapping[str, Any] = {"events": 400, "quiet_end": True}
+PROMISES = frozenset(HISTORY.names[:8])
+"""What users rely on; the others are how it comes about."""
+
+
+def told(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole configuration of a simulated history, as its manifest would have it."""
+    needs = FreeRun.implementation(config.get("broken", ""))[0]
+    mode = {**needs, **config}.get("mode", "")
+    return {**FreeRun.cluster_defaults, **needs, **CONFIGS.get(mode, {}), **config}
+
+
+def judged(histories: int, first: int = 0, **config: Any) -> tuple[dict[str, int], dict[str, int], int]:
+    """Of so many simulated histories, by property: how many violations, how many events were judged; and of how many
+    events."""
+    config = {**USUAL, **config}
+    made = [(seed, FreeRun.simulate(seed, config)) for seed in range(first, first + histories)]
+    found, _ = HISTORY.check(columns_of(SOURCE_OFFSETS, made), config=told(config))
+    wrong = {name: finding.violations for name, finding in found.items() if finding.violations}
+    return wrong, {name: finding.judged for name, finding in found.items()}, sum(len(rows) for _, rows in made)
+
+
+def wrong_in(system: Any) -> set[str]:
+    """The properties that what a driven system has shown violates."""
+    config = {key: getattr(system.env.config, key) for key in Config.__dataclass_fields__}
+    found, _ = HISTORY.check(columns_of(SOURCE_OFFSETS, [(0, system.env.log.rows)]), config=config)
+    return {name for name, finding in found.items() if finding.violations}

@@ -1,0 +1,170 @@
+"""Source tasks are driven: the reference keeps its promises, and texts, releases and implementations with one thing
+wrong are found by what they break; histories of the protocol alone are generated and replayed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.replay import replay
+from fencepost.proofs.testing import agree
+from fencepost.proofs.testing.engine import AgreementReport
+from fencepost.properties.agreement import driven
+from fencepost.properties.driving import Program
+from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
+from fencepost.properties.source_offsets.planted import BED, PLANTS
+from fencepost.properties.source_offsets.variants.driven import MISTAKES, RIGHT, SIMULATORS
+from fencepost.reference_impl.simulation.defects import Breaks
+from fencepost.reference_impl.source_offsets.defects.broken import REGISTRY
+from fencepost.reference_impl.source_offsets.system import reference
+
+REFERENCE = "fencepost.reference_impl.source_offsets:reference"
+BROKEN = "fencepost.reference_impl.source_offsets.defects.broken"
+EXAMPLES = 150
+CALLS = 20
+"""In a shortest program, at most."""
+TOMBSTONES = {"tombstone_primary_first", "tombstones_not_copied", "tombstones_left_out", "flush_not_awaited"}
+"""Driven with tombstones, with which late copies break promises of what is right as well: judged by what they do."""
+
+QUICKLY = (
+    "offsets_in_another_transaction", "empty_batch_forgotten", "reads_uncommitted", "reads_first", "nulls_override",
+    "copied_before_commit", "tombstone_primary_first", "flush_not_awaited", "own_id", "checked_first",
+)  # fmt: skip
+"""In a second or so each."""
+VIEW = "merged-view"
+BY_THE_MODEL = {
+    "offsets_in_another_transaction": "618.27", "reads_uncommitted": "618.31", "reads_first": "618.20",
+    "nulls_override": "618.31",
+}  # fmt: skip
+"""Defects, with the rule of what is in the way of their first bad event."""
+
+
+def drive(implementation: Any, variant: str = "merged-view", **options: Any) -> AgreementReport:
+    return agree(implementation, protocol="source-offsets", variant=variant, promises_only=True, **options)
+
+
+@pytest.mark.parametrize("variant", RIGHT)
+def test_reference_keeps_its_promises(variant: str) -> None:
+    """In each mode that is right, with every danger met."""
+    report = drive(REFERENCE, variant, max_examples=40, seed=1)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+    assert report.verdict == "holds" and report.examples >= 40
+    assert {
+        "zombie",
+        "client-crash",
+        "coordinator-fail-over",
+        "loss",
+        "lost-answer",
+        "rebalance",
+    } <= report.dangers.keys()
+
+
+def test_reference_follows_the_model() -> None:
+    """To the end of most programs: some have more instances at a time than a model is followed with."""
+    report = agree(REFERENCE, protocol="source-offsets", variant=VIEW, max_examples=40, seed=1)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+    assert report.verdict == "holds" and report.observe != "black-box"
+
+
+@pytest.mark.parametrize(("name", "rule"), BY_THE_MODEL.items())
+def test_the_model_finds_a_defect(name: str, rule: str) -> None:
+    """The first bad event is no step of the model; the rule that says why is named, beside promises that break."""
+    report = agree(f"{BROKEN}:{name}", protocol="source-offsets", variant=VIEW, max_examples=EXAMPLES, seed=1)
+    assert report.failure is not None
+    assert rule in report.failure.rules
+
+
+@pytest.mark.nightly(nights=5)
+@pytest.mark.parametrize("variant", RIGHT)
+def test_no_alarm_in_many_connectors(variant: str) -> None:
+    """The same, longer."""
+    report = drive(REFERENCE, variant, max_examples=2_000, seed=2)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+
+
+@pytest.mark.parametrize("variant", sorted(MISTAKES - {"late-copies", "tombstone-primary-first"}))
+def test_a_mistake_is_found(variant: str) -> None:
+    """By the promise, or by the mechanism that it leaves out."""
+    report = drive(REFERENCE, variant, max_examples=EXAMPLES, verdict_only=True, seed=1)
+    assert report.verdict == "violated"
+
+
+def test_the_program_fails_by_itself() -> None:
+    """Records in one transaction and their offsets in another: a few calls show it."""
+    report = drive(f"{BROKEN}:offsets_in_another_transaction", max_examples=EXAMPLES, promises=("618.P2",), seed=1)
+    assert report.verdict == "violated"
+    assert report.failure is not None and report.failure.rules[0] == "618.P2"
+    assert report.failure.calls <= CALLS
+    with pytest.raises(AssertionError, match="618"):
+        exec(report.program, {})
+
+
+def found(name: str) -> AgreementReport:
+    """What is found of a defect, in a configuration in which it shows."""
+    config: dict[str, Any] = dict(REGISTRY[name].needs)
+    mode = config.pop("mode", "late-copies" if name in TOMBSTONES else "merged-view")
+    promises = {"promises": ("618.27", "618.31")} if name in TOMBSTONES else {}
+    implementation = f"{BROKEN}:{name}"
+    return drive(
+        implementation, mode, config=config, max_examples=EXAMPLES, verdict_only=True, seed=1, **promises
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUICKLY)
+def test_a_defect_is_found(name: str) -> None:
+    """Of each rule one, by a promise or by the mechanism that it breaks."""
+    assert found(name).verdict == "violated"
+
+
+@pytest.mark.nightly(nights=3)
+@pytest.mark.parametrize(
+    "name", [n for n, d in REGISTRY.items() if d.breaks is not Breaks.NOTHING and n not in QUICKLY]
+)
+def test_every_other_defect_is_found(name: str) -> None:
+    """Within as many examples."""
+    assert found(name).verdict == "violated"
+
+
+@pytest.mark.parametrize("name", [name for name, d in REGISTRY.items() if d.breaks is Breaks.NOTHING])
+def test_a_control_is_not(name: str) -> None:
+    """What changes nothing raises no alarm."""
+    config: dict[str, Any] = dict(REGISTRY[name].needs)
+    report = drive(f"{BROKEN}:{name}", config=config, max_examples=20, verdict_only=True, seed=1)
+    assert report.failure is None
+
+
+def test_how_it_is_driven_is_derived() -> None:
+    """From the interface and its scenarios."""
+    agreeing = driven("source-offsets")
+    assert {*RIGHT, *MISTAKES} <= set(agreeing.variants)
+    assert agreeing.reference == REFERENCE
+    assert agreeing.black_box == SOURCE_OFFSETS.black_box
+    assert agreeing.composite == {"walk", "go", "finish"} and agreeing.ending == {"finish"}
+    assert agreeing.call("stall", 1).dangers == ("zombie",)
+    assert agreeing.missing(reference(dict(agreeing.small, mode="merged-view")), "merged-view") == []
+    assert "step" in agreeing.missing(object(), "merged-view")
+    larger = Program({**agreeing.small, "tasks": 3}, (agreeing.call("kill", 1),))
+    assert 2 in [program.config["tasks"] for program in agreeing.call.smaller(larger)]
+
+
+@pytest.mark.parametrize("variant", RIGHT)
+def test_histories_of_it_alone(tmp_path: Path, variant: str) -> None:
+    """They are generated and replayed, every promise has something to judge, and none is broken."""
+    function, config = next((function, said) for name, function, said in SIMULATORS if name == variant)
+    generate(
+        tmp_path, function, histories=40, seed=1, config=config, protocol="source-offsets", variant=variant, cores=1
+    )  # fmt: skip
+    report = replay(tmp_path, cores=1)
+    assert report.violations == {}
+    few = {"aborted_as_asked", "tombstones_beside_first", "fills_what_is_empty", "copied_when_committed", "conformance"}
+    assert set(report.vacuous) <= few and report.unknown.keys() <= few
+
+
+def test_planted_violations_are_counted(tmp_path: Path) -> None:
+    """In thousands of histories, exactly what was planted."""
+    planted = "fencepost.properties.source_offsets.planted:simulate_many"
+    config = {"bent": 0.2, **BED.config}
+    generate(tmp_path, planted, histories=1_500, seed=1, config=config, protocol="source-offsets", many=True, cores=1)
+    report = replay(tmp_path, cores=1)
+    assert set(report.not_promised) == {"fills_what_is_empty"}
+    assert report.violations.keys() == {name for one in PLANTS.values() for name in one.found} - {"fills_what_is_empty"}
