@@ -9,7 +9,7 @@ import click
 from fencepost.proofs.cli.histories import CORES, MASTER, SPARK, settings
 from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, PROTOCOL
+from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, OutputFile
 from fencepost.proofs.cli.shared.output import SIGNS, console, errors, read_from
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json
@@ -80,6 +80,13 @@ class Dataset:
     help="In a recording, violations of this property may be as predicted of its variant, as in simulated histories; "
     "repeatable; `all`: of each that the variant breaks by design.",
 )
+@click.option(
+    "--violations",
+    "rows_file",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write the rows that violate something to FILE, as Parquet.",
+)
 @SPARK
 @MASTER
 @CORES
@@ -92,6 +99,7 @@ def replay(
     strict: bool,
     conformance: bool,
     expecting: tuple[str, ...],
+    rows_file: Path | None,
     spark: bool | None,
     master: str | None,
     cores: int | None,
@@ -108,6 +116,9 @@ def replay(
 
     Histories of one system in several vocabularies are judged in each by its own protocol's properties and model; with
     --check, in those that have such a property.
+
+    --violations has a row for each violation: the event with all its columns, before them what is violated, in words,
+    and the step of the event that explains it. What is as predicted is left out.
 
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
@@ -127,14 +138,21 @@ def replay(
             document = {**documents, dataset.name: _document(dataset, read, found())}
             write_json(json_file, cut_short(_of_several(document) if there else document[""]))
 
-    codes = []
+    codes, rows = [], list[Any]()
     with when_interrupted(so_far, lambda: under_way):
         for dataset in chosen:
             if there:
                 console.print(f"{dataset.name}:", markup=False)
-            read, report = _judged(dataset, settings(spark, master, dataset.manifest.totals.rows), cores, under_way)
+            where = settings(spark, master, dataset.manifest.totals.rows)
+            read, report = _judged(dataset, where, cores, under_way)
             documents[dataset.name] = _document(dataset, read, report)
             codes.append(_told(dataset, report))
+            if rows_file is not None:
+                rows.append(_violating(dataset, report, where, cores))
+    if rows_file is not None:
+        from fencepost.proofs.scale.violating import write_rows
+
+        write_rows(rows_file, rows)
     if json_file is not None:
         write_json(json_file, _of_several(documents) if there else documents[""])
     return NOT_SO if NOT_SO in codes else max(codes)
@@ -160,6 +178,19 @@ def _judged(
         started=lambda so_far: under_way.append((dataset, read, so_far)),
     )  # fmt: skip
     return read, report
+
+
+def _violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None) -> Any:
+    """The rows that violate what the report says is violated."""
+    from fencepost.proofs.scale.violating import violating_rows
+    from fencepost.proofs.traces import conformance_of, predicted_of
+
+    manifest = dataset.manifest
+    return violating_rows(
+        dataset.place, [name for name in report.violations if name != CONFORMANCE], spark=spark, cores=cores,
+        further={CONFORMANCE: conformance_of(manifest)} if CONFORMANCE in report.violations else {},
+        excuses=predicted_of(manifest, _expected(manifest, dataset.expecting)),
+    )  # fmt: skip
 
 
 def _document(dataset: Dataset, read: Mapping[str, str], report: "ReplayReport") -> dict[str, Any]:

@@ -177,8 +177,16 @@ def ledger(
     """The table of a protocol and its parts, and what its variants stand against.  ``tests``: the folder in which
     marked tests are looked for, if there is one."""
     found = found or Verdicts()
-    of_rules = ((row.rule, row.verdict) for row in rows(entries, judged, tests, found, scoped=False))
-    table = HEAD + "".join(f"| {r.number} | {r.kind} | {r.says} | {verdict} |\n" for r, verdict in of_rules)
+    of_rules = rows(entries, judged, tests, found, scoped=False)
+    table = HEAD + "".join(
+        f"| {row.rule.number} | {row.rule.kind} | {row.rule.says} | {row.verdict} |\n"
+        for row in of_rules
+        if row.verdict != NO_VERDICT
+    )
+    left = [row.rule.number for row in of_rules if row.verdict == NO_VERDICT]
+    if left:
+        # Several protocols share a source: what one has nothing to say of is another's.
+        table += f"\nOf these rules of the same sources this protocol has {NO_VERDICT}: {', '.join(left)}.\n"
     return f"{table}\n{_scopes(entries, found)}"
 
 

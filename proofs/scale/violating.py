@@ -1,0 +1,106 @@
+"""The rows of histories that violate something, as one table: what a report counts, to be looked at with other tools.
+
+A second pass over the histories, by the properties alone of which the report has violations.  The table is the same on
+any number of cores and on Spark.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fencepost.proofs.scale.replay import Excuses, Kernel
+from fencepost.proofs.scale.units import SparkSettings, run_units
+from fencepost.properties.history import HistoryDirectory, Piece, read_piece
+from fencepost.properties.history.grouping import NONE
+from fencepost.properties.history.location import Location
+from fencepost.properties.history.properties_of import properties_of
+
+ABOUT = pa.schema([
+    pa.field("vocabulary", pa.string(), metadata={"meaning": "the protocol in whose words the event is told"}),
+    pa.field("property", pa.string(), metadata={"meaning": "what the row violates"}),
+    pa.field("rule", pa.string(), metadata={"meaning": "the rule that the property states; empty: the whole model"}),
+    pa.field("told", pa.string(), metadata={"meaning": "the violation in words"}),
+    pa.field("explained_by", pa.int32(), metadata={"meaning": "the step of the other event concerned; -1: none"}),
+    pa.field("event", pa.string(), metadata={"meaning": "the name of the kind"}),
+])  # fmt: skip
+"""The columns before those of the event itself."""
+
+
+def violating_rows(
+    directory: str | Path | Location,
+    names: Sequence[str],
+    *,
+    further: Mapping[str, Kernel] | None = None,
+    excuses: Excuses | None = None,
+    spark: SparkSettings | None = None,
+    cores: int | None = None,
+) -> pa.Table:
+    """A row for each violation of the properties `names`, and for what each kernel of `further` finds: the columns of
+    `ABOUT`, and those of the event.  In the order of histories, then steps, then names.  What `excuses` knows a reason
+    for is left out.  Raises `HistoryError` as `replay` does."""
+    opened = HistoryDirectory.open(Location.of(directory))
+    protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
+    of_piece = partial(
+        _of_piece, protocol=protocol, names=tuple(names), further=tuple((further or {}).items()), config=config,
+        excuses=excuses,
+    )  # fmt: skip
+    found = run_units(opened.pieces, of_piece, spark=spark, cores=cores, label="violations")
+    return pa.concat_tables([_schema(protocol).empty_table(), *found])
+
+
+def write_rows(file: Path, tables: Sequence[pa.Table]) -> None:
+    """Writes tables as one Parquet file, whole or not at all.  Columns that only some of them have are null in the
+    others."""
+    place = file.resolve()
+    draft = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        pq.write_table(pa.concat_tables(tables, promote_options="default"), draft)
+        draft.replace(place)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _schema(protocol: str) -> pa.Schema:
+    """Columns may be null, since rows of another vocabulary do not have them."""
+    return pa.schema([*ABOUT, *(field.with_nullable(True) for field in properties_of(protocol).vocabulary.schema)])
+
+
+def _of_piece(
+    piece: Piece, protocol: str, names: tuple[str, ...], further: tuple[tuple[str, Kernel], ...],
+    config: Mapping[str, Any], excuses: Excuses | None,
+) -> pa.Table:  # fmt: skip
+    """The violating rows of one piece.  Runs in a worker."""
+    properties = properties_of(protocol)
+    vocabulary = properties.vocabulary
+    columns, _ = read_piece(piece, vocabulary, vocabulary.schema.names)
+    view = properties.view_of(columns, config)
+    found = {name: properties.properties[name].kernel(view) for name in names}
+    excusable = {name: rows for name, rows in found.items() if excuses is not None and name in excuses.names}
+    excused = excuses(columns, excusable) if excuses is not None and excusable else {}
+    at, about = list[int](), list[tuple[str, str, str, int]]()
+    for name, rows in found.items():
+        item = properties.properties[name]
+        why = excused.get(name, [None] * len(rows.at))
+        for row, other, excuse in zip(rows.at.tolist(), rows.other.tolist(), why, strict=True):
+            if excuse is None:
+                at.append(row)
+                explained_by = int(columns["step"][other]) if other != NONE else NONE
+                about.append((name, item.rule, item.tell(view, row, other), explained_by))
+    for name, kernel in further:
+        for violation in kernel(columns).violations:
+            at.append(int(np.searchsorted(columns["history"], violation.history)) + violation.step)
+            about.append((name, "", violation.told, NONE))
+    order = sorted(range(len(at)), key=lambda n: (at[n], about[n][0]))
+    rows_at = np.array([at[n] for n in order], np.intp)
+    kinds = {int(kind): kind.name for kind in vocabulary.kinds}
+    told = [[about[n][part] for n in order] for part in range(4)]
+    events = [kinds[code] for code in columns["kind"][rows_at].tolist()]
+    values = [[protocol] * len(order), *told, events]
+    arrays = [pa.array(value, field.type) for value, field in zip(values, ABOUT, strict=True)]
+    arrays += [pa.array(columns[field.name][rows_at], field.type) for field in vocabulary.schema]
+    return pa.Table.from_arrays(arrays, schema=_schema(protocol))
