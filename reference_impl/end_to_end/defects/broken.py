@@ -67,6 +67,15 @@ OF_MEMBERS = (
     ("linger", 0.006), ("move_group", 0.004), ("drop", 0.01),
 )  # fmt: skip
 """A group whose members come and go often, so that partitions change hands while transactions are open."""
+OF_WHOM_TO_REMEMBER = frozenset({"assignments_forgotten", "found_by_id", "keyed_by_group"})
+REPLACED = (("static", True), ("identities", 1), ("stable_ids", False))
+"""Instances that take one another's place in the group, in the same generation: of those only the transaction
+coordinator can tell who came later, if it remembers with whom a partition was."""
+OF_LEADERS = frozenset({"claims_late", "own_id_of_every_leader", "plain_leader_producer"})
+LEADING = (("aimed_share", 0.1), ("stall", 0.03), ("expire", 0.01))
+"""Workers of Connect that stand still while they lead, and are replaced."""
+LOADING = (("stall", 0.03), ("fail_over", 0.1), ("load_us", 50_000))
+"""Coordinators that are loading when fences come, while tasks stand still that are to be fenced."""
 EXPIRING = (("expiration_ms", 300), ("expiration_check_ms", 100), ("transaction_timeout_ms", 2_000))
 """Transactional ids that expire sooner than a transaction does."""
 
@@ -85,7 +94,7 @@ def _is_of_what_is_late(layer: str, defect: Defect[Any]) -> bool:
 
 def _needs(layer: str, defect: Defect[Any]) -> tuple[dict[str, dict[str, Any]], tuple[tuple[str, Any], ...]]:
     """What the layers are given, and what the whole system is."""
-    given = dict(defect.needs)
+    given, name = dict(defect.needs), defect.name
     whole: tuple[tuple[str, Any], ...] = ()
     layers: dict[str, dict[str, Any]] = {layer: given}
     if layer == "transactions":
@@ -93,6 +102,12 @@ def _needs(layer: str, defect: Defect[Any]) -> tuple[dict[str, dict[str, Any]], 
             whole += EXPIRING
         layers = {layer: {key: given[key] for key in OF_KAFKA if key in given}}
     whole += {"id-blocks": OF_IDS, "group-fencing": OF_MEMBERS}.get(layer, ())
+    if layer == "task-counts" and name in OF_LEADERS:
+        whole += LEADING
+    if (layer, name) == ("transactions", "fence_takes_any_answer"):
+        whole += LOADING
+    if layer == "group-fencing" and name in OF_WHOM_TO_REMEMBER:
+        given.update(REPLACED)
     if "transaction_timeout_ms" in given and layer == "group-fencing":
         whole += (("transaction_timeout_ms", given.pop("transaction_timeout_ms")),)
     mode = given.get("mode", "v2") if layer == "transactions" else given.pop("transactions", "v2")

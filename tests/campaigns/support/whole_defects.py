@@ -51,6 +51,14 @@ QUIETER = (
 
 
 STATED_AS: Mapping[str, frozenset[str]] = {
+    "all_of_it_is_in_the_log": frozenset({"transactions: completed_after_markers"}),
+    "memory_is_what_the_log_says": frozenset(
+        {
+            "transactions: completed_after_markers",
+            "transactions: logged_epochs_never_fall",
+            "transactions: states_follow_on",
+        }
+    ),
     "no_epoch_past_the_last": frozenset({"transactions: epochs_in_range"}),
     "not_before_it_is_decided": frozenset({"group-fencing: fetches_are_stable"}),
     "nothing_committed_unasked": frozenset({"transactions: markers_as_decided", "transactions: markers_as_told"}),
@@ -58,7 +66,8 @@ STATED_AS: Mapping[str, frozenset[str]] = {
     "runs_that_set": frozenset({"task-counts: sets_whole"}),
     "starts_from_the_newest": frozenset({"task-counts: running_checked_again", "task-counts: checked_again_newest"}),
 }
-"""By promise of a model: the history properties that say the same of events, and are numbered otherwise."""
+"""By promise of a model: the history properties that say the same of events, and are numbered otherwise.  What a
+coordinator remembers is no event: that it is not what the log says shows in what it logs next, which cannot follow."""
 
 
 @cache
