@@ -26,6 +26,7 @@ from fencepost.properties.nearest import instead, underscored
 if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
     from fencepost.model.language.properties import Property
     from fencepost.model.language.protocol import Spec
+    from fencepost.proofs.pages.orders import Ordered
     from fencepost.proofs.results import Trace
 
 
@@ -37,6 +38,10 @@ if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait fo
     help="Get this rule wrong first; `fencepost list PROTOCOL --mutations` has the names.",
 )  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Every change on a line of its own, old and new value.")
+@click.option(
+    "--fewest-changes", "calm", is_flag=True,
+    help="The steps in the order in which it is least often another process's turn.",
+)  # fmt: skip
 @BOUND
 @PROFILE
 @HTML
@@ -47,6 +52,7 @@ def show(
     prop: str,
     without: tuple[str, str] | None,
     everything: bool,
+    calm: bool,
     changes: tuple[str, ...],
     profile: Profile,
     html_file: Path | None,
@@ -68,6 +74,8 @@ def show(
         spec = without_rule(entry, variant, without)
     read_from([variant])
     bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
+    ordered = _in_order(asked, spec, bound, trace) if calm and trace is not None and trace.loop is None else None
+    trace = trace if ordered is None else ordered.trace
     wrong = " ".join(without or ())
     got_wrong = f" without {wrong}" if wrong else ""
     console.print(f"{entry.name}/{variant.name}{got_wrong}", markup=False)
@@ -83,6 +91,9 @@ def show(
             console.print(line, markup=False)
         for line in _why(asked, spec, bound, trace):
             console.print(line, markup=False)
+        if ordered is not None:
+            fewest = "no order of these steps has fewer" if ordered.is_least else "fewer were not looked for to the end"
+            console.print(f"\nIt is another process's turn {ordered.changes} times: {fewest}.")
         if trace.loop is None:
             console.print(f"\nIt is {'reached' if witness else 'broken'} after {len(trace)} steps, and not in fewer.")
     runs = [] if trace is None else [trace]
@@ -122,6 +133,19 @@ def _shortest(
         if trace is not None:
             break
     return bound, trace
+
+
+def _in_order(asked: "Property", spec: "Spec", bound: dict[str, int], trace: "Trace") -> "Ordered | None":
+    """The run with the fewest changes of process; None of what no state or step shows, such as a refinement."""
+    from fencepost.model.language.derived.refinements import Refinement
+    from fencepost.model.language.tree.types import bound_of
+    from fencepost.proofs.pages.orders import with_fewest_changes
+    from fencepost.proofs.readings.plain import Plain
+
+    if isinstance(asked, Refinement):
+        return None
+    plain = Plain(spec, {name: bound_of(bound, name) for name in spec.constants}, bound)
+    return with_fewest_changes(spec, asked, plain, trace)
 
 
 def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> Iterator[str]:

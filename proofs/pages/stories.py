@@ -141,6 +141,11 @@ def _acts(action: Action) -> bool:
     return bool(sorts) and process(sorts[0]) is not None
 
 
+def lane_of(action: Action, event: Event) -> str:
+    """The lane in which a step stands."""
+    return _named(action, event)[0] if _acts(action) else CENTRE
+
+
 def _touched(spec: Spec, before: State, after: State) -> list[str]:
     """The lanes of the processes whose entries a step changes, ghosts aside."""
     found = []
@@ -178,7 +183,7 @@ def steps_of(spec: Spec, trace: Trace, lanes: Sequence[str]) -> Iterator[Step]:
         action = spec.actions[event.action]
         before, after = trace.states[place], trace.states[place + 1]
         named = _named(action, event)
-        own = named[0] if _acts(action) else CENTRE
+        own = lane_of(action, event)
         reached = [lane for lane in (*named, *_touched(spec, before, after)) if lane != own]
         yield Step(
             name_in_words(event.action), parameters_in_words(action, event), one_line(action.doc), places[own],

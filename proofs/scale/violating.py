@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fencepost.proofs.scale.replay import Excuses, Kernel
+from fencepost.proofs.scale.replay import Excuses, Kernel, Undecided
 from fencepost.proofs.scale.units import SparkSettings, run_units
 from fencepost.properties.history import HistoryDirectory, Piece, read_piece
 from fencepost.properties.history.grouping import NONE
@@ -35,7 +35,7 @@ def violating_rows(
     directory: str | Path | Location,
     names: Sequence[str],
     *,
-    further: Mapping[str, Kernel] | None = None,
+    further: Mapping[str, Kernel | Undecided] | None = None,
     excuses: Excuses | None = None,
     spark: SparkSettings | None = None,
     cores: int | None = None,
@@ -45,9 +45,9 @@ def violating_rows(
     for is left out.  Raises `HistoryError` as `replay` does."""
     opened = HistoryDirectory.open(Location.of(directory))
     protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
+    kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
     of_piece = partial(
-        _of_piece, protocol=protocol, names=tuple(names), further=tuple((further or {}).items()), config=config,
-        excuses=excuses,
+        _of_piece, protocol=protocol, names=tuple(names), further=kernels, config=config, excuses=excuses
     )  # fmt: skip
     found = run_units(opened.pieces, of_piece, spark=spark, cores=cores, label="violations")
     return pa.concat_tables([_schema(protocol).empty_table(), *found])
