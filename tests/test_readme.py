@@ -55,7 +55,7 @@ def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
     for name, folder in (("LOG_DIR...", place), ("BROKER_DIR...", REAL)):
         command = command.replace(f" {name}", "".join(f" {folder / f'node-{node}'}" for node in (1, 2, 3)))
     command = command.replace("--to tla DIR", f"--to tla {place / 'tla'}")
-    command = command.replace(" RUN.", f" {place / 'run.'}")
+    command = command.replace(" RUN.", f" {place / 'run.'}").replace(" ROWS.", f" {place / 'rows.'}")
     command = command.replace("--table FILE", f"--table {place / 'rules.md'}")
     command = command.replace("--certificates DIR", f"--certificates {place / 'certificates'}")
     command = command.replace("FILE", str(place / "clients.jsonl")).replace("HOST:PORT", bootstrap)
