@@ -11,6 +11,7 @@ from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, OutputFile
 from fencepost.proofs.cli.shared.output import SIGNS, console, errors, read_from
+from fencepost.proofs.cli.shared.pages import HTML, write_pages
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json
 from fencepost.properties.catalogue import CatalogueError, protocols
@@ -87,6 +88,7 @@ class Dataset:
     metavar="FILE",
     help="Write the rows that violate something to FILE, as Parquet.",
 )
+@HTML
 @SPARK
 @MASTER
 @CORES
@@ -100,6 +102,7 @@ def replay(
     conformance: bool,
     expecting: tuple[str, ...],
     rows_file: Path | None,
+    html_file: Path | None,
     spark: bool | None,
     master: str | None,
     cores: int | None,
@@ -118,7 +121,8 @@ def replay(
     --check, in those that have such a property.
 
     --violations has a row for each violation: the event with all its columns, before them what is violated, in words,
-    and the step of the event that explains it. What is as predicted is left out.
+    and the step of the event that explains it. What is as predicted is left out. --html has a page of the first
+    violation of each, with the events of its history that it is about.
 
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
@@ -138,7 +142,7 @@ def replay(
             document = {**documents, dataset.name: _document(dataset, read, found())}
             write_json(json_file, cut_short(_of_several(document) if there else document[""]))
 
-    codes, rows = [], list[Any]()
+    codes, rows, stories = [], list[Any](), list[Any]()
     with when_interrupted(so_far, lambda: under_way):
         for dataset in chosen:
             if there:
@@ -149,6 +153,9 @@ def replay(
             codes.append(_told(dataset, report))
             if rows_file is not None:
                 rows.append(_violating(dataset, report, where, cores))
+            if html_file is not None:
+                stories += _stories(dataset, report)
+    write_pages(stories, html_file, None)
     if rows_file is not None:
         from fencepost.proofs.scale.violating import write_rows
 
@@ -178,6 +185,21 @@ def _judged(
         started=lambda so_far: under_way.append((dataset, read, so_far)),
     )  # fmt: skip
     return read, report
+
+
+def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
+    """The first violation of each property, and of the model, as it is told on a page."""
+    from fencepost.proofs.pages.histories import page_of_violation
+    from fencepost.proofs.traces import conformance_of
+    from fencepost.properties.history import HistoryDirectory
+
+    opened = HistoryDirectory.open(dataset.place)
+    kernels: dict[str, Any] = (
+        {CONFORMANCE: conformance_of(dataset.manifest)} if CONFORMANCE in report.violations else {}
+    )
+    return [
+        page_of_violation(opened, found["first"], kernels.get(name)) for name, found in report.violations.items()
+    ]  # fmt: skip
 
 
 def _violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None) -> Any:

@@ -31,6 +31,12 @@ class Answer:
     uses: frozenset[Term] = frozenset()
 
 
+def own_name(spec: Spec, parameter: str) -> str:
+    """What a parameter is called in the formulas: Z3 takes two things of one name and one sort for the same, and then
+    `level > s.level` would never hold of a parameter ``level``."""
+    return f"{parameter}!chosen" if parameter in spec.types or parameter in spec.constants else parameter
+
+
 class Question:
     """A solver that holds the axioms, and of one moment: the states ``before`` and ``after`` and what is known of them.
 
@@ -70,7 +76,7 @@ class Question:
     def step(cls, spec: Spec, action: Action, invariant: Iterable[Term], rlimit: int) -> Self:
         question = cls(spec, rlimit)
         question.action, reading = action, question.reading
-        question.names = {name: reading.variable(name, kind) for name, kind in action.parameters}
+        question.names = {name: reading.variable(own_name(spec, name), kind) for name, kind in action.parameters}
         question.after = UpdatedState(reading, question.before, action.updates, question.names)
         question._assume(invariant)
         for name, kind in action.parameters:

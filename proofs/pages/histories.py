@@ -1,0 +1,137 @@
+"""A violation in a history as a page: the events that it is about, in the lanes of the processes that they name.
+
+Of a property, those events of its history that could matter, by its `key`, and of these those that name what the event
+that violates it names, or the one that explains it: the same transaction, producer id, request, set.  Of conformance,
+all of them.  Up to the violation, and of those the last `MOST`; how many there are is told.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from fencepost.model.rules import RULES
+from fencepost.proofs.pages.stories import CENTRE, Step, Story
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.scale.replay import Kernel
+from fencepost.properties.history import HistoryDirectory, HistoryError, read_piece
+from fencepost.properties.history.checking import HistoryProperty, Violation
+from fencepost.properties.history.grouping import NONE
+from fencepost.properties.history.properties_of import HistoryProperties, properties_of
+from fencepost.properties.history.vocabulary import Vocabulary
+
+Columns = dict[str, np.ndarray]
+
+MOST = 60
+"""Events on a page."""
+PROCESSES = ("client", "node", "broker", "slot", "thread", "instance", "owner", "task", "connector", "partition")
+"""Columns whose values have lanes: an event stands in the lane of the first that it fills, and reaches the others."""
+
+IDENTITIES = ("txn_id", "txn", "producer_id", "record", "request", "grant", "set", "round", "generation", "token")
+"""Columns that say what an event is about."""
+
+
+def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel | None = None) -> Story:
+    """The first violation of a property, or of what ``kernel`` judges.  HistoryError where there is no such history."""
+    properties = properties_of(opened.manifest.protocol)
+    columns = _history(opened, properties.vocabulary, first.history)
+    manifest = opened.manifest
+    title = f"{manifest.protocol}/{manifest.variant}: history {first.history}"
+    if kernel is None:
+        item = properties.properties[first.property]
+        other = _explained(properties, item, columns, manifest.config, first.step)
+        chosen = _related(properties.vocabulary, item, columns, first.step, other)
+        says, rule, explained = item.meaning, item.rule, ()
+    else:
+        other, chosen = NONE, np.arange(first.step + 1)
+        says, rule = "Every event is a step of the model, in the state that those before have led to.", ""
+        explain = getattr(kernel, "explain", None)
+        explained = tuple(explain(columns).splitlines()[1:]) if explain is not None else ()
+    shown = chosen[-MOST:]
+    if other != NONE and other not in shown:
+        shown = np.concatenate([[other], shown[1:]])
+    left_out = (
+        f"; the {len(shown)} shown are the last, and the one that explains it" if len(chosen) > len(shown) else ""
+    )
+    about = (
+        first.told,
+        f"Of the {len(columns['kind'])} events of the history {len(chosen)} are about it, up to there{left_out}.",
+        *([f"It is explained by the event at step {other}."] if other != NONE else []),
+        *explained,
+    )
+    lanes = _lanes(properties.vocabulary, columns, shown)
+    steps = tuple(_step(properties.vocabulary, columns, int(row), lanes, int(row) == other) for row in shown)
+    return Story(
+        title, "", name_in_words(first.property), says, f"violated at step {first.step}", False, about, (),
+        tuple(lanes), steps, ((),) * (len(steps) + 1), (), len(steps),
+        {rule: RULES[rule].says} if rule in RULES else {}, None,
+    )  # fmt: skip
+
+
+def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> Columns:
+    """The rows of one history."""
+    for piece in opened.pieces:
+        if piece.first_history <= number <= piece.last_history:
+            columns, _ = read_piece(piece, vocabulary, vocabulary.schema.names)
+            mine = columns["history"] == number
+            if mine.any():
+                return {name: column[mine] for name, column in columns.items()}
+    raise HistoryError(f"{opened.location.uri}: there is no history {number}")
+
+
+def _explained(
+    properties: HistoryProperties, item: HistoryProperty[Any], columns: Columns, config: Mapping[str, Any], step: int
+) -> int:
+    """The row that explains the violation at this step; NONE if there is none."""
+    found = item.kernel(properties.view_of(columns, config))
+    return next((int(other) for at, other in zip(found.at, found.other, strict=True) if at == step), NONE)
+
+
+def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Columns, at: int, other: int) -> np.ndarray:
+    """The rows up to the violation that may matter to it, and are about the same; and the one that explains it."""
+    absent = {column.name: column.absent for column in vocabulary.columns}
+    kept = np.arange(len(columns["kind"])) <= at
+    for name in item.key:
+        value = columns[name][at]
+        if name in absent and value != absent[name]:
+            kept &= (columns[name] == value) | (columns[name] == absent[name])
+    both = [at, other] if other != NONE else [at]
+    about = np.zeros(len(kept), bool)
+    for name in IDENTITIES:
+        values = [columns[name][row] for row in both if name in absent and columns[name][row] != absent[name]]
+        about |= np.isin(columns[name], values) if values else False
+    kept = kept & about if about.any() else kept
+    kept[both] = True
+    return np.flatnonzero(kept)
+
+
+def _named(vocabulary: Vocabulary, columns: Columns, row: int) -> list[str]:
+    """The lanes that an event names."""
+    absent = {column.name: column.absent for column in vocabulary.columns}
+    return [
+        f"{name} {columns[name][row]}" for name in PROCESSES if name in columns and columns[name][row] != absent[name]
+    ]
+
+
+def _lanes(vocabulary: Vocabulary, columns: Columns, rows: np.ndarray) -> list[str]:
+    """Every lane that an event names, by process and number; and the centre if an event names none."""
+    named = [_named(vocabulary, columns, int(row)) for row in rows]
+    seen = {lane for lanes in named for lane in lanes}
+    ordered = sorted(seen, key=lambda lane: (PROCESSES.index(lane.split()[0]), int(lane.split()[1])))
+    return [*ordered, *([CENTRE] if not all(named) else [])]
+
+
+def _step(vocabulary: Vocabulary, columns: Columns, row: int, lanes: list[str], explains: bool) -> Step:
+    """One event, with what it fills, when it happened, and its step in the history."""
+    kind = vocabulary.kinds(int(columns["kind"][row])).name
+    absent = {column.name: column.absent for column in vocabulary.columns}
+    named = _named(vocabulary, columns, row) or [CENTRE]
+    values = [
+        f"{name.replace('_', ' ')} {columns[name][row]}"
+        for name in vocabulary.used_by[kind]
+        if columns[name][row] != absent[name] and name not in PROCESSES
+    ]
+    says = f"Step {row}, at {columns['time_us'][row] / 1000:,.3f} ms." + " It explains the violation." * explains
+    return Step(
+        kind.replace("_", " "), ", ".join(values), f"{says} It names {', '.join(named)}.",
+        lanes.index(named[0]), tuple(lanes.index(lane) for lane in named[1:]), (), (), (),
+    )  # fmt: skip
