@@ -15,6 +15,7 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from
+from fencepost.proofs.cli.shared.pages import HTML, write_pages
 from fencepost.proofs.cli.shared.progress import spinner, told_each_minute
 from fencepost.proofs.extras import how_to_install
 from fencepost.proofs.readings.words import name_in_words
@@ -114,6 +115,7 @@ MOST = 10_000_000
 )
 @click.option("--keep-topics", is_flag=True, help="Leave the topics on the brokers that the run has made there.")
 @click.option("--verbose", is_flag=True, help="Print every guard of the model that was left untried.")
+@HTML
 @SEED
 @JSON
 def agree(
@@ -121,7 +123,8 @@ def agree(
     plays_kept: bool, promises_only: bool, observe: Any, promises: tuple[str, ...],
     bootstrap: str | None, client: str | None, client_log: Path | None, beside_reference: bool,
     call_limit: float | None,
-    timeouts: bool, newcomers: int | None, keep_topics: bool, verbose: bool, seed: int, json_file: Path | None,
+    timeouts: bool, newcomers: int | None, keep_topics: bool, verbose: bool, html_file: Path | None, seed: int,
+    json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -205,6 +208,10 @@ def agree(
                 partly(str(error))
             raise
     shown.tell(report)
+    if html_file is not None:
+        from fencepost.proofs.pages.programs import pages_of
+
+        write_pages(pages_of(report), html_file, None)
     return 0 if report.verdict == "holds" else 1
 
 

@@ -16,7 +16,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.testing.consequences import going_on
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.differing import Signature
-from fencepost.proofs.testing.failures import Disagreement
+from fencepost.proofs.testing.failures import Disagreement, happened
 from fencepost.proofs.testing.hanging import Hangs, limited
 from fencepost.proofs.testing.observing import Observe, outside
 from fencepost.proofs.testing.pasting import paste
@@ -409,6 +409,7 @@ def _described(
         len(last.program.calls),
         paste(name, last.program.config, last.made, evidence, conjuncts),
         again,
+        tuple(happened(made, evidence) for made in last.made),
     )
 
 

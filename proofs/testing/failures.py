@@ -2,11 +2,12 @@
 way; or the first that breaks a promise."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fencepost.properties.agreement import FalseConjunct
-from fencepost.properties.driving import Made, event_text, read
+from fencepost.properties.driving import Made, columns_of, event_text, read
 
 _NUMBERS = re.compile(r"-?\d+")
 
@@ -64,12 +65,32 @@ class Disagreed(Exception):
 
 
 @dataclass(frozen=True)
+class Happened:
+    """A call as it was made, and the events that came of it, each with its kind and what it fills; ``bad``: the place
+    of the event that is wrong, -1 if it is the call, None if neither."""
+
+    call: str
+    events: tuple[tuple[str, Mapping[str, int]], ...]
+    bad: int | None = None
+
+
+def happened(made: Made, bad: "Evidence") -> Happened:
+    """``bad``: where it went wrong, in this call or in another."""
+    place = None
+    if made is bad.made:
+        place = next((n for n, event in enumerate(made.events) if event is bad.event), -1)
+    told = tuple((str(read(event, "kind")), columns_of(event, made.call.columns)) for event in made.events)
+    return Happened(made.text, told, place)
+
+
+@dataclass(frozen=True)
 class Disagreement:
     """The failure of an implementation, after shrinking.
 
     ``program`` is Python that fails by itself; ``first_bad`` says where; ``conjuncts`` are those false in the nearest
     step that the model allows; ``promise`` names the promise that the program breaks, if it does, and ``consequence``
     what comes of going on.  ``again``: in how many of how many tries it failed again, where chance has a part in it.
+    ``run``: its calls, with the events that came of them.
     """
 
     first_bad: str
@@ -79,6 +100,7 @@ class Disagreement:
     calls: int
     program: str
     again: tuple[int, int] | None = None
+    run: tuple[Happened, ...] = ()
 
     @property
     def rules(self) -> tuple[str, ...]:
