@@ -17,6 +17,7 @@ from fencepost.proofs.cli.shared.options import (
     the_one,
 )
 from fencepost.proofs.cli.shared.output import bound_in_words, console, duration, read_from
+from fencepost.proofs.cli.shared.pages import HTML, story_of, write_pages
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.cli.telling import brief
 from fencepost.proofs.readings.words import name_in_words
@@ -42,10 +43,11 @@ AIM = click.option(
 @SEED
 @BOUND
 @PROFILE
+@HTML
 @JSON
 def simulate(
     name: str, steps: int, aims: tuple[str, ...], seed: int, changes: tuple[str, ...], profile: Profile,
-    json_file: Path | None,
+    html_file: Path | None, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Walk at random through a model until a promise breaks.
 
@@ -91,6 +93,11 @@ def simulate(
         for line in brief(variant.spec, found.trace):
             console.print(line, markup=False)
         console.print(f"\n{name_in_words(found.promise)} broke.  {about}")
+    stories = []
+    if found.promise is not None and found.trace is not None:
+        asked, how = variant.asked[found.promise], "A run found by random walks, and made shorter."
+        stories = [story_of(entry, variant, variant.spec, asked, bound, found.trace, about=how)]
+    write_pages(stories, html_file, None)
     if json_file is not None:
         write_json(json_file, document(found))
     return 0 if found.promise is None or variant.expected.get(found.promise) == "violated" else 1

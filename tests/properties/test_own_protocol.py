@@ -40,8 +40,8 @@ def words(ran: Ran, code: int = 0) -> str:
 
 
 def test_it_is_a_small_package_that_nothing_names() -> None:
-    """Sixty lines of rules and promises; and no other file of the repository knows of it, but README, this
-    one, and the system of which it is a part in `tests/audited`."""
+    """Sixty lines of rules and promises; and no other file of Python knows of it, but this one, and those
+    about the system of which it is a part in `tests/audited`."""
     lines = {file.stem: len(file.read_text(encoding="utf-8").splitlines()) for file in LOCK.glob("*.py")}
     assert lines["model"] <= 90 and lines["claims"] <= 90, lines
     naming = [
@@ -56,7 +56,6 @@ def test_it_is_a_small_package_that_nothing_names() -> None:
         "tests/proofs/scale/test_history_sets.py",
         "tests/proofs/scale/test_violating_rows.py",
         "tests/properties/test_own_protocol.py",
-        "tests/test_readme.py",
     ]
 
 

@@ -178,3 +178,11 @@ def test_what_is_published_is_of_these_models(name: str, tmp_path: Path) -> None
     there = Path(__file__).parents[3] / "proofs" / "verdicts" / f"{name}.html"
     assert file.read_bytes() == there.read_bytes()
     assert there.stat().st_size < 300_000
+
+
+def test_of_a_random_walk(tmp_path: Path) -> None:
+    """The run that simulation found, and made shorter, which is what its page says."""
+    file = tmp_path / "walk.html"
+    ran = fencepost("simulate", "kip618-yardstick/any-writer", "--aim", "plain", "--html", file)
+    assert "counts match broke" in ran.out
+    assert "found by random walks, and made shorter" in file.read_text(encoding="utf-8")
