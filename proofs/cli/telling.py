@@ -94,6 +94,8 @@ def show(
         if ordered is not None:
             fewest = "no order of these steps has fewer" if ordered.is_least else "fewer were not looked for to the end"
             console.print(f"\nIt is another process's turn {ordered.changes} times: {fewest}.")
+        elif calm:
+            console.print("\nIn the order in which it was found, as endless runs and those of refinements are.")
         if trace.loop is None:
             console.print(f"\nIt is {'reached' if witness else 'broken'} after {len(trace)} steps, and not in fewer.")
     runs = [] if trace is None else [trace]

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 from fencepost.model.rules import RULES
-from fencepost.proofs.pages.stories import CENTRE, Step, Story
+from fencepost.proofs.pages.event_lanes import event_step, in_order, lanes_of
+from fencepost.proofs.pages.stories import Step, Story
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.replay import Kernel
 from fencepost.properties.history import HistoryDirectory, HistoryError, read_piece
@@ -23,9 +24,6 @@ Columns = dict[str, np.ndarray]
 
 MOST = 60
 """Events on a page."""
-PROCESSES = ("client", "node", "broker", "slot", "thread", "instance", "owner", "task", "connector", "partition")
-"""Columns whose values have lanes: an event stands in the lane of the first that it fills, and reaches the others."""
-
 IDENTITIES = ("txn_id", "txn", "producer_id", "record", "request", "grant", "set", "round", "generation", "token")
 """Columns that say what an event is about."""
 
@@ -49,20 +47,22 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
     shown = chosen[-MOST:]
     if other != NONE and other not in shown:
         shown = np.concatenate([[other], shown[1:]])
-    left_out = (
-        f"; the {len(shown)} shown are the last, and the one that explains it" if len(chosen) > len(shown) else ""
-    )
+    left_out = ""
+    if len(chosen) > len(shown):
+        left_out = f"; the {len(shown)} shown are the last" + (
+            ", and the one that explains it" if other != NONE else ""
+        )
     about = (
         first.told,
         f"Of the {len(columns['kind'])} events of the history {len(chosen)} are about it, up to there{left_out}.",
         *([f"It is explained by the event at step {other}."] if other != NONE else []),
         *explained,
     )
-    lanes = _lanes(properties.vocabulary, columns, shown)
+    lanes = in_order(lanes_of(_filled(properties.vocabulary, columns, int(row))) for row in shown)
     steps = tuple(_step(properties.vocabulary, columns, int(row), lanes, int(row) == other) for row in shown)
     return Story(
         title, "", name_in_words(first.property), says, f"violated at step {first.step}", False, about, (),
-        tuple(lanes), steps, ((),) * (len(steps) + 1), (), len(steps),
+        tuple(lanes), steps, ((),) * (len(steps) + 1), (), int(np.flatnonzero(shown == first.step)[0]) + 1,
         {rule: RULES[rule].says} if rule in RULES else {}, None,
     )  # fmt: skip
 
@@ -104,34 +104,18 @@ def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Column
     return np.flatnonzero(kept)
 
 
-def _named(vocabulary: Vocabulary, columns: Columns, row: int) -> list[str]:
-    """The lanes that an event names."""
+def _filled(vocabulary: Vocabulary, columns: Columns, row: int) -> dict[str, int]:
+    """What an event fills, but for the common columns."""
     absent = {column.name: column.absent for column in vocabulary.columns}
-    return [
-        f"{name} {columns[name][row]}" for name in PROCESSES if name in columns and columns[name][row] != absent[name]
-    ]
+    used = vocabulary.used_by[_kind(vocabulary, columns, row)]
+    return {name: int(columns[name][row]) for name in used if columns[name][row] != absent[name]}
 
 
-def _lanes(vocabulary: Vocabulary, columns: Columns, rows: np.ndarray) -> list[str]:
-    """Every lane that an event names, by process and number; and the centre if an event names none."""
-    named = [_named(vocabulary, columns, int(row)) for row in rows]
-    seen = {lane for lanes in named for lane in lanes}
-    ordered = sorted(seen, key=lambda lane: (PROCESSES.index(lane.split()[0]), int(lane.split()[1])))
-    return [*ordered, *([CENTRE] if not all(named) else [])]
+def _kind(vocabulary: Vocabulary, columns: Columns, row: int) -> str:
+    return vocabulary.kinds(int(columns["kind"][row])).name
 
 
 def _step(vocabulary: Vocabulary, columns: Columns, row: int, lanes: list[str], explains: bool) -> Step:
-    """One event, with what it fills, when it happened, and its step in the history."""
-    kind = vocabulary.kinds(int(columns["kind"][row])).name
-    absent = {column.name: column.absent for column in vocabulary.columns}
-    named = _named(vocabulary, columns, row) or [CENTRE]
-    values = [
-        f"{name.replace('_', ' ')} {columns[name][row]}"
-        for name in vocabulary.used_by[kind]
-        if columns[name][row] != absent[name] and name not in PROCESSES
-    ]
+    """One event, with when it happened, and its step in the history."""
     says = f"Step {row}, at {columns['time_us'][row] / 1000:,.3f} ms." + " It explains the violation." * explains
-    return Step(
-        kind.replace("_", " "), ", ".join(values), f"{says} It names {', '.join(named)}.",
-        lanes.index(named[0]), tuple(lanes.index(lane) for lane in named[1:]), (), (), (),
-    )  # fmt: skip
+    return event_step(_kind(vocabulary, columns, row), _filled(vocabulary, columns, row), lanes, says)

@@ -4,10 +4,10 @@ Calls stand in a lane of their own, events in the lanes of the processes that th
 no state of the model explains, or that breaks a promise, is marked; what is false of the model's nearest step is told.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from fencepost.proofs.pages.histories import PROCESSES
-from fencepost.proofs.pages.stories import CENTRE, Step, Story
+from fencepost.proofs.pages.event_lanes import Filled, event_step, in_order, lanes_of
+from fencepost.proofs.pages.stories import Step, Story
 from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.proofs.testing.failures import Disagreement
 
@@ -24,7 +24,7 @@ def pages_of(report: AgreementReport) -> list[Story]:
 
 def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story:
     bad = next((n for n, (*_, is_bad) in enumerate(_rows(failure), 1) if is_bad), len([*_rows(failure)]))
-    lanes = _lanes(failure)
+    lanes = [DRIVER, *in_order(lanes_of(filled) for _, filled, _ in _rows(failure) if filled is not None)]
     steps = tuple(_step(text, events, lanes) for text, events, _ in _rows(failure))[:bad]
     asked = f"{report.variant}, as {report.implementation} does it"
     return Story(
@@ -35,7 +35,7 @@ def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story
     )  # fmt: skip
 
 
-def _rows(failure: Disagreement) -> Iterator[tuple[str, Mapping[str, int] | None, bool]]:
+def _rows(failure: Disagreement) -> Iterator[tuple[str, Filled | None, bool]]:
     """Calls and events in order: in words, with what an event fills, and whether it is the bad one."""
     for made in failure.run:
         yield made.call, None, made.bad == -1 and not made.events
@@ -44,24 +44,7 @@ def _rows(failure: Disagreement) -> Iterator[tuple[str, Mapping[str, int] | None
             yield kind, filled, made.bad == place or last
 
 
-def _named(filled: Mapping[str, int] | None) -> list[str]:
+def _step(text: str, filled: Filled | None, lanes: list[str]) -> Step:
     if filled is None:
-        return [DRIVER]
-    return [f"{name} {filled[name]}" for name in PROCESSES if name in filled] or [CENTRE]
-
-
-def _lanes(failure: Disagreement) -> list[str]:
-    """The driver's, then those of processes by number, then the centre if an event names none."""
-    seen = {lane for _, filled, _ in _rows(failure) for lane in _named(filled)} - {DRIVER}
-    ordered = sorted(seen - {CENTRE}, key=lambda lane: (PROCESSES.index(lane.split()[0]), int(lane.split()[1])))
-    return [DRIVER, *ordered, *([CENTRE] if CENTRE in seen else [])]
-
-
-def _step(text: str, filled: Mapping[str, int] | None, lanes: list[str]) -> Step:
-    named = _named(filled)
-    own, *others = [lanes.index(lane) for lane in named]
-    if filled is None:
-        return Step(text, "", "A call of the driver.", own, (), (), (), ())
-    words = ", ".join(f"{n.replace('_', ' ')} {v}" for n, v in filled.items() if n not in PROCESSES)
-    says = f"The implementation shows it; it names {', '.join(named)}."
-    return Step(text.replace("_", " "), words, says, own, tuple(others), (), (), ())
+        return Step(text, "", "A call of the driver.", lanes.index(DRIVER), (), (), (), ())
+    return event_step(text, filled, lanes, "The implementation shows it.")

@@ -3,19 +3,21 @@
     python tests/script.py tests/campaigns/support/second_campaign.py FILE [--cores 1] [PROTOCOL/VARIANT...]
     python tests/script.py tests/campaigns/support/second_campaign.py page FILE proofs/verdicts/second-opinion.md
 
-Of all variants that are proved, or of those that are named.  FILE (`proofs/verdicts/second-opinion.json`) keeps what is
-done, a row a variant: a run that was stopped goes on where it was, and what was asked of the same model, of the same
-solvers, is not asked again.  Exit code 1 if cvc5 has a model against anything that Z3 has refuted.
+Of all main variants that are proved, or of those that are named; of the others, in which a rule is got wrong, no proof
+is whole.  FILE (`proofs/verdicts/second-opinion.json`) keeps what is done, a row a variant: a run that was stopped goes
+on where it was, and what was asked of the same model by the same code, of the same solvers, is not asked again.  Exit
+code 1 if cvc5 has a model against anything that Z3 has refuted.
 """
 
 import argparse
 import json
 import time
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from checked_out import commit
+from checked_out import ROOT, commit
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.second.asking import UNITS, require_cvc5, z3_version
 from fencepost.proofs.engines.second.opinions import disagreements, opinions
@@ -23,22 +25,32 @@ from fencepost.proofs.necessity.tables import digest
 from fencepost.proofs.report import write_json, write_text
 from fencepost.proofs.scale.jobs import Jobs
 from fencepost.properties.catalogue import Variant, find, protocols
+from whole_batches import hash_of
+
+ASKED_BY = ("proofs/engines", "proofs/readings/solver")
+"""What makes the steps of a proof, and writes them for other solvers."""
 
 HEAD = """# cvc5's opinion of the steps that Z3 has proved
 
-Made by `tests/campaigns/support/second_campaign.py page`. Of every variant that is proved: each step of its proof that
-goes to a solver is written as SMT-LIB 2, and asked of cvc5 as well. *Gives up*: neither an answer nor a
+Made by `tests/campaigns/support/second_campaign.py page`. Of every main variant that is proved: each step of its proof
+that goes to a solver is written as SMT-LIB 2, and asked of cvc5 as well. *Gives up*: neither an answer nor a
 counterexample within its bound.
 """
 
 
 def proved() -> list[str]:
-    """Every variant that is proved, as protocol/variant."""
+    """Every main variant that is proved, as protocol/variant."""
     return [f"{name}/{v.name}" for name, entry in protocols().items() for v in entry.variants if v.main and v.proof]
 
 
 def solvers() -> str:
     return f"Z3 {z3_version()}, cvc5 {require_cvc5()} within {UNITS:,} units"
+
+
+@cache
+def code() -> str:
+    """A hash of what a row depends on beside the model and the solvers."""
+    return hash_of(path for folder in ASKED_BY for path in (ROOT / folder).rglob("*.py"))
 
 
 def of_variant(which: str) -> dict[str, Any]:
@@ -48,7 +60,7 @@ def of_variant(which: str) -> dict[str, Any]:
     proof = prove(variant.spec, variant.kept)
     asked = opinions(entry, variant, proof)
     return {
-        "variant": which, "models": digest(variant), "solvers": solvers(),
+        "variant": which, "models": digest(variant), "code": code(), "solvers": solvers(),
         "steps": len(asked), "agrees": sum(o.verdict == "holds" for o in asked),
         "gives_up": [{"step": o.statement.says, "why": o.answer.why} for o in asked if o.verdict == "unknown"],
         "disagrees": disagreements(which, asked), "seconds": round(time.process_time() - began),
@@ -56,8 +68,8 @@ def of_variant(which: str) -> dict[str, Any]:
 
 
 def is_of(row: Mapping[str, Any], variant: Variant) -> bool:
-    """Whether it was asked of this model, and of these solvers."""
-    return (row["models"], row["solvers"]) == (digest(variant), solvers())
+    """Whether it was asked of this model, by this code, and of these solvers."""
+    return (row["models"], row["code"], row["solvers"]) == (digest(variant), code(), solvers())
 
 
 def ask(place: Path, names: Iterable[str], cores: int) -> int:

@@ -17,7 +17,7 @@ WITHOUT: Mapping[str, str] = {
     "618.14": "of revision A; the system runs what shipped",
     "618.30": _MIGRATED,
     "618.35": "no worker of the system is upgraded",
-    "618.44": "of the merged revision; the system runs what shipped",
+    "618.44": "of revision M; the system runs what shipped",
     "618.45": _MIGRATED,
     **dict.fromkeys(("src.2", "src.3", "src.4", "src.5", "src.10", "src.11", "src.12"), _COMMITS),
     "txn.16": "what is planted holds up progress, or is noticed by the model alone",

@@ -46,7 +46,7 @@ class ClimbingProperties(Properties, of=Climbing):
 
     @lemma
     def on_the_ground(s):
-        """Nobody climbs."""
+        """The level stays zero."""
         return s.level == 0
 
     @lemma

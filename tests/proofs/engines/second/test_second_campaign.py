@@ -34,6 +34,7 @@ def test_it_is_not_asked_twice(place: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "" and place.read_text() == before
     [row] = json.loads(before)
     assert not second_campaign.is_of({**row, "models": "another"}, find(SMALL)[1])
+    assert not second_campaign.is_of({**row, "code": "another"}, find(SMALL)[1])
     place.write_text(json.dumps([{**row, "models": "another"}]))
     second_campaign.ask(place, [SMALL], cores=1)
     assert "1 of 1: id-blocks/zookeeper: agrees on" in capsys.readouterr().out
