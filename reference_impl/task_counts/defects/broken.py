@@ -52,6 +52,7 @@ _BROKEN = (
     Broken("shortcut_new_is_one", "618.5", PROMISE, Parts(rounds=rounds.ShortcutNewIsOne)),
     Broken("shortcut_old_is_one", "618.5", PROMISE, Parts(rounds=rounds.ShortcutOldIsOne)),
     Broken("shortcut_equal", "618.5", PROMISE, Parts(rounds=rounds.ShortcutEqual)),
+    Broken("counts_one_less", "618.1", PROMISE, Parts(rounds=rounds.CountsOneLess)),
     Broken("record_old_count", "618.42", PROMISE, Parts(rounds=rounds.RecordOldCount)),
     Broken("no_round_check", "618.43", PROMISE, Parts(rounds=rounds.NoRoundCheck), B),
     Broken("reclaim_in_between", "618.43", PROMISE, Parts(rounds=rounds.ReclaimInBetween), B),

@@ -106,6 +106,13 @@ class RecordOldCount(Rounds):
         return super().count_to_record(state, connector) if count is None else count
 
 
+class CountsOneLess(Rounds):
+    """The record says one producer less than there may be (618.1)."""
+
+    def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
+        return max(super().count_to_record(state, connector) - 1, 0)
+
+
 class NoRoundCheck(Rounds):
     """After fencing, the leader does not look whether there is a newer set (618.43, H12)."""
 

@@ -69,6 +69,7 @@ HOLE = "a partition that has not heard of the fence takes the record, and the ne
 _BROKEN = (
     # who may write
     Broken("init_keeps_epoch", "txn.1", PROMISE, Parts(coordinator=coordinator.InitKeepsEpoch)),
+    Broken("idle_ids_not_fenced", "txn.22", PROMISE, Parts(coordinator=coordinator.IdleIdsNotFenced)),
     Broken("init_takes_new_id", "txn.1", PROMISE, Parts(coordinator=coordinator.InitTakesNewId), V1),
     Broken(
         "init_leaves_transaction_open", "txn.3", PROMISE, Parts(coordinator=coordinator.InitLeavesTransactionOpen), V1
@@ -113,7 +114,8 @@ _BROKEN = (
     Broken("not_rechecked", "txn.15", PROMISE, Parts(log=partition.NotRechecked), VERIFIED),
     Broken("rechecked_by_state", "txn.15", PROMISE, Parts(log=partition.RecheckedByState), VERIFIED),
     Broken("marker_retry_refused", "txn.10", PROGRESS, Parts(log=partition.MarkerRetryRefused), V2),
-    Broken("equal_epoch_marker_accepted", "txn.11", PROMISE, Parts(log=partition.EqualEpochMarkerAccepted), V2),
+    Broken("equal_epoch_marker_accepted", "txn.23", PROMISE, Parts(log=partition.EqualEpochMarkerAccepted), V2),
+    Broken("version_unchecked", "txn.24", PROMISE, Parts(log=partition.VersionUnchecked), V2),
     Broken("older_coordinator_accepted", "txn.11", PROMISE, Parts(log=partition.OlderCoordinatorAccepted), V1),
     Broken("sequence_unchecked", "txn.13", PROMISE, Parts(log=partition.SequenceUnchecked)),
     Broken("new_epoch_continues", "txn.13", PROGRESS, Parts(log=partition.NewEpochContinues)),

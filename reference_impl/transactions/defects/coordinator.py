@@ -22,6 +22,21 @@ class InitKeepsEpoch(Coordinator):
         return max(now.producer_epoch, 0)
 
 
+class IdleIdsNotFenced(Coordinator):
+    """An admin that fences an id without a transaction gets the pair that there is: nobody is writing (txn.22).
+
+    Its request is known by its time-out, which is that of a request.
+    """
+
+    def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
+        now = metadata.now
+        by_an_admin = request.transaction_timeout_ms == self.env.config.request_timeout_ms
+        if by_an_admin and now.producer_epoch >= 0:
+            self.answer_init(message, ErrorCode.NONE, now.producer_id, now.producer_epoch)
+            return
+        super().renew(message, metadata, request)
+
+
 class InitTakesNewId(Coordinator):
     """InitProducerId hands out another producer id whenever the broker has one at hand, as if the epochs were used up
     (txn.1).

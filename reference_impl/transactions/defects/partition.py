@@ -56,6 +56,13 @@ class EqualEpochMarkerAccepted(PartitionLog):
         return request.producer_epoch >= entry.epoch
 
 
+class VersionUnchecked(PartitionLog):
+    """A marker is checked as one of a transaction of version 1, whatever it says (txn.24)."""
+
+    def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
+        return super().marker_refused(entry, request._replace(transaction_version=0))
+
+
 class OlderCoordinatorAccepted(PartitionLog):
     """A marker of a coordinator that was replaced since is written (txn.11)."""
 

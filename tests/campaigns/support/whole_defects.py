@@ -6,11 +6,13 @@ verdicts that are kept (`proofs/verdicts`) name the promise that breaks soonest;
 """
 
 import json
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from checked_out import ROOT
@@ -24,7 +26,7 @@ from fencepost.properties.conforming import CONFORMING
 from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.reference_impl.end_to_end.defects.broken import REGISTRY
+from fencepost.reference_impl.end_to_end.defects.broken import LAYERS, REGISTRY, Broken
 from fencepost.reference_impl.end_to_end.generator import simulate
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.simulation.log import Row
@@ -166,16 +168,33 @@ def size(histories: Histories) -> int:
 
 @cache
 def code_of(name: str) -> str:
-    """A hash of what its result depends on: what generates and judges, what its layer's defects are, what it is given,
-    and which promises necessity names."""
+    """A hash of what its result depends on: what generates and judges, the files that its mistake is written in, what
+    it is given, and which promises necessity names."""
     defect = REGISTRY.find(name)
-    layer = defect.name.partition(":")[0].replace("-", "_")
     given = (
         defect.name, defect.needs, defect.parts.needs, defect.breaks.value, defect.told_in,
         sorted(promises().get(defect.rule, {}).items()),
     )  # fmt: skip
-    files = (ROOT / "reference_impl" / layer / "defects").rglob("*.py")
-    return hash_of((*files, Path(__file__).resolve()), own_code(), repr(given))
+    return hash_of((*mistakes_of(defect), Path(__file__).resolve()), own_code(), repr(given))
+
+
+def mistakes_of(defect: Broken) -> set[Path]:
+    """The files of its layer's defects in which its pieces are written, and what these use of that folder; all of the
+    folder where what is wrong is no piece of code."""
+    layer = defect.name.partition(":")[0].replace("-", "_")
+    package = f"fencepost.reference_impl.{layer}.defects."
+    parts = getattr(defect.parts, LAYERS[defect.name.partition(":")[0]][0])
+    pieces = [getattr(parts, name) for name in parts.__dataclass_fields__]
+    waiting = [c.__module__ for piece in pieces for c in getattr(piece, "__mro__", (piece,)) if callable(c)]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name.startswith(package) and name not in found:
+            found.add(name)
+            used = vars(sys.modules[name]).values()
+            waiting += [one.__name__ if isinstance(one, ModuleType) else getattr(one, "__module__", "") for one in used]
+    folder = ROOT / "reference_impl" / layer / "defects"
+    return {Path(sys.modules[name].__file__ or "") for name in found} or set(folder.rglob("*.py"))
 
 
 def is_found(one: Mapping[str, Any]) -> bool:
