@@ -55,7 +55,7 @@ class Result:
     """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to
     reports.  ``scope``: the dangers that the engine met, ``out``: those that it did not, ``excused``: those that it met
     only under a condition, with that; ``within``: the same with counts and reasons, which is not written into reports
-    (see `fencepost.proofs.scope.scopes`)."""
+    (see `fencepost.proofs.scope.scopes`).  ``cached``: when it was computed, of a verdict that an earlier run kept."""
 
     protocol: str
     variant: str
@@ -71,6 +71,7 @@ class Result:
     out: tuple[str, ...] = ()
     excused: dict[str, str] = field(default_factory=dict)
     within: "Scope | None" = field(default=None, compare=False, repr=False)
+    cached: str | None = None
 
     @builtins.property  # the field of that name hides it from the type checker
     def as_expected(self) -> bool:

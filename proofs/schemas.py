@@ -49,6 +49,9 @@ class VerdictRow(TypedDict):
     scope: Annotated[list[str], Meta(description="The dangers that the engine met.")]
     out: Annotated[list[str], Meta(description="The dangers that it did not meet.")]
     excused: Excused
+    cached: Annotated[
+        str | None, Meta(description="When it was computed, of a verdict that an earlier run kept; else null.")
+    ]
     leans_on: NotRequired[
         Annotated[list[str], Meta(description="Of `not proved`: what it leans on, and is not shown.")]
     ]

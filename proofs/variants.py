@@ -4,6 +4,7 @@ its own."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from fencepost.proofs.earlier import Earlier, kept_or_made, key_of
 from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.judged import covers, run_bounded, run_equal, run_features, run_induction, run_progress
 from fencepost.proofs.engines.second.opinions import left_undecided, opinions, run_second, title_of
@@ -26,12 +27,18 @@ class Judged:
 
 
 def hand_in_all(
-    jobs: Jobs, entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, *, second: bool = False
-) -> list[Callable[[], Judged]]:
-    """What each variant's engines say, in the order given, when asked.  ``second``: cvc5 too, of what is proved."""
+    jobs: Jobs, entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, *, second: bool = False,
+    fresh: bool = True,
+) -> list[Callable[[], Earlier[Judged]]]:  # fmt: skip
+    """What each variant's engines say, in the order given, when asked.  ``second``: cvc5 too, of what is proved;
+    ``fresh``: also of what an earlier run has judged."""
     # Copies, without what was computed of them: terms are equal only within one process.
     bare = replace(entry, variants=(), claims=(), scenarios=())
-    return [jobs.hand_in(judge, bare, replace(v), profile, second, travels=_travels(v)) for v in variants]
+    keys = [key_of(entry, v.name, profile, *(["cvc5"] if second else []), fresh=fresh) for v in variants]
+    return [
+        jobs.hand_in(kept_or_made, key, judge, bare, replace(v), profile, second, travels=_travels(v))
+        for key, v in zip(keys, variants, strict=True)
+    ]
 
 
 def _travels(variant: Variant) -> bool:

@@ -4,10 +4,11 @@ Order: proofs first, then complete searches, then progress, the rejected variant
 recordings.  Each is a function that yields Results as they come, so that a reader sees the verdicts appear.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fencepost.proofs.earlier import Earlier, kept_or_made, key_of
 from fencepost.proofs.engines.judged import contradictions, result
 from fencepost.proofs.replays import histories
 from fencepost.proofs.results import Result, worst
@@ -44,26 +45,41 @@ Found = Iterator[tuple[str, Result]]
 
 @dataclass
 class Plan:
-    """The jobs of a protocol, handed in: of its ``main`` variants, of the ``others``, and of each implementation."""
+    """The jobs of a protocol, handed in: of its ``main`` variants, of the ``others``, and of each implementation.
+    ``fresh``: nothing is taken from what earlier runs have kept."""
 
-    main: list[Callable[[], Judged]]
-    others: list[Callable[[], Judged]]
-    implementations: list[tuple[str, Callable[[], AgreementReport]]]
+    main: list[Callable[[], Earlier[Judged]]]
+    others: list[Callable[[], Earlier[Judged]]]
+    implementations: list[tuple[str, Callable[[], Earlier[AgreementReport]]]]
+    fresh: bool = True
 
 
 def number_of_jobs(entry: ProtocolEntry) -> int:
     return len(entry.variants) + len(entry.verified_implementations)
 
 
-def plan(jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int, *, second: bool = False) -> Plan:
+def plan(
+    jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int, *, second: bool = False, fresh: bool = True
+) -> Plan:
     """Hands in what can be done meanwhile; histories take several processes of their own.  ``second``: cvc5 is asked
-    what is proved."""
+    what is proved; ``fresh``: nothing is taken from what earlier runs have kept."""
     main, others = ([v for v in entry.variants if v.main == is_main] for is_main in (True, False))
     examples = entry.examples.get(profile, EXAMPLES[profile])
+    implementations = [
+        (
+            v,
+            jobs.hand_in(
+                kept_or_made, key_of(entry, name, v, seed, examples, fresh=fresh),
+                _agree, name, entry.name, v, seed, examples,
+            ),
+        )
+        for name, v in entry.verified_implementations
+    ]  # fmt: skip
     return Plan(
-        hand_in_all(jobs, entry, main, profile, second=second),
-        hand_in_all(jobs, entry, others, profile),
-        [(v, jobs.hand_in(_agree, name, entry.name, v, seed, examples)) for name, v in entry.verified_implementations],
+        hand_in_all(jobs, entry, main, profile, second=second, fresh=fresh),
+        hand_in_all(jobs, entry, others, profile, fresh=fresh),
+        implementations,
+        fresh,
     )
 
 
@@ -85,13 +101,26 @@ def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Told, planne
 
 def _everything(made: Verification, entry: ProtocolEntry, profile: Profile, seed: int, planned: Plan) -> Found:
     for of_variant in planned.main:
-        made.open += of_variant().open
-        yield from of_variant().results
+        made.open += of_variant().answer.open
+        yield from _since(of_variant().when, of_variant().answer.results)
     yield from _claims(made, entry)
     for of_variant in planned.others:
-        yield from of_variant().results
+        yield from _since(of_variant().when, of_variant().answer.results)
     yield from _implementation(made, entry, planned)
-    yield from histories(entry, profile, seed)
+    replayed = kept_or_made(
+        key_of(entry, "histories", profile, seed, fresh=planned.fresh), _replayed, entry, profile, seed
+    )
+    yield from _since(replayed.when, replayed.answer)
+
+
+def _replayed(entry: ProtocolEntry, profile: Profile, seed: int) -> list[tuple[str, Result]]:
+    return list(histories(entry, profile, seed))
+
+
+def _since(when: str | None, found: Iterable[tuple[str, Result]]) -> Found:
+    """Verdicts, marked with when they were made if that was not now."""
+    for heading, one in found:
+        yield heading, one if when is None else replace(one, cached=when)
 
 
 def _claims(made: Verification, entry: ProtocolEntry) -> Found:
@@ -114,14 +143,15 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
             entry, variant, f"{claim.rule} {claim.says}", "always", proofs[0].engine if proofs else engines[0], verdict,
             sum(r.seconds for r in proofs), proofs[0].bound if proofs else None, evidence,
         )  # fmt: skip
-        yield f"{entry.name}: claims of the documents", replace(found, **shared(proofs))
+        oldest = min((r.cached for r in (*proofs, *seen) if r.cached), default=None)
+        yield f"{entry.name}: claims of the documents", replace(found, **shared(proofs), cached=oldest)
 
 
 def _implementation(made: Verification, entry: ProtocolEntry, planned: Plan) -> Found:
     """Agreement, with the share of the programs that the model followed to their end: below the least that means
     something the verdict is unknown.  Actions of the model that no program reached are left unchecked."""
     for variant_name, reported in planned.implementations:
-        report = reported()
+        report, when = reported().answer, reported().when
         name = report.implementation
         evidence: dict[str, Any] = {"implementation": name, "examples": report.examples, "program": report.program}
         evidence |= {"followed": report.followed, "least": report.least, "unreached": report.coverage.unreached()}
@@ -144,4 +174,4 @@ def _implementation(made: Verification, entry: ProtocolEntry, planned: Plan) -> 
         )
         spec, nowhere = entry.variant(variant_name).spec, f"none of the {report.examples} clusters driven met it"
         met = scope_of_counts(spec, "agreement", report.dangers, nowhere)
-        yield f"{entry.name}/{variant_name}: {name} against the model", replace(found, **met.fields)
+        yield f"{entry.name}/{variant_name}: {name} against the model", replace(found, **met.fields, cached=when)

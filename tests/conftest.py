@@ -19,6 +19,9 @@ from nights import night, of_other_nights
 # Spark's JVM in tests lives for seconds, and compiles for the long run; what it does here is to plan and to hand on.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# What a test says of a verdict is of one that was computed for it.
+os.environ.setdefault("FENCEPOST_FRESH", "1")
+
 LIVE = "tests/live/kafka"
 
 LONGEST = (

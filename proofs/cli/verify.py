@@ -41,9 +41,10 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
     "--sarif", type=OutputFile(), metavar="FILE", help="Write what is not as expected, or not decided, as SARIF."
 )
 @SECOND
+@click.option("--fresh", is_flag=True, help="Compute again what an earlier run has kept, of unchanged protocols too.")
 def verify(
     names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None,
-    sarif: Path | None, second: str | None,
+    sarif: Path | None, second: str | None, fresh: bool,
 ) -> int:  # fmt: skip
     """Hold every protocol against its properties, by every engine.
 
@@ -52,6 +53,10 @@ def verify(
 
     With --second-opinion cvc5, every step of a proof is asked of that solver too: what it gives up on is left unchecked
     by it, and where it has a model of what Z3 has refuted the engines disagree.
+
+    Verdicts of a protocol of which nothing has changed since, nor of the engines and what they call, are those that an
+    earlier run kept in the user's cache: each such says when it was computed. Where the environment has CI all are
+    computed.
     """
     from fencepost.proofs.replays import number_of_replays
     from fencepost.proofs.reviews import annotations, remarks, write_sarif
@@ -82,7 +87,7 @@ def verify(
         spinner("verify", number + sum(map(number_of_replays, entries))) as bar,
         Jobs(number, done=bar.advance) as jobs,
     ):
-        planned = [plan(jobs, entry, profile, seed, second=second is not None) for entry in entries]
+        planned = [plan(jobs, entry, profile, seed, second=second is not None, fresh=fresh) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):
             printer = _Printer(bar)
             bar.show(f"verify {entry.name}")
@@ -136,6 +141,9 @@ class _Printer:
         from fencepost.proofs.scope.scopes import scope_lines
 
         console.print(f"\n{self.heading}", markup=False)
+        if dates := [r.cached for r in self.waiting if r.cached]:
+            words = "" if len(dates) == len(self.waiting) else f"{len(dates)} of {len(self.waiting)} verdicts "
+            console.print(f"    {words}kept since {min(dates)}; nothing that they depend on has changed", style="dim")
         for line in scope_lines(self.waiting):
             console.print(f"    {line}", style="dim", markup=False)
         by_property: dict[str, list[Result]] = {}
@@ -177,8 +185,9 @@ def _conclude(results: list[Result], problems: list[str], left_open: list[str], 
     for problem in problems:
         errors.print(f"[red]engines disagree:[/] {problem}")
     engines = ", ".join(f"{count} by {engine}" for engine, count in counted.items())
+    kept = sum(r.cached is not None for r in results)
     predicted = sum(r.expected == "violated" and r.as_expected for r in results)
     console.print(
-        f"\n{len(results)} verdicts in {seconds:.0f} s ({engines}); "
+        f"\n{len(results)} verdicts in {seconds:.0f} s ({engines}{f'; {kept} kept by earlier runs' if kept else ''}); "
         f"{predicted} violations as predicted; {len(wrong)} not as expected"
     )

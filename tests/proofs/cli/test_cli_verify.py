@@ -22,7 +22,7 @@ KINDS = {"always", "step", "sometimes", "eventually", "history", "agreement"}
 ENGINES = {"induction", "bounded", "explore", "progress", "agreement", "replay"}
 KEYS = (
     "protocol", "variant", "property", "kind", "engine", "verdict", "expected", "bound", "seconds", "evidence", "scope",
-    "out", "excused",
+    "out", "excused", "cached",
 )  # fmt: skip
 
 

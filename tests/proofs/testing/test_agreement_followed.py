@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs import verify as module
+from fencepost.proofs.earlier import Earlier
 from fencepost.proofs.results import Result
 from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.properties.agreement import FOLLOWED, Agreeing, Beyond, Followed, driven
@@ -100,7 +101,7 @@ def test_calls_that_end_a_program_may_be_too_much_for_the_model() -> None:
 def verdict_of(report: AgreementReport) -> tuple[module.Verification, Result]:
     """What verify makes of a report."""
     made = module.Verification()
-    planned = module.Plan([], [], [("kraft", lambda: report)])
+    planned = module.Plan([], [], [("kraft", lambda: Earlier(report, None))])
     ((_, found),) = module._implementation(made, ENTRY, planned)
     return made, found
 

@@ -1,0 +1,96 @@
+"""Verdicts of earlier runs, kept in the user's cache under a hash of all that they depend on.
+
+    judged = jobs.hand_in(kept_or_made, key, fresh, judge, entry, variant, profile)
+
+What is taken from there says since when; what cannot be read is made again.  Of each question one answer is kept, that
+of the latest run.  With ``FENCEPOST_FRESH`` in the environment nothing is taken from there, and nothing kept; with
+``CI``, as services for continuous integration set it, nothing is taken.
+"""
+
+import os
+import pickle
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from fencepost.proofs.cache_folder import cache_folder
+from fencepost.proofs.dependencies import hash_of
+from fencepost.properties.catalogue import ProtocolEntry, protocols
+
+T = TypeVar("T")
+CLOCK = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True)
+class Key:
+    """``question``: what is asked, as the name of a file; ``depends``: the hash of all that the answer depends on, None
+    where that is not known and nothing is kept; ``fresh``: is it to be made again in any case?"""
+
+    question: str
+    depends: str | None
+    fresh: bool
+
+    @property
+    def file(self) -> Path:
+        return cache_folder() / "verdicts" / f"{self.question}.pickle"
+
+
+@dataclass(frozen=True)
+class Earlier(Generic[T]):
+    """An answer; ``when`` it was made, where that was an earlier run."""
+
+    answer: T
+    when: str | None
+
+
+NOTHING_KEPT, NOTHING_TAKEN = "FENCEPOST_FRESH", "CI"
+
+
+def key_of(entry: ProtocolEntry, what: str, *further: object, fresh: bool) -> Key:
+    """``what``: the part that is asked of a protocol; ``further``: profile, seed and the like.  A protocol that is not
+    the one of that name in the catalogue, as it stands there, is nothing of which an answer is known."""
+    words = "-".join(map(str, (entry.name, what, *further)))
+    question = "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
+    known = protocols().get(entry.name) is entry and not os.environ.get(NOTHING_KEPT)
+    depends = hash_of(entry, what, *further) if known else None
+    return Key(question, depends, fresh or bool(os.environ.get(NOTHING_TAKEN)))
+
+
+def kept_or_made(key: Key, make: Callable[..., T], *arguments: Any) -> Earlier[T]:
+    """The answer of an earlier run, if it depends on nothing that has changed; else a new one, which is kept."""
+    if key.depends is not None and not key.fresh:
+        found: Earlier[T] | None = _read(key)
+        if found is not None:
+            return found
+    answer = make(*arguments)
+    if key.depends is not None:
+        _write(key, answer)
+    return Earlier(answer, None)
+
+
+def _read(key: Key) -> "Earlier[Any] | None":
+    try:
+        with key.file.open("rb") as file:
+            # The hash comes first: what another version has written is not read any further.
+            if pickle.load(file) != key.depends:
+                return None
+            return Earlier(*pickle.load(file))
+    except Exception:  # whatever is wrong with a file that can be made again
+        return None
+
+
+def _write(key: Key, answer: Any) -> None:
+    """Whole, or not at all; where no folder can be written nothing is kept."""
+    draft = key.file.with_suffix(f".{os.getpid()}")
+    try:
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as file:
+            pickle.dump(key.depends, file)
+            pickle.dump((answer, time.strftime(CLOCK, time.gmtime())), file)
+        draft.replace(key.file)
+    except (OSError, pickle.PicklingError, TypeError, AttributeError):
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
