@@ -1,5 +1,7 @@
 """Long tests go round: within as many nights as they say each case is tried, and in each night a part of them."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,3 +42,29 @@ def test_a_night_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(nights.SEED, "tonight")
     with pytest.raises(pytest.UsageError, match="FENCEPOST_SEED is 'tonight': a number is needed"):
         nights.night()
+
+
+def test_long_tests_are_of_a_night_and_there(pytestconfig: pytest.Config) -> None:
+    """Each line names tests of a file that there is, the cases of a function leave one to every run, and those that
+    were collected here have their mark."""
+    root = pytestconfig.rootpath
+    lines = nights.long_tests()
+    assert len(lines) == len(set(lines)) > 100
+    for line in lines:
+        file, _, name = line.partition("::")
+        assert f"def {name.partition('[')[0]}(" in (root / file).read_text(encoding="utf-8"), line
+    items = [item(line, 1) for line in ("tests/x.py::test_short", f"{lines[0]}")]
+    marks: list[Any] = []
+    for one in items:
+        one.get_closest_marker, one.add_marker = lambda _: None, marks.append
+    nights.mark_long(items)
+    assert [mark.kwargs for mark in marks] == [{"nights": nights.NIGHTS_OF_LONG}]
+
+
+@pytest.mark.nightly
+def test_each_long_test_is_collected(pytestconfig: pytest.Config) -> None:
+    """By the very id."""
+    words = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-m", "nightly or not nightly", "tests")
+    ran = subprocess.run(words, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False)
+    ids = {line.partition("[")[0] for line in ran.stdout.splitlines()} | set(ran.stdout.splitlines())
+    assert [line for line in nights.long_tests() if line not in ids] == []

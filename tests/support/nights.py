@@ -3,16 +3,38 @@
 ``@pytest.mark.nightly`` is of every night; ``@pytest.mark.nightly(nights=4)`` of one night in four, and where the test
 has many cases, a quarter of them each night and all within four.  The night is the seed of what is drawn at random too.
 Where none is named, as in ``pytest -m nightly`` by hand, all are of it.
+
+So are the tests in ``data/long.txt``, a third of them each night: by their ids, or by a function's for all its cases.
+Of a function with many cases the quickest is not among them, so that every run tries it.
 """
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pytest
 
 SEED = "FENCEPOST_SEED"
 """The environment variable with the number of the night; `.ci/run` counts days."""
+
+
+LONG = Path(__file__).parent / "data" / "long.txt"
+NIGHTS_OF_LONG = 3
+
+
+def long_tests() -> list[str]:
+    """The ids in the file."""
+    lines = LONG.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def mark_long(items: Sequence[pytest.Item]) -> None:
+    """What the file names is of one night in three."""
+    long = set(long_tests())
+    for item in items:
+        if (item.nodeid in long or item.nodeid.partition("[")[0] in long) and not item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.nightly(nights=NIGHTS_OF_LONG))
 
 
 def night() -> int | None:
