@@ -140,7 +140,7 @@ def agree(
     from fencepost.proofs.testing.engine import CALL_LIMIT
     from fencepost.proofs.testing.regressions import regressions
 
-    agreeing, variant = _driven(name)
+    agreeing, variant = driven_variant(name)
     if implementation is not None:
         import_from_here()
     kept = _promises(agreeing.protocol, variant)
@@ -390,7 +390,7 @@ def _with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
     return WITH_NEWCOMERS[agreeing.protocol](agreeing, count)
 
 
-def _driven(name: str) -> tuple[Agreeing, str]:
+def driven_variant(name: str) -> tuple[Agreeing, str]:
     """The protocol and the variant of it that are driven; CatalogueError for what does not exist or can't be."""
     protocol, _, variant = name.partition("/")
     if protocol not in DRIVEN:

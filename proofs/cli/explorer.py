@@ -1,20 +1,43 @@
-"""``explorer``: a variant to walk through in a browser, served to this machine alone."""
+"""``explorer``: a model to walk through in a browser, or what was found in histories or of an implementation to look
+at; served to this machine alone."""
 
 import secrets
 import threading
 import webbrowser
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.shared.options import BOUND, PROFILE, PROTOCOL, complete_variant, parse_bounds, the_one
-from fencepost.proofs.cli.shared.output import console
-from fencepost.properties.catalogue import Profile, bounds_of
+from fencepost.proofs.cli.shared.options import (
+    BOUND,
+    PROFILE,
+    complete_variant,
+    import_from_here,
+    parse_bounds,
+    public_name,
+    the_one,
+)
+from fencepost.proofs.cli.shared.output import console, errors
+from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
+
+if TYPE_CHECKING:
+    from fencepost.proofs.explorer.serving import Application
 
 
 @click.command()
-@click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant, type=PROTOCOL)
+@click.argument("name", metavar="PROTOCOL/VARIANT|DIRECTORY", shell_complete=complete_variant)
 @BOUND
 @PROFILE
+@click.option(
+    "--implementation", metavar="MODULE:FACTORY",
+    help="Drive this against the variant, as agree does, and show the program that fails.",
+)  # fmt: skip
+@click.option(
+    "--examples", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Clusters to drive, of those."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what drives them.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -28,32 +51,97 @@ from fencepost.properties.catalogue import Profile, bounds_of
     help="End a search undecided after so many states.",
 )  # fmt: skip
 def explorer(
-    name: str, changes: tuple[str, ...], profile: Profile, port: int, browser: bool, max_states: int
+    name: str, changes: tuple[str, ...], profile: Profile, implementation: str | None, examples: int, seed: int,
+    port: int, browser: bool, max_states: int,
 ) -> int:  # fmt: skip
-    """Walk through a variant step by step, in a browser.
+    """Walk through a variant step by step, in a browser; or through what was found.
 
     Take steps and take them back, see what each changes and why others are not possible, get a rule wrong, and have the
     shortest run found that breaks a promise.  Serves a page to this machine alone until Ctrl-C, and writes nothing.
     Example: fencepost explorer transactions/v1-verified
+
+    Of a DIRECTORY that `fencepost generate` or `fencepost record` wrote, it lists what is violated, and shows of each
+    violation the events that it is about.  With --implementation it drives that, and shows the calls of the program
+    that fails, and what came of them.
     """
-    entry, variant = the_one(name)
-    bounds = bounds_of(variant, profile, parse_bounds(changes))
+    is_directory = _is_directory(name)
+    if is_directory and (implementation is not None or changes):
+        raise CatalogueError(f"{name}: histories are judged as they are; leave --implementation and --bound out")
+    name = name if is_directory else public_name(name)
 
     # Flask takes its time, which no other command need wait for.
-    from fencepost.proofs.explorer.server import Explorer, address, listen, server
-    from fencepost.proofs.explorer.session import Session, place_of
+    from fencepost.proofs.explorer.serving import address, listen, server
 
     with listen(port) as listening:
-        session = Session(place_of(f"{entry.name}/{variant.name}", variant, bounds))
-        session.run("")
+        if is_directory:
+            application = _of_histories(name)
+        elif implementation is not None:
+            application = _of_implementation(name, implementation, examples, seed)
+        else:
+            application = _of_model(name, changes, profile, max_states)
         token = secrets.token_urlsafe(24)
-        made, url = server(Explorer(session, max_states), listening, token), address(listening, token)
+        made, url = server(application, listening, token), address(listening, token)
         console.print(url, markup=False, soft_wrap=True)
         console.file.flush()
         if browser:
             threading.Thread(target=_open, args=(url,), daemon=True).start()
         made.serve_forever()
     raise KeyboardInterrupt  # which the server takes for its end
+
+
+def _is_directory(name: str) -> bool:
+    """A name of a protocol has no place in the file system; what is one, or an address, has histories."""
+    return "://" in name or Path(name).is_dir()
+
+
+def _of_model(name: str, changes: tuple[str, ...], profile: Profile, max_states: int) -> "Application":
+    from fencepost.proofs.explorer.server import Explorer, application
+    from fencepost.proofs.explorer.session import Session, place_of
+
+    entry, variant = the_one(name)
+    bounds = bounds_of(variant, profile, parse_bounds(changes))
+    session = Session(place_of(f"{entry.name}/{variant.name}", variant, bounds))
+    session.run("")
+    return partial(application, Explorer(session, max_states))
+
+
+def _of_histories(directory: str) -> "Application":
+    """Judged here; of a set, those of each vocabulary."""
+    from fencepost.proofs.cli.replaying import CONFORMANCE, Asked, datasets_of, judged, violating
+    from fencepost.proofs.explorer.shelf import application
+    from fencepost.proofs.explorer.shelves import of_histories
+    from fencepost.proofs.traces import conformance_of
+    from fencepost.properties.history import HistoryDirectory
+    from fencepost.properties.history.location import Location
+    from fencepost.properties.history.sets import datasets_in
+
+    there = datasets_in(Location.of(directory)) or {"": Location.of(directory)}
+    shelves = []
+    for dataset in datasets_of(there, directory, (), Asked((), (), True, ())):
+        _, report = judged(dataset, None, None, [])
+        rows = violating(dataset, report, None, None)
+        kernels = {CONFORMANCE: conformance_of(dataset.manifest)} if CONFORMANCE in report.violations else {}
+        where = f"{directory}/{dataset.name}" if dataset.name else directory
+        shelves.append(of_histories(where, HistoryDirectory.open(dataset.place), report, rows, kernels))
+    return partial(application, shelves)
+
+
+def _of_implementation(name: str, implementation: str, examples: int, seed: int) -> "Application":
+    from fencepost.proofs.cli.agreement import driven_variant
+    from fencepost.proofs.cli.shared.progress import spinner
+    from fencepost.proofs.explorer.shelf import application
+    from fencepost.proofs.explorer.shelves import of_implementation
+    from fencepost.proofs.testing import agree
+
+    agreeing, variant = driven_variant(name)
+    import_from_here()
+    with spinner(f"agreement of {implementation}", examples) as bar:
+        report = agree(
+            implementation, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, progress=bar.advance
+        )
+    if not (report.failure or report.differences or report.predicted):
+        errors.print(f"{examples} clusters, and nothing is found: {report.verdict}", markup=False)
+    return partial(application, [of_implementation(report)])
 
 
 def _open(url: str) -> None:

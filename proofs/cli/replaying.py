@@ -131,7 +131,7 @@ def replay(
 
     asked = Asked(checks, (*required, *(["all"] if strict else [])), conformance, expecting)
     there = datasets_in(Location.of(directory))
-    chosen = _chosen(there or {"": Location.of(directory)}, directory, packages, asked)
+    chosen = datasets_of(there or {"": Location.of(directory)}, directory, packages, asked)
     documents: dict[str, dict[str, Any]] = {}
     under_way: list[tuple[Dataset, Mapping[str, str], Callable[[], ReplayReport]]] = []
 
@@ -148,11 +148,11 @@ def replay(
             if there:
                 console.print(f"{dataset.name}:", markup=False)
             where = settings(spark, master, dataset.manifest.totals.rows)
-            read, report = _judged(dataset, where, cores, under_way)
+            read, report = judged(dataset, where, cores, under_way)
             documents[dataset.name] = _document(dataset, read, report)
             codes.append(_told(dataset, report))
             if rows_file is not None:
-                rows.append(_violating(dataset, report, where, cores))
+                rows.append(violating(dataset, report, where, cores))
             if html_file is not None:
                 stories += _stories(dataset, report)
     write_pages(stories, html_file, None)
@@ -165,7 +165,7 @@ def replay(
     return NOT_SO if NOT_SO in codes else max(codes)
 
 
-def _judged(
+def judged(
     dataset: Dataset, spark: Any, cores: int | None, under_way: list[Any]
 ) -> tuple[Mapping[str, str], "ReplayReport"]:
     """The files that judge, with their hashes, and the report.  While it comes about, ``under_way`` has at its end
@@ -202,7 +202,7 @@ def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
     ]  # fmt: skip
 
 
-def _violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None) -> Any:
+def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None) -> Any:
     """The rows that violate what the report says is violated."""
     from fencepost.proofs.scale.violating import violating_rows
     from fencepost.proofs.traces import conformance_of, predicted_of
@@ -263,7 +263,9 @@ def _told(dataset: Dataset, report: "ReplayReport") -> int:
     return HOLDS if report.decided else REFUSED
 
 
-def _chosen(places: Mapping[str, "Location"], directory: str, packages: tuple[str, ...], asked: Asked) -> list[Dataset]:
+def datasets_of(
+    places: Mapping[str, "Location"], directory: str, packages: tuple[str, ...], asked: Asked
+) -> list[Dataset]:
     """The datasets that are judged, with what is asked of each.  CatalogueError for what none of them has."""
     from fencepost.properties.history import Manifest
 

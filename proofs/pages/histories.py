@@ -31,7 +31,7 @@ IDENTITIES = ("txn_id", "txn", "producer_id", "record", "request", "grant", "set
 def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel | None = None) -> Story:
     """The first violation of a property, or of what ``kernel`` judges.  HistoryError where there is no such history."""
     properties = properties_of(opened.manifest.protocol)
-    columns = _history(opened, properties.vocabulary, first.history)
+    columns, place = _history(opened, properties.vocabulary, first.history)
     manifest = opened.manifest
     title = f"{manifest.protocol}/{manifest.variant}: history {first.history}"
     if kernel is None:
@@ -56,6 +56,7 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
         first.told,
         f"Of the {len(columns['kind'])} events of the history {len(chosen)} are about it, up to there{left_out}.",
         *([f"It is explained by the event at step {other}."] if other != NONE else []),
+        f"In {place} its row is {int(columns['row'][first.step])}, counted from 0.",
         *explained,
     )
     lanes = in_order(lanes_of(_filled(properties.vocabulary, columns, int(row))) for row in shown)
@@ -67,14 +68,16 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
     )  # fmt: skip
 
 
-def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> Columns:
-    """The rows of one history."""
+def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> tuple[Columns, str]:
+    """The rows of one history, with the place of each in the row group that they are in, and which that is."""
     for piece in opened.pieces:
         if piece.first_history <= number <= piece.last_history:
             columns, _ = read_piece(piece, vocabulary, vocabulary.schema.names)
             mine = columns["history"] == number
             if mine.any():
-                return {name: column[mine] for name, column in columns.items()}
+                columns = {**columns, "row": np.arange(len(mine))}
+                place = f"{piece.file}, row group {piece.row_group},"
+                return {name: column[mine] for name, column in columns.items()}, place
     raise HistoryError(f"{opened.location.uri}: there is no history {number}")
 
 

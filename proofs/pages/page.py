@@ -19,15 +19,23 @@ from markupsafe import Markup
 
 def page(stories: Sequence[Story]) -> str:
     """The whole text of the file; of several stories the first is shown, and the others can be chosen."""
-    style, script = _own("page.css"), _own("view.js") + _own("page.js")
-    own = f"style-src {_hash(style)}; script-src {_hash(script)}"
     return _template().render(
         stories=stories,
-        policy=Markup(f"default-src 'none'; base-uri 'none'; form-action 'none'; {own}"),  # made of hashes alone
-        style=Markup(style),
-        script=Markup(script),
+        policy=Markup(policy()),  # made of hashes alone
+        style=Markup(_own("page.css")),
+        script=Markup(_script()),
         data=Markup(as_data(stories)),
     )
+
+
+def policy() -> str:
+    """Allows the page's own style and script."""
+    own = f"style-src {_hash(_own('page.css'))}; script-src {_hash(_script())}"
+    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {own}"
+
+
+def _script() -> str:
+    return _own("view.js") + _own("page.js")
 
 
 def as_data(stories: Sequence[Story]) -> str:

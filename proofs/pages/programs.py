@@ -1,18 +1,25 @@
 """A program that fails as a page: the calls that were made, and the events of the implementation that came of them.
 
-Calls stand in a lane of their own, events in the lanes of the processes that they name.  The first event, or call, that
-no state of the model explains, or that breaks a promise, is marked; what is false of the model's nearest step is told.
+Calls stand in a lane of their own, events in the lanes of the processes that they name, and the model beside them: an
+event reaches its lane where it is a step of the model.  The first event, or call, that no state of the model explains,
+or that breaks a promise, is marked, and does not reach it; what is false of the model's nearest step is told.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from fencepost.model.language.observations import Do
 from fencepost.proofs.pages.event_lanes import Filled, event_step, in_order, lanes_of
 from fencepost.proofs.pages.stories import Step, Story
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.proofs.testing.failures import Disagreement
+from fencepost.properties.agreement import DRIVEN, driven
 
-DRIVER = "driver"
-"""The lane of the calls."""
+DRIVER, MODEL = "driver", "model"
+"""The lanes of the calls, and of the model."""
+Taken = Mapping[str, Sequence[Do]]
+"""By kind of event, the steps of the model that it stands for."""
 
 
 def pages_of(report: AgreementReport) -> list[Story]:
@@ -24,8 +31,12 @@ def pages_of(report: AgreementReport) -> list[Story]:
 
 def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story:
     bad = next((n for n, (*_, is_bad) in enumerate(_rows(failure), 1) if is_bad), len([*_rows(failure)]))
-    lanes = [DRIVER, *in_order(lanes_of(filled) for _, filled, _ in _rows(failure) if filled is not None)]
-    steps = tuple(_step(text, events, lanes) for text, events, _ in _rows(failure))[:bad]
+    events = in_order(lanes_of(filled) for _, filled, _ in _rows(failure) if filled is not None)
+    taken = _taken(report) if report.model != "none" else {}
+    lanes = [DRIVER, *events, *([MODEL] if taken else [])]
+    barred = not failure.promise or any(c.action != "promise" for c in failure.conjuncts)
+    rows = list(_rows(failure))[:bad]
+    steps = tuple(_step(text, filled, lanes, {} if is_bad and barred else taken) for text, filled, is_bad in rows)
     asked = f"{report.variant}, as {report.implementation} does it"
     return Story(
         f"{report.protocol}/{report.variant}: {failure.calls} calls", "", asked,
@@ -44,7 +55,31 @@ def _rows(failure: Disagreement) -> Iterator[tuple[str, Filled | None, bool]]:
             yield kind, filled, made.bad == place or last
 
 
-def _step(text: str, filled: Filled | None, lanes: list[str]) -> Step:
+def _taken(report: AgreementReport) -> Taken:
+    """Nothing of a protocol that was handed over as an object, and has no name."""
+    agreeing = driven(report.protocol) if report.protocol in DRIVEN else None
+    if agreeing is None or agreeing.follow is None:
+        return {}
+    followed = agreeing.follow(report.model, {**agreeing.small, "mode": report.model})
+    return {seen.kind: seen.steps for seen in followed.observations}
+
+
+def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken) -> Step:
+    """A call, or an event with what it is in the model."""
     if filled is None:
         return Step(text, "", "A call of the driver.", lanes.index(DRIVER), (), (), (), ())
-    return event_step(text, filled, lanes, "The implementation shows it.")
+    made = event_step(text, filled, lanes, "The implementation shows it.")
+    if not (steps := taken.get(text, ())):
+        says = "It is no step of the model, which has to fit it" if text in taken else "The model has no such step here"
+        return replace(made, says=f"{made.says} {says}.") if MODEL in lanes else made
+    told = ", ".join(_in_words(step, filled) for step in steps)
+    return replace(
+        made, says=f"{made.says} The model takes {told}.", reaches=(*made.reaches, lanes.index(MODEL)),
+        words=f"{made.words}; model: {told}" if made.words else f"model: {told}",
+    )  # fmt: skip
+
+
+def _in_words(step: Do, filled: Filled) -> str:
+    """Those that are taken in some states only are taken perhaps."""
+    given = (f"{name}={filled[column]}" for name, column in step.parameters.items() if column in filled)
+    return f"{'perhaps ' * (step.when is not None)}{name_in_words(step.action)}({', '.join(given)})"

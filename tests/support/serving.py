@@ -17,7 +17,8 @@ def serving(*words: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     ) as running:
         try:
             assert running.stdout is not None
-            url = running.stdout.readline().strip()
+            # What it has judged, it says before.
+            url = next((line.strip() for line in running.stdout if line.startswith("http://")), "")
             assert url, running.stderr and running.stderr.read()
             yield running, url
             running.send_signal(signal.SIGINT)

@@ -64,6 +64,7 @@ NEAREST: dict[str, set[str]] = {
     "shortcut_new_is_one": {"fenced_before_count"},
     "shortcut_old_is_one": {"fenced_before_count"},
     "shortcut_equal": {"fenced_before_count"},
+    "counts_one_less": {"counts_are_sizes"},
     "record_old_count": {"counts_are_sizes"},
     "no_round_check": {"counts_of_newest_set", "counts_are_sizes"},
     "reclaim_in_between": {"counts_of_newest_set"},

@@ -3,10 +3,12 @@
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from browser import BROWSER, DRIVER, WHY_NOT, Browser, browser
-from fencepost.proofs.explorer.server import Explorer, address, listen, server
+from fencepost.proofs.explorer.server import Explorer, application
+from fencepost.proofs.explorer.serving import address, listen, server
 from fencepost.proofs.explorer.session import Place, Session
 
 NAME = "kip618-yardstick/yardstick"
@@ -27,7 +29,7 @@ def window() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with listen(0) as listening:
-        made = server(Explorer(Session(Place(NAME)), most=200_000), listening, "token")
+        made = server(partial(application, Explorer(Session(Place(NAME)), most=200_000)), listening, "token")
         thread = threading.Thread(target=made.serve_forever, daemon=True)
         thread.start()
         yield address(listening, "token")

@@ -78,7 +78,7 @@ def runs(script, *sizes, connector=0):
 
 
 @exposes("no_fencing", "fence_new_count", "fence_one_less", "shortcut_new_is_one", "any_record_counts", "does_not_ask")
-@exposes("no_count_when_nothing_to_fence", "fenced_task_goes_on", "order_inverted")
+@exposes("no_count_when_nothing_to_fence", "fenced_task_goes_on", "order_inverted", "counts_one_less")
 def two_tasks_then_one(script):
     """Task 1 of two has no successor that would fence it."""
     runs(script, 2)

@@ -84,7 +84,7 @@ OUT_OF_REACH = {
     "nobody outside can hold back, lose or repeat what brokers send one another": {
         "completes_at_first_marker", "epoch_before_pending", "equal_epoch_marker_accepted", "marker_retry_refused",
         "markers_by_key_only", "markers_not_repeated", "not_rechecked", "not_waiting_for_marker", "open_in_any_epoch",
-        "rechecked_by_state",
+        "rechecked_by_state", "version_unchecked",
     },
 }  # fmt: skip
 """Why a driver who stands outside the brokers does not find it."""
@@ -97,6 +97,7 @@ NOT_TRIED = {
     "expired_id_gets_its_old_pair", "failed_add_remembered", "failed_append_stays_pending",
     "failed_completion_not_repeated", "failed_end_bumps", "failed_fence_never_forgotten", "fenced_offsets_accepted",
     "first_key_committed", "first_offset_kept", "forgotten_start_anew", "idle_ids_are_compacted",
+    "idle_ids_not_fenced",
     "init_answered_unrecorded", "init_answers_before_durable", "init_retry_by_arithmetic", "last_epoch_not_fenced",
     "leaderless_taken_for_deleted", "list_as_it_comes", "list_cut_with_the_piece", "list_of_what_ends_in_the_piece",
     "marker_ends_every_transaction", "marker_of_nothing_skipped", "markers_by_partition_only",

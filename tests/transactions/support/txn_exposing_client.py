@@ -121,6 +121,15 @@ def fence_that_fails_and_is_forgotten(script):
     script.commit(0)
 
 
+@exposes(symptom.fenced_commits, "idle_ids_not_fenced")
+def fence_of_an_idle_id(script):
+    script.start(0)
+    script.system.fence()
+    script.settle()
+    script.begin(0, 0)
+    script.commit(0)
+
+
 @exposes(symptom.fencing_gives_up, "fence_gives_up")
 def fence_of_an_open_transaction(script):
     script.start(0)

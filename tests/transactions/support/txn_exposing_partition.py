@@ -1,6 +1,7 @@
 """What exposes broken partitions: zombies, late batches and answers, copies, reads in between."""
 
 import txn_symptoms as symptom
+from fencepost.reference_impl.transactions.scenarios.markers import committed_by_a_late_copy
 from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS
 from txn_exposing import exposes
 
@@ -154,3 +155,8 @@ def offset_of_an_aborted_transaction(script):
     script.begin(0, 2)
     script.abort(0)
     script.system.fetch_offset(0, 2)
+
+
+@exposes(symptom.uncommitted_read, "version_unchecked")
+def marker_that_comes_twice(script):
+    committed_by_a_late_copy(script)

@@ -1,0 +1,91 @@
+"""Shelves of what a replay has found in histories, and of what an implementation did against a model."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fencepost.proofs.explorer.shelf import Found, Kind, Shelf
+from fencepost.proofs.pages.histories import page_of_violation
+from fencepost.proofs.pages.programs import pages_of
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.properties.history import HistoryDirectory
+from fencepost.properties.history.checking import Violation
+from fencepost.properties.history.properties_of import properties_of
+
+if TYPE_CHECKING:
+    from fencepost.proofs.scale.replay import ReplayReport
+    from fencepost.proofs.testing.engine import AgreementReport
+
+MOST = 200
+"""Violations of a property that are listed; how many there are is told."""
+
+
+def of_histories(
+    where: str, opened: HistoryDirectory, report: "ReplayReport", rows: Any, kernels: Mapping[str, Any]
+) -> Shelf:
+    """What a report says of each property, and each violating row, which is a column table as of `violating_rows`.
+    ``kernels``: of what is no history property."""
+    at = {name: rows[name].to_pylist() for name in ("property", "history", "step", "told")}
+    found: dict[str, list[Found]] = {}
+    for name, history, step, told in zip(*at.values(), strict=True):
+        mine = found.setdefault(name, [])
+        if len(mine) < MOST:
+            broken = Violation(history, step, name, told)
+            # What a kernel tells begins with the history's number, as a violation's own words do not.
+            story = partial(page_of_violation, opened, broken, kernels.get(name))
+            mine.append(Found(f"history {history}, step {step}: {told}", story))
+    properties = properties_of(opened.manifest.protocol).properties
+    kinds = [
+        _kind(name, report, properties[name].meaning if name in properties else "", found.get(name, []))
+        for name in dict.fromkeys((*report.violations, *report.judged, *report.unknown, *report.not_promised))
+    ]
+    manifest = opened.manifest
+    about = (
+        f"{manifest.protocol}/{manifest.variant}: {report.histories:,} histories, {report.events:,} events.",
+        *(
+            f"{name_in_words(name)}: undecided in {count:,} histories: {why}."
+            for name, reasons in report.undecided.items()
+            for why, count in reasons.items()
+        ),
+    )
+    return Shelf(where, about, kinds)
+
+
+def _kind(name: str, report: "ReplayReport", says: str, found: list[Found]) -> Kind:
+    """The verdict on a property, in words."""
+    words, predicted = name_in_words(name), sum(report.predicted.get(name, {}).values())
+    if name in report.violations:
+        count = report.violations[name]["count"]
+        listed = f", of which the first {len(found)} are here" if count > len(found) else ""
+        return Kind(words, f"violated {count:,} times{listed}", False, says, found)
+    if predicted:
+        return Kind(words, f"violated as predicted, {predicted:,} times", True, says)
+    for verdict, reasons in (("unknown", report.unknown), ("not promised", report.not_promised)):
+        if name in reasons:
+            return Kind(words, f"{verdict}: {reasons[name]}", False, says)
+    return Kind(words, f"holds, {report.judged[name]:,} judged", True, says)
+
+
+def of_implementation(report: "AgreementReport") -> Shelf:
+    """The program in which an implementation failed, those of further differences, and what breaks as predicted."""
+    pages = pages_of(report)
+    failed = int(report.failure is not None)
+    further = failed + len(report.differences)
+    sorts = (
+        ("the program that fails", "found", False, pages[:failed]),
+        ("what differs and breaks no promise", "found", False, pages[failed:further]),
+        ("what breaks as predicted", "found", True, pages[further:]),
+    )
+    kinds = [
+        Kind(name, verdict if stories else "none", good or not stories, "", [_found(story) for story in stories])
+        for name, verdict, good, stories in sorts
+    ]
+    about = (
+        f"{report.examples} clusters driven, seed {report.seed}; the model followed {report.followed:.1%} of them to "
+        "their ends.",
+    )
+    return Shelf(f"{report.implementation} against {report.protocol}/{report.variant}", about, kinds)
+
+
+def _found(story: Any) -> Found:
+    return Found(f"{story.title}: {story.about[0] if story.about else story.verdict}", lambda: story)
