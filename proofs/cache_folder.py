@@ -1,8 +1,15 @@
-"""Where what can be computed again is kept between runs."""
+"""Where what can be computed again is kept between runs, and whether it is.
+
+With ``FENCEPOST_FRESH`` in the environment no verdict is taken from there, and none kept; with ``CI``, as services for
+continuous integration set it, none is taken.
+"""
 
 import os
 import tempfile
+import time
 from pathlib import Path
+
+NOTHING_KEPT, NOTHING_TAKEN = "FENCEPOST_FRESH", "CI"
 
 
 def cache_folder() -> Path:
@@ -13,3 +20,18 @@ def cache_folder() -> Path:
         return Path.home() / ".cache" / "fencepost"
     except RuntimeError:
         return Path(tempfile.gettempdir()) / "fencepost"
+
+
+def keeps_verdicts() -> bool:
+    """Whether verdicts are kept for later runs."""
+    return not os.environ.get(NOTHING_KEPT)
+
+
+def takes_verdicts() -> bool:
+    """Whether verdicts of earlier runs are taken."""
+    return keeps_verdicts() and not os.environ.get(NOTHING_TAKEN)
+
+
+def now() -> str:
+    """The time, as what is kept says it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

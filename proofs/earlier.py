@@ -3,25 +3,22 @@
     judged = jobs.hand_in(kept_or_made, key, fresh, judge, entry, variant, profile)
 
 What is taken from there says since when; what cannot be read is made again.  Of each question one answer is kept, that
-of the latest run.  With ``FENCEPOST_FRESH`` in the environment nothing is taken from there, and nothing kept; with
-``CI``, as services for continuous integration set it, nothing is taken.
+of the latest run.
 """
 
 import os
 import pickle
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from fencepost.proofs.cache_folder import cache_folder
+from fencepost.proofs.cache_folder import cache_folder, keeps_verdicts, now, takes_verdicts
 from fencepost.proofs.dependencies import hash_of
 from fencepost.properties.catalogue import ProtocolEntry, protocols
 
 T = TypeVar("T")
-CLOCK = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass(frozen=True)
@@ -46,17 +43,14 @@ class Earlier(Generic[T]):
     when: str | None
 
 
-NOTHING_KEPT, NOTHING_TAKEN = "FENCEPOST_FRESH", "CI"
-
-
 def key_of(entry: ProtocolEntry, what: str, *further: object, fresh: bool) -> Key:
     """``what``: the part that is asked of a protocol; ``further``: profile, seed and the like.  A protocol that is not
     the one of that name in the catalogue, as it stands there, is nothing of which an answer is known."""
     words = "-".join(map(str, (entry.name, what, *further)))
     question = "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
-    known = protocols().get(entry.name) is entry and not os.environ.get(NOTHING_KEPT)
+    known = protocols().get(entry.name) is entry and keeps_verdicts()
     depends = hash_of(entry, what, *further) if known else None
-    return Key(question, depends, fresh or bool(os.environ.get(NOTHING_TAKEN)))
+    return Key(question, depends, fresh or not takes_verdicts())
 
 
 def kept_or_made(key: Key, make: Callable[..., T], *arguments: Any) -> Earlier[T]:
@@ -89,7 +83,7 @@ def _write(key: Key, answer: Any) -> None:
         draft.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
             pickle.dump(key.depends, file)
-            pickle.dump((answer, time.strftime(CLOCK, time.gmtime())), file)
+            pickle.dump((answer, now()), file)
         draft.replace(key.file)
     except (OSError, pickle.PicklingError, TypeError, AttributeError):
         with suppress(OSError):

@@ -67,6 +67,9 @@ class ProvedStep(TypedDict):
     how: Annotated[str, Meta(description="solver, unchanged or inherited; of a second opinion, cvc5.")]
     seconds: Seconds
     uses: Annotated[list[str], Meta(description="The properties that the proof needed before the step.")]
+    kept: NotRequired[
+        Annotated[str | None, Meta(description="When it was proved, of a step that an earlier run kept; else null.")]
+    ]
 
 
 class ProvedRow(VerdictRow):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
 @HTML
 @SECOND
 @CERTIFICATES
+@click.option("--fresh", is_flag=True, help="Prove again what an earlier run has kept, of unchanged actions too.")
 def prove(
     name: str,
     rlimit: int | None,
@@ -45,12 +46,17 @@ def prove(
     html_file: Path | None,
     second: str | None,
     certificates: Path | None,
+    fresh: bool,
 ) -> int:
     """Prove the promises by induction, without any bound.
 
     A line a promise, with the lemmas that its proof rests on, as few as each step of it needs.  What leans on a lemma
     that fails is not proved.  A step that breaks the attempt is printed, and looked for among the states that the smoke
     profile explores.  Example: fencepost prove id-blocks/kraft
+
+    Steps of an action that has not changed since an earlier run, nor what is assumed before and claimed after them, are
+    those that that run kept in the user's cache, and how many these are is told.  Where the environment has CI, all
+    are proved again.
 
     With --verbose the obligations are read aloud, those of one action that went alike in one line; in --json each
     stands by itself.
@@ -61,6 +67,7 @@ def prove(
     from fencepost.proofs.engines.induction import Obligation, number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
     from fencepost.proofs.engines.judged import cut_induction, run_induction
+    from fencepost.proofs.engines.kept_steps import KeptSteps
     from fencepost.proofs.engines.second.asking import Z3Again
     from fencepost.proofs.engines.second.certificates import Certificates, write
     from fencepost.proofs.engines.second.opinions import run_second
@@ -95,14 +102,17 @@ def prove(
                 for line in aloud.takes(o) if verbose else ():
                     console.print(line)
 
-            proof = induction(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told)
+            kept = KeptSteps.of(f"{entry.name}/{variant.name}", variant.spec, rlimit or RLIMIT, fresh=fresh)
+            proof = induction(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told, kept=kept)
+            if kept is not None:
+                kept.write()
             for line in aloud.rest() if verbose else ():
                 console.print(line)
             results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
             reached = _reached(variant, proof)
         for line in summary(results, frozenset(_broken(proof, reached))):
             console.print(line)
-        for line in scope_lines(results):
+        for line in (*_kept(proof), *scope_lines(results)):
             console.print(f"    {line}", markup=False)
         for line in _attempts(variant, proof, reached):
             console.print(line, markup=False)
@@ -134,6 +144,13 @@ def prove(
         write_json(json_file, every)
     proved = [row["verdict"] for row in every if row["engine"] == "induction"]
     return code_of(proved, wrong + disagreeing)
+
+
+def _kept(proof: "Proof") -> Iterator[str]:
+    """How much of a proof is of earlier runs."""
+    if dates := [o.kept for o in proof.obligations if o.kept]:
+        of_all = f"{len(dates)} of {len(proof.obligations)}"
+        yield f"{of_all} steps kept since {min(dates)}; nothing that they depend on has changed"
 
 
 def _rows(
@@ -223,7 +240,7 @@ def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict
     return [
         {
             "says": say_obligation(o), "kind": o.kind, "action": o.action, "verdict": o.verdict, "how": o.how,
-            "seconds": round(o.seconds, 4), "uses": list(o.uses),
+            "seconds": round(o.seconds, 4), "uses": list(o.uses), "kept": o.kept,
         }
         for o in obligations
         if o.property == name

@@ -15,6 +15,7 @@ Of a protocol that is made of others, what was proved of one of these alone is i
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from fencepost.model.language.properties import Property
@@ -23,6 +24,7 @@ from fencepost.model.language.tree.terms import TRUE, Term, both, variables
 from fencepost.model.language.tree.terms import term as make_term
 from fencepost.model.language.tree.types import BOOL, ScalarType
 from fencepost.proofs.engines.inheriting import Facts, Inherited, inherited
+from fencepost.proofs.engines.kept_steps import KeptSteps, Search
 from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, SPARING, Question
 from fencepost.proofs.results import Verdict, worst
@@ -30,6 +32,8 @@ from fencepost.proofs.results import Verdict, worst
 FACTS = Facts()
 """Facts about parts that this process has proved."""
 Kind = Literal["initial", "preserved", "step", "follows", "antecedent", "enabled", "dead", "inherited"]
+Asked = Sequence[tuple[str, str, Term]]
+Found = Iterator["Obligation"]
 VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
 """Kinds of obligation that show that the invariant is not vacuous; they are no steps of a proof."""
 
@@ -40,7 +44,7 @@ class Obligation:
     for the question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses``
     names the properties that the proof needed before the step, as few as Z3 can do with; ``how`` is "unchanged"
     if the action writes nothing that the property reads, so that no solver was asked, and "inherited" if it was proved
-    of the part that ``action`` names."""
+    of the part that ``action`` names.  ``kept``: when it was proved, where that was an earlier run."""
 
     kind: Kind
     action: str
@@ -50,6 +54,7 @@ class Obligation:
     how: Literal["solver", "unchanged", "inherited"] = "solver"
     uses: tuple[str, ...] = ()
     counterexample: Counterexample | None = None
+    kept: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,11 +99,12 @@ def prove(
     counterexamples: bool = True,
     facts: Facts | None = None,
     again: bool = False,
+    kept: KeptSteps | None = None,
 ) -> Proof:
     """Every obligation of a settled protocol.  ``progress`` is called with each as it is decided; ``rlimit`` is Z3's
     resource limit for each question.  Witnesses and progress properties are not for induction and are passed over.
     ``facts``: what is known of the parts of a whole; one of which nothing is known is proved first.  ``again``: prove
-    all of the whole, and inherit nothing."""
+    all of the whole, and inherit nothing.  ``kept``: steps of earlier runs, which are not proved again."""
     start = time.perf_counter()
     found: list[Obligation] = []
     known = FACTS if facts is None else facts
@@ -107,7 +113,7 @@ def prove(
         return prove(part, stated, rlimit=rlimit, counterexamples=False, facts=known)
 
     from_parts = {} if again else inherited(spec, properties, known, alone, rlimit)
-    for obligation in _obligations(spec, properties, rlimit, counterexamples, from_parts):
+    for obligation in _obligations(spec, properties, rlimit, counterexamples, from_parts, kept):
         found.append(obligation)
         if progress is not None:
             progress(obligation)
@@ -202,27 +208,36 @@ def written(action: Action) -> set[str]:
 
 
 def _obligations(
-    spec: Spec, properties: Mapping[str, Property], rlimit: int, examples: bool, from_parts: Mapping[str, Inherited]
-) -> Iterator[Obligation]:
+    spec: Spec, properties: Mapping[str, Property], rlimit: int, examples: bool, from_parts: Mapping[str, Inherited],
+    kept: KeptSteps | None,
+) -> Iterator[Obligation]:  # fmt: skip
+    """By what is asked of one solver: initial states, states of the invariant, and each action's steps."""
     for name, item in from_parts.items():
         yield Obligation("inherited", item.part, name, "holds", 0.0, "inherited")
     always = invariant(properties)
     properties = {name: p for name, p in properties.items() if name not in from_parts}
     mine, step = invariant(properties), steps(properties)
-    initially = Question.initial(spec, rlimit)
-    for name, term in mine.items():
-        yield _decide(initially, "initial", name, term, always, examples=examples)
-    for name, stated in properties.items():
-        if stated.kind == "step" and stated.initially is not None:
-            yield _decide(initially, "initial", name, stated.initially, always, examples=examples)
-    somewhere = Question.state(spec, always.values(), rlimit)
-    for name, term in mine.items():
-        for antecedent in antecedents(term):
-            yield _possible(somewhere, "antecedent", name, antecedent, always)
-    for name, term in consequences(properties).items():
-        yield _decide(somewhere, "follows", name, term, always, examples=examples)
-    antecedents_of_steps = _Search([(name, a) for name, term in step.items() for a in antecedents(term)])
-    for action in spec.actions.values():
+    first = {name: p.initially for name, p in properties.items() if p.kind == "step" and p.initially is not None}
+    search = Search(list(dict.fromkeys((name, a) for name, term in step.items() for a in antecedents(term))))
+    unknown = set[tuple[str, Term]]()
+
+    def group(kind: str, action: Action | None, asked: Asked, made: Callable[[], Iterator[Obligation]]) -> Found:
+        return made() if kept is None else kept.group(kind, action, always, asked, search, made)
+
+    def initially() -> Found:
+        question = Question.initial(spec, rlimit)
+        for name, term in (*mine.items(), *first.items()):
+            yield _decide(question, "initial", name, term, always, examples=examples)
+
+    def of_states() -> Found:
+        question = Question.state(spec, always.values(), rlimit)
+        for name, term in mine.items():
+            for antecedent in antecedents(term):
+                yield _possible(question, "antecedent", name, antecedent, always)
+        for name, term in consequences(properties).items():
+            yield _decide(question, "follows", name, term, always, examples=examples)
+
+    def of_action(action: Action) -> Found:
         question = Question.step(spec, action, always.values(), rlimit)
         for name, term in mine.items():
             if variables(term) & written(action):
@@ -232,8 +247,32 @@ def _obligations(
         for name, term in step.items():
             yield _decide(question, "step", name, term, always, examples=examples)
         yield _alive(question, action, always)
-        yield from antecedents_of_steps.among(question, always)
-    yield from antecedents_of_steps.never_found()
+        yield from _met_by(question, search, unknown, always)
+
+    named = [("mine", name, term) for name, term in mine.items()]
+    yield from group("initial", None, [*named, *(("first", *each) for each in first.items())], initially)
+    follow = [("follows", *each) for each in consequences(properties).items()]
+    yield from group("state", None, [*named, *follow], of_states)
+    for action in spec.actions.values():
+        asked = [*named, *(("step", *each) for each in step.items())]
+        yield from group("step", action, asked, partial(of_action, action))
+    for name, term in search.wanted:
+        verdict: Verdict = "unknown" if (name, term) in unknown else "violated"
+        yield Obligation("antecedent", "", name, verdict, 0.0)
+
+
+def _met_by(
+    question: Question, search: Search, unknown: set[tuple[str, Term]], always: Mapping[str, Term]
+) -> Iterator[Obligation]:
+    """The antecedents of step properties that the action of a question meets; ``unknown`` gets those of which that is
+    not known."""
+    for one in list(search.wanted):
+        obligation = _possible(question, "antecedent", one[0], one[1], always)
+        if obligation.verdict == "holds":
+            search.found(one)
+            yield obligation
+        elif obligation.verdict == "unknown":
+            unknown.add(one)
 
 
 def _decide(
@@ -272,26 +311,6 @@ def _alive(question: Question, action: Action, always: Mapping[str, Term]) -> Ob
         return found
     opposite: dict[Verdict, Verdict] = {"holds": "violated", "violated": "holds"}
     return replace(found, kind="dead", verdict=opposite.get(found.verdict, "unknown"))
-
-
-class _Search:
-    """Antecedents of step properties, each of which some action has to satisfy."""
-
-    def __init__(self, wanted: list[tuple[str, Term]]) -> None:
-        self.wanted: dict[tuple[str, Term], Verdict] = dict.fromkeys(wanted, "violated")
-
-    def among(self, question: Question, always: Mapping[str, Term]) -> Iterator[Obligation]:
-        for name, term in list(self.wanted):
-            obligation = _possible(question, "antecedent", name, term, always)
-            if obligation.verdict == "holds":
-                del self.wanted[name, term]
-                yield obligation
-            elif obligation.verdict == "unknown":
-                self.wanted[name, term] = "unknown"
-
-    def never_found(self) -> Iterator[Obligation]:
-        for (name, _), verdict in self.wanted.items():
-            yield Obligation("antecedent", "", name, verdict, 0.0)
 
 
 def antecedents(term: Term) -> tuple[Term, ...]:

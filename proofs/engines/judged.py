@@ -13,6 +13,7 @@ from fencepost.proofs.engines.attempts import tell
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import Exploration, Progress, coverage, explore, unsaid
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
+from fencepost.proofs.engines.kept_steps import since
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.engines.refinements import explain
 from fencepost.proofs.readings.equal.obligations import Readings
@@ -74,16 +75,16 @@ def run_induction(
             evidence["fails"] = [f"{o.kind} {o.action}".strip() for o in failures]
             evidence["words"] = [line for o in failures for line in tell(variant.spec, variant.kept, o)]
         spent = sum(o.seconds for o in mine)
-        found.append(result(entry, variant, name, item.kind, "induction", verdict, spent, None, evidence))
+        made = result(entry, variant, name, item.kind, "induction", verdict, spent, None, evidence)
+        found.append(replace(made, cached=since(mine)))
     empty = [o for o in proof.obligations if o.kind in ("enabled", "dead")]
     verdict = worst(o.verdict for o in empty)
     evidence = {"actions": len(empty), "fails": [o.action for o in empty if o.verdict != "holds"]}
     if verdict == "not proved":
         evidence["leans_on"] = list(proof.leaning[""])
     spent = sum(o.seconds for o in empty)
-    found.append(
-        result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
-    )
+    made = result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
+    found.append(replace(made, cached=since(empty)))
     return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found)
 
 

@@ -1,0 +1,178 @@
+"""Steps of proofs that earlier runs have made, each group of them under a hash of all that Z3 was asked.
+
+A group is what one `Question` is asked: initial states, states of the invariant, or the steps of one action.  Its hash
+has the axioms, the types, the invariant that is assumed, the action, what is claimed after it, Z3's release and limit,
+and the text of what asks.  So who edits one rule has the steps of that action proved again, and no other.  A group is
+kept only if all of it holds.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tracing.recording import Update
+from fencepost.model.language.tree.terms import Term
+from fencepost.proofs.cache_folder import cache_folder, keeps_verdicts, now, takes_verdicts
+
+if TYPE_CHECKING:
+    from fencepost.proofs.engines.induction import Obligation
+
+ASKING = ("engines/induction.py", "engines/kept_steps.py", "readings/solver", "results.py")
+"""What asks Z3, within `proofs`."""
+
+
+@dataclass
+class KeptSteps:
+    """By hash: the obligations of a group as JSON, when they were proved, and which antecedents were met.  ``used``:
+    those of this run, which are what is written."""
+
+    file: Path
+    spec: Spec
+    rlimit: int
+    groups: dict[str, Any] = field(default_factory=dict)
+    used: dict[str, Any] = field(default_factory=dict)
+    _digests: dict[Term, str] = field(default_factory=dict)
+    _frame: str = ""
+
+    @classmethod
+    def of(cls, name: str, spec: Spec, rlimit: int, *, fresh: bool = False) -> "KeptSteps | None":
+        """Those of a variant of this name; None where none are to be kept.  ``fresh``: nothing is taken from earlier
+        runs, and what is proved now is kept."""
+        if not keeps_verdicts():
+            return None
+        file = cache_folder() / "steps" / f"{name.replace('/', '-')}.json"
+        try:
+            groups = json.loads(file.read_text(encoding="utf-8")) if takes_verdicts() and not fresh else {}
+        except (OSError, ValueError, RecursionError):
+            groups = {}
+        return cls(file, spec, rlimit, groups if isinstance(groups, dict) else {})
+
+    def write(self) -> None:
+        """Where no folder can be written nothing is kept."""
+        draft = self.file.with_suffix(f".{os.getpid()}")
+        try:
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps(self.used), encoding="utf-8")
+            draft.replace(self.file)
+        except OSError:
+            return
+
+    def group(
+        self, kind: str, action: Action | None, always: Mapping[str, Term], asked: Iterable[tuple[str, str, Term]],
+        search: "Search", made: Callable[[], Iterator["Obligation"]],
+    ) -> Iterator["Obligation"]:  # fmt: skip
+        """The obligations of a group, taken from an earlier run or ``made``.  ``asked``: what is claimed, as kind, name
+        and term; ``search``: the antecedents that are still to be met, of which a group may meet some."""
+        key = self._key(kind, action, always, asked, search)
+        kept = self._read(key)
+        if kept is not None:
+            obligations, met = kept
+            self.used[key] = self.groups[key]
+            search.meet(met, self.digest)
+            yield from obligations
+            return
+        found, before = [], len(search.met)
+        for obligation in made():
+            found.append(obligation)
+            yield obligation
+        if all(o.verdict == "holds" for o in found):
+            self.used[key] = {
+                "when": now(),
+                "met": [[name, self.digest(term)] for name, term in search.met[before:]],
+                "obligations": [
+                    [o.kind, o.action, o.property, round(o.seconds, 4), o.how, list(o.uses)] for o in found
+                ],
+            }
+
+    def _read(self, key: str) -> "tuple[list[Obligation], list[tuple[str, str]]] | None":
+        from fencepost.proofs.engines.induction import Obligation  # which calls this
+
+        try:
+            group = self.groups[key]
+            obligations = [
+                Obligation(kind, action, name, "holds", seconds, how, tuple(uses), kept=str(group["when"]))
+                for kind, action, name, seconds, how, uses in group["obligations"]
+            ]
+            return obligations, [(str(name), str(digest)) for name, digest in group["met"]]
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def _key(
+        self, kind: str, action: Action | None, always: Mapping[str, Term], asked: Iterable[tuple[str, str, Term]],
+        search: "Search",
+    ) -> str:  # fmt: skip
+        parts = [_engine(), str(self.rlimit), self._of_frame(), kind]
+        parts += [f"{name} {self.digest(term)}" for name, term in always.items()]
+        parts += [f"{sort} {name} {self.digest(term)}" for sort, name, term in asked]
+        parts += [f"wanted {name} {self.digest(term)}" for name, term in search.wanted]
+        if action is not None:
+            parts += [action.name, repr(action.parameters), repr(action.dead is None)]
+            parts += [f"require {self.digest(g.condition)}" for g in action.guards]
+            parts += [self._update(u) for u in action.updates]
+        else:
+            parts += [self._update(u) for u in self.spec.initial]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _update(self, u: Update) -> str:
+        return f"{u.variable} {[self.digest(k) for k in u.keys]} {u.bound!r} {u.appends} {self.digest(u.value)}"
+
+    def _of_frame(self) -> str:
+        if not self._frame:
+            spec = self.spec
+            kinds = [f"{name}: {kind!r}" for name, kind in (*spec.types.items(), *spec.constants.items())]
+            axioms = [self.digest(axiom) for axiom in spec.axioms]
+            self._frame = hashlib.sha256("\0".join([*kinds, *axioms]).encode()).hexdigest()
+        return self._frame
+
+    def digest(self, term: Term) -> str:
+        """A hash of a term's structure; terms are shared, so that each is looked at once."""
+        if term not in self._digests:
+            args = [self.digest(arg) for arg in term.args]
+            text = f"{term.op} {term.data!r} {term.type!r} {args}"
+            self._digests[term] = hashlib.sha256(text.encode()).hexdigest()[:32]
+        return self._digests[term]
+
+
+@dataclass
+class Search:
+    """Antecedents of step properties, each of which some action has to satisfy: those ``wanted`` still, and those
+    ``met``, in the order in which they were."""
+
+    wanted: list[tuple[str, Term]]
+    met: list[tuple[str, Term]] = field(default_factory=list)
+
+    def meet(self, digests: Iterable[tuple[str, str]], digest: Callable[[Term], str]) -> None:
+        """Those of these names and hashes are met."""
+        by_digest = {(name, digest(term)): (name, term) for name, term in self.wanted}
+        for told in digests:
+            self.found(by_digest[told])
+
+    def found(self, one: tuple[str, Term]) -> None:
+        self.wanted.remove(one)
+        self.met.append(one)
+
+
+def since(obligations: Iterable["Obligation"]) -> str | None:
+    """When the oldest of these was proved, if all are kept from earlier runs; None where one was proved now."""
+    dates = [o.kept for o in obligations]
+    kept = [date for date in dates if date is not None]
+    return min(kept) if kept and len(kept) == len(dates) else None
+
+
+@cache
+def _engine() -> str:
+    """Of the text of what asks, and of Z3's release."""
+    here = Path(__file__).parent.parent
+    told = hashlib.sha256(version("z3-solver").encode())
+    for name in ASKING:
+        place = here / name
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            told.update(path.read_bytes())
+    return told.hexdigest()

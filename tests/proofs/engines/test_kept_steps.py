@@ -1,0 +1,121 @@
+"""Steps of proofs that earlier runs made: taken where nothing has changed that Z3 was asked, and never else."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from command_line import process, read_json
+from fencepost.model.language.derived.mutations import mutations
+from fencepost.proofs.engines.induction import Obligation, Proof, prove
+from fencepost.proofs.engines.kept_steps import KeptSteps
+from fencepost.proofs.readings.solver.solving import RLIMIT
+from fencepost.properties.catalogue import protocols
+
+VARIANT = protocols()["id-blocks"].variant("kraft")
+NAME = "id-blocks/kraft"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, value in (("XDG_CACHE_HOME", str(tmp_path)), ("FENCEPOST_FRESH", ""), ("CI", "")):
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+def proved(  # type: ignore[no-untyped-def]
+    spec=VARIANT.spec, properties=VARIANT.kept, rlimit: int = RLIMIT, fresh: bool = False, examples: bool = True
+) -> Proof:
+    """With what is kept, which it is kept with."""
+    kept = KeptSteps.of(NAME, spec, rlimit, fresh=fresh)
+    assert kept is not None
+    made = prove(spec, properties, rlimit=rlimit, kept=kept, counterexamples=examples)
+    kept.write()
+    return made
+
+
+def untold(obligations: tuple[Obligation, ...]) -> list[Obligation]:
+    """Without when and how fast."""
+    return [replace(o, kept=None, seconds=0.0, counterexample=None) for o in obligations]
+
+
+@pytest.mark.usefixtures("cache")
+def test_nothing_that_has_not_changed_is_proved_again() -> None:
+    """All steps are as they were; of other limits, or of fewer lemmas, none is taken."""
+    first, again = proved(), proved()
+    assert not any(o.kept for o in first.obligations)
+    assert all(o.kept for o in again.obligations)
+    assert untold(first.obligations) == untold(again.obligations)
+    assert not any(o.kept for o in proved(rlimit=RLIMIT + 1).obligations)
+    proved()
+    fewer = {name: item for name, item in VARIANT.kept.items() if name != next(iter(VARIANT.kept))}
+    assert not any(o.kept for o in proved(properties=fewer).obligations)
+    proved()
+    assert not any(o.kept for o in proved(fresh=True).obligations)
+
+
+@pytest.mark.usefixtures("cache")
+def test_of_a_changed_rule_its_own_steps_are_proved_again() -> None:
+    """Of a mutant of one action, that action's steps and no other's: with the verdicts of a proof from nothing."""
+    proved()
+    raw = VARIANT.properties.protocol.spec
+    tried = 0
+    for mutant in mutations(raw)[::5]:
+        spec = mutant.apply()
+        changed = {n for n, a in spec.actions.items() if a != VARIANT.spec.actions.get(n)}
+        if len(changed) != 1:
+            continue
+        made, alone = proved(spec, examples=False), prove(spec, VARIANT.kept, rlimit=RLIMIT, counterexamples=False)
+        assert untold(made.obligations) == untold(alone.obligations), mutant.name
+        # Where a step fails, what leans on it is looked at again without it.
+        assert {o.action for o in made.obligations if not o.kept} >= changed, mutant.name
+        if not alone.failures:
+            assert {o.action for o in made.obligations if not o.kept} == changed, mutant.name
+        proved()
+        tried += 1
+    assert tried > 2
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_does_not_hold_is_not_kept() -> None:
+    """It is refuted again, with a counterexample."""
+    variant = protocols()["id-blocks"].variant("kraft-answer-first")
+    for _ in range(2):
+        made = proved(variant.spec, variant.kept)
+        assert made.failures
+        failing = {o.action for o in made.failures}
+        assert not [o for o in made.obligations if o.action in failing and o.kept]
+        assert all(o.counterexample is not None for o in made.failures if o.verdict == "violated" and o.property)
+
+
+def test_a_file_of_anything_is_none(cache: Path) -> None:
+    first = proved()
+    [file] = (cache / "fencepost" / "steps").iterdir()
+    for text in ("", "[]", "{", json.dumps({key: {"when": 1} for key in json.loads(file.read_text())})):
+        file.write_text(text)
+        made = proved()
+        assert not any(o.kept for o in made.obligations)
+        assert untold(made.obligations) == untold(first.obligations)
+
+
+@pytest.mark.parametrize(
+    ("words", "environment"), [(("--fresh",), {}), ((), {"CI": "true"}), ((), {"FENCEPOST_FRESH": "1"})]
+)
+def test_the_command_says_what_is_kept(tmp_path: Path, words: tuple[str, ...], environment: dict[str, str]) -> None:
+    """In words and in the report; and proves all where it is told to."""
+    report = tmp_path / "report.json"
+    usual = {"XDG_CACHE_HOME": str(tmp_path), "FENCEPOST_FRESH": "", "CI": ""}
+
+    def run(*words: str, **environment: str) -> tuple[str, set[str | None], set[str | None]]:
+        ran = process("prove", NAME, "--json", report, *words, **{**usual, **environment})
+        assert ran.code == 0, ran.err
+        rows = read_json(report)
+        return ran.out, {s["kept"] for row in rows for s in row["obligations"]}, {row["cached"] for row in rows}
+
+    out, steps, verdicts = run()
+    assert ("kept" in out, steps, verdicts) == (False, {None}, {None})
+    out, steps, verdicts = run()
+    assert None not in steps | verdicts
+    number = sum(len(row["obligations"]) for row in read_json(report))
+    assert f"{number} of {number} steps kept since {min(filter(None, steps))}; nothing" in out
+    assert run(*words, **environment)[1:] == ({None}, {None})
