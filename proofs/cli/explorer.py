@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     help="Drive this against the variant, as agree does, and show the program that fails.",
 )  # fmt: skip
 @click.option(
-    "--examples", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Clusters to drive, of those."
+    "--examples", type=click.IntRange(1, 10_000_000), default=100, show_default=True, help="Clusters to drive."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what drives them.")
 @click.option(
@@ -54,7 +54,7 @@ def explorer(
     name: str, changes: tuple[str, ...], profile: Profile, implementation: str | None, examples: int, seed: int,
     port: int, browser: bool, max_states: int,
 ) -> int:  # fmt: skip
-    """Walk through a variant step by step, in a browser; or through what was found.
+    """Walk through a variant, or what was found, in a browser.
 
     Take steps and take them back, see what each changes and why others are not possible, get a rule wrong, and have the
     shortest run found that breaks a promise.  Serves a page to this machine alone until Ctrl-C, and writes nothing.

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 SPARK = click.option("--spark/--no-spark", default=None, hidden=True, help="Older names: with, or without, --master.")
 MASTER = click.option(
-    "--master", metavar="URL", help="Work on Spark, with this master, such as local[2], rather than in processes here."
+    "--master",
+    metavar="URL",
+    help="Work on Spark, with this master, local[2] or spark://HOST:PORT, rather than in processes here.",
 )
 CORES = click.option("--cores", type=click.IntRange(1, 1024), help="How many processes work.  [default: one a core]")
 LARGE = 1_000_000_000

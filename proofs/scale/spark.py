@@ -19,7 +19,6 @@ from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.scale.units import Outcome, Result, Shipped, SparkSettings, Unit
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 TASKS_PER_CORE = (2, 16)  # the more, the finer the progress and the closer together the cores finish …
@@ -106,7 +105,7 @@ def _start(settings: SparkSettings) -> SparkSession:
         "spark.python.worker.reuse": "true",
         "spark.executorEnv.PYTHONSAFEPATH": "1",  # or workers import what lies in the working directory first
     }
-    if settings.is_local:
+    if settings.is_here:
         # A host name that resolves to another interface, or to none, would cost a warning or the session.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -115,7 +114,7 @@ def _start(settings: SparkSettings) -> SparkSession:
         builder = builder.config(name, value)
     try:
         started = builder.getOrCreate()
-    except (PySparkException, RuntimeError, OSError) as error:
+    except Exception as error:  # py4j's own error classes are no part of pyspark's interface
         raise SparkUnavailable(f"Spark does not start on {settings.master}: {_cause(error)}") from error
     if not settings.is_local:
         started.sparkContext.addPyFile(str(packed_distribution(folder)))

@@ -5,6 +5,7 @@ a small result. Nothing else crosses the border between processes: that, not the
 """
 
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
 
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
+
+
 @dataclass(frozen=True)
 class SparkSettings:
     """Where and how Spark runs: a master URL, further `spark.*` settings, further files for the workers' path."""
@@ -31,6 +35,13 @@ class SparkSettings:
     def is_local(self) -> bool:
         """Whether the workers are threads and processes of this machine's one Spark."""
         return self.master == "local" or self.master.startswith("local[")
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all workers are on this machine: those of a master that listens on the loopback address alone are."""
+        hosts = re.fullmatch(r"spark://([^/]+)", self.master)
+        names = [] if hosts is None else [place.rpartition(":")[0] for place in hosts[1].split(",")]
+        return self.is_local or (bool(names) and all(_LOOPBACK.fullmatch(name) for name in names))
 
 
 def run_units(
@@ -67,7 +78,7 @@ def run_units(
 
 def require_reachable(place: Location, spark: SparkSettings | None) -> None:
     """Raises `HistoryError` if Spark's workers are on other machines and `place` is on this one only."""
-    if spark is not None and not spark.is_local and place.is_local:
+    if spark is not None and not spark.is_here and place.is_local:
         raise HistoryError(
             f"{place.uri}: is on this machine only, and the workers of {spark.master} run on others; "
             "give a URI that all of them reach (hdfs:, s3:, gs:), or use a local master"

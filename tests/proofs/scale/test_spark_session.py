@@ -18,7 +18,10 @@ from fencepost.properties.id_blocks.history.planted import BED
 from pyspark.sql import SparkSession
 
 PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
-REMOTE = ["spark://host:7077", "yarn", "k8s://https://host", "local-cluster[1,1,1024]"]
+REMOTE = [
+    "spark://host:7077", "spark://127.0.0.1:1,host:2", "spark://127.0.0.1.example:1", "yarn", "k8s://https://host",
+    "local-cluster[1,1,1024]",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -43,7 +46,8 @@ def test_workers_elsewhere_cannot_reach_a_local_path(directory: Path, master: st
 def test_places_that_every_worker_reaches(place: str) -> None:
     """A URI of a shared store is no reason to refuse, nor is a local path on a local master."""
     require_reachable(Location.of(place), SparkSettings("spark://host:7077"))
-    require_reachable(Location.of("/h"), SparkSettings("local[4]"))
+    for master in ("local[4]", "spark://127.0.0.1:7077", "spark://localhost:1,127.0.0.2:2"):
+        require_reachable(Location.of("/h"), SparkSettings(master))
     require_reachable(Location.of("/h"), None)
     assert not Location.of(place).is_local
 
