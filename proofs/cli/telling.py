@@ -26,7 +26,8 @@ from fencepost.properties.nearest import instead, underscored
 if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
     from fencepost.model.language.properties import Property
     from fencepost.model.language.protocol import Spec
-    from fencepost.proofs.pages.orders import Ordered
+    from fencepost.proofs.engines.explore import Exploration
+    from fencepost.proofs.engines.explore.calmest import Calmest
     from fencepost.proofs.results import Trace
 
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait fo
 @click.option("--all", "everything", is_flag=True, help="Every change on a line of its own, old and new value.")
 @click.option(
     "--fewest-changes", "calm", is_flag=True,
-    help="The steps in the order in which it is least often another process's turn.",
+    help="Of all shortest runs, one in which it is least often another process's turn.",
 )  # fmt: skip
 @BOUND
 @PROFILE
@@ -73,8 +74,8 @@ def show(
 
         spec = without_rule(entry, variant, without)
     read_from([variant])
-    bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
-    ordered = _in_order(asked, spec, bound, trace) if calm and trace is not None and trace.loop is None else None
+    bound, trace, made = _shortest(variant, spec, asked, parse_bounds(changes), profile)
+    ordered = _calmest(asked, spec, made) if calm and made is not None and trace is not None else None
     trace = trace if ordered is None else ordered.trace
     wrong = " ".join(without or ())
     got_wrong = f" without {wrong}" if wrong else ""
@@ -92,10 +93,12 @@ def show(
         for line in _why(asked, spec, bound, trace):
             console.print(line, markup=False)
         if ordered is not None:
-            fewest = "no order of these steps has fewer" if ordered.is_least else "fewer were not looked for to the end"
+            which = "" if ordered.of_all else ", of those that end with this step"
+            fewest = f"no shortest run has fewer, of {ordered.runs:,}{which}"
             console.print(f"\nIt is another process's turn {ordered.changes} times: {fewest}.")
         elif calm:
-            console.print("\nIn the order in which it was found, as endless runs and those of refinements are.")
+            why = "as endless runs are" if trace.loop is not None else "since too many are as short"
+            console.print(f"\nIt is the run that was found, {why}.")
         if trace.loop is None:
             console.print(f"\nIt is {'reached' if witness else 'broken'} after {len(trace)} steps, and not in fewer.")
     runs = [] if trace is None else [trace]
@@ -121,33 +124,30 @@ def _property(entry: ProtocolEntry, variant: Variant, prop: str) -> "Property":
 
 def _shortest(
     variant: Variant, spec: "Spec", asked: "Property", changes: Mapping[str, int], profile: Profile
-) -> tuple[dict[str, int], "Trace | None"]:
-    """A shortest run that breaks the property, or reaches it, and the bounds within which it was looked for."""
+) -> tuple[dict[str, int], "Trace | None", "Exploration | None"]:
+    """A shortest run that breaks the property, or reaches it, the bounds within which it was looked for, and the search
+    that found it; of progress no search ends with it."""
     from fencepost.proofs.engines.explore import explore
     from fencepost.proofs.engines.progress import check_progress
 
     if asked.kind != "eventually":
         bound = bounds_of(variant, profile, changes)
-        return bound, explore(spec, {asked.name: asked}, bound, stop_when_violated=True).traces.get(asked.name)
+        made = explore(spec, {asked.name: asked}, bound, stop_when_violated=True)
+        return bound, made.traces.get(asked.name), made
     for some in variant.progress_bounds:
         bound = changed(variant, some, changes)
         trace = check_progress(explore(spec, {asked.name: asked}, bound))[asked.name].trace
         if trace is not None:
             break
-    return bound, trace
+    return bound, trace, None
 
 
-def _in_order(asked: "Property", spec: "Spec", bound: dict[str, int], trace: "Trace") -> "Ordered | None":
-    """The run with the fewest changes of process; None of what no state or step shows, such as a refinement."""
-    from fencepost.model.language.derived.refinements import Refinement
-    from fencepost.model.language.tree.types import bound_of
-    from fencepost.proofs.pages.orders import with_fewest_changes
-    from fencepost.proofs.readings.plain import Plain
+def _calmest(asked: "Property", spec: "Spec", made: "Exploration") -> "Calmest | None":
+    """Of all shortest runs that a search found, one with the fewest changes of process."""
+    from fencepost.proofs.engines.explore.calmest import calmest
+    from fencepost.proofs.pages.stories import lane_of
 
-    if isinstance(asked, Refinement):
-        return None
-    plain = Plain(spec, {name: bound_of(bound, name) for name in spec.constants}, bound)
-    return with_fewest_changes(spec, asked, plain, trace)
+    return calmest(made, asked, lambda event: lane_of(spec.actions[event.action], event))
 
 
 def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> Iterator[str]:

@@ -1,0 +1,166 @@
+"""Of all shortest runs that show something, one in which it is least often another process's turn.
+
+Many shortest runs differ in how the steps of their processes interleave, and in which steps these are.  One in which
+each process goes on for as long as it can is the easiest to read, and the one that testers of concurrent programs ask
+for.  The levels of a search have them all: they are expanded once more, from the last one back, and of each the states
+are kept from which one of the wanted states is reached in as many steps as are left.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from fencepost.model.language.derived.refinements import Refinement
+from fencepost.model.language.properties import Property
+from fencepost.proofs.engines.explore import sets
+from fencepost.proofs.engines.explore.exploration import Exploration
+from fencepost.proofs.engines.explore.packing import Words
+from fencepost.proofs.engines.explore.traces import BLOCK, Expansion
+from fencepost.proofs.results import Event, Trace
+
+MOST = 300_000
+"""Steps between such states that are looked at, and states that show it: seconds."""
+Key = tuple[int, ...]
+LaneOf = Callable[[Event], str]
+
+
+@dataclass(frozen=True)
+class Calmest:
+    """A run, how often it is another process's turn in it, and how many shortest runs it is chosen from; ``of_all``:
+    are these all that show it, or those that end as the one that was found?"""
+
+    trace: Trace
+    changes: int
+    runs: int
+    of_all: bool
+
+
+@dataclass
+class _Node:
+    """A state on shortest runs.  ``after``: its steps, each as an instance and a node of the next level; ``best``: by
+    the process of the step that led here, the fewest changes until here, and the node and step before."""
+
+    key: Key
+    after: list[tuple[int, "_Node"]] = field(default_factory=list)
+    best: dict[str, tuple[int, "_Node | None", int, str]] = field(default_factory=dict)
+    runs: int = 0
+
+
+def changes_of_process(lanes: Sequence[str]) -> int:
+    """How often the next step is another process's."""
+    return sum(a != b for a, b in pairwise(lanes))
+
+
+def calmest(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOST) -> Calmest | None:
+    """A shortest run of the property's trace, with the fewest changes; None if there are more than ``most`` steps to
+    look at.  ``made``: a search that was asked for that property alone."""
+    trace, kernels = made.traces[asked.name], made.kernels
+    steps = len(trace)
+    by_state = asked.kind != "step" and not isinstance(asked, Refinement)
+    if not steps:
+        return Calmest(trace, 0, 1, by_state)
+    last = steps if by_state else steps - 1
+    ends = _shown(made, last, most) if by_state else [_key_of(made, last, trace)]
+    levels = None if ends is None else _runs_to(made, ends, last, most)
+    if levels is None:
+        return None
+    lanes = [lane_of(instance.event) for instance in kernels.instances]
+    _walk(levels, lanes)
+    ending = None if by_state else lane_of(trace.events[-1])
+    reached = [
+        (cost + (ending is not None and lane not in ("", ending)), node, lane)
+        for node in levels[-1]
+        for lane, (cost, *_) in node.best.items()
+    ]
+    changes, node, lane = min(reached, key=lambda one: (one[0], one[1].key, one[2]))
+    path, events = [node], list[Event]()
+    while True:
+        _, previous, number, came = path[-1].best[lane]
+        if previous is None:
+            break
+        events.append(kernels.instances[number].event)
+        path.append(previous)
+        lane = came
+    states = [kernels.ground.decode(kernels.packing.unpack(list(one.key))) for one in reversed(path)]
+    events.reverse()
+    if not by_state:
+        states.append(trace.states[-1])
+        events.append(trace.events[-1])
+    return Calmest(Trace(tuple(states), tuple(events)), changes, sum(one.runs for one in levels[-1]), by_state)
+
+
+def _shown(made: Exploration, depth: int, most: int) -> list[Key] | None:
+    """The states of a level that show it; None if there are more than so many."""
+    level, found = made.states[depth], list[int]()
+    start, size = 0, sets.size(level)
+    while start < size and len(found) <= most:
+        first = _first(made, sets.part(level, start, size))
+        if first is None:
+            break
+        found.append(start + first)
+        start = found[-1] + 1
+    return None if len(found) > most else _keys(sets.to_words(sets.pick(level, np.array(found, np.int64))))
+
+
+def _first(made: Exploration, states: Words) -> int | None:
+    """The row of the first of these states that shows it."""
+    rows: list[int] = []
+    made.kernels.check(sets.to_words(states), lambda _, row: rows.append(row))
+    return min(rows, default=None)
+
+
+def _key_of(made: Exploration, depth: int, trace: Trace) -> Key:
+    """The packed form of a state of a trace."""
+    for start in range(0, sets.size(made.states[depth]), BLOCK):
+        for key in _keys(sets.to_words(sets.part(made.states[depth], start, start + BLOCK))):
+            if made.kernels.ground.decode(made.kernels.packing.unpack(list(key))) == trace.states[depth]:
+                return key
+    raise AssertionError("a state of a trace is in no level")
+
+
+def _keys(words: Words) -> list[Key]:
+    return list(zip(*(word.tolist() for word in words), strict=True))
+
+
+def _runs_to(made: Exploration, ends: Sequence[Key], last: int, most: int) -> list[list[_Node]] | None:
+    """By level, the states from which an end is reached in as many steps as are left, with those steps."""
+    nodes = {key: _Node(key) for key in ends}
+    levels, seen = [list(nodes.values())], 0
+    for depth in range(last - 1, -1, -1):
+        wanted = np.array(sorted(key[0] for key in nodes), np.uint64)
+        before: dict[Key, _Node] = {}
+        level = made.states[depth]
+        for start in range(0, sets.size(level), BLOCK):
+            block = sets.part(level, start, start + BLOCK)
+            expanded = Expansion(made.kernels, block)
+            near = np.isin(expanded.words[0], wanted).nonzero()[0]
+            if not near.size:
+                continue
+            seen += near.size
+            if seen > most:
+                return None
+            own = sets.to_words(block)
+            rows = expanded.rows[near]
+            reached = _keys(tuple(word[near] for word in expanded.words))
+            from_ = _keys(tuple(word[rows] for word in own))
+            for key, source, number in zip(reached, from_, expanded.instances[near].tolist(), strict=True):
+                if key in nodes:
+                    before.setdefault(source, _Node(source)).after.append((number, nodes[key]))
+        nodes = before
+        levels.append(list(nodes.values()))
+    return levels[::-1]
+
+
+def _walk(levels: Sequence[Sequence[_Node]], lanes: Sequence[str]) -> None:
+    """The fewest changes to each node, by the process of the step that led there; and how many runs lead there."""
+    for node in levels[0]:
+        node.best[""], node.runs = (0, None, -1, ""), 1
+    for level in levels[:-1]:
+        for node in sorted(level, key=lambda one: one.key):
+            for number, after in sorted(node.after, key=lambda one: one[0]):
+                lane = lanes[number]
+                cost, came = min((cost + (came not in ("", lane)), came) for came, (cost, *_) in node.best.items())
+                if lane not in after.best or cost < after.best[lane][0]:
+                    after.best[lane] = (cost, node, number, came)
+                after.runs += node.runs
