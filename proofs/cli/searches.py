@@ -50,6 +50,9 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.necessity.search import Necessity
     from fencepost.proofs.results import Result
 
+LONG = 1.0
+"""Seconds from which on it is told how long compiling took."""
+
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
@@ -106,6 +109,7 @@ def explore(
         console.print(f"{entry.name}/{variant.name}{about} within {bound_in_words(bound)}")
         console.print(
             f"    {made.distinct:,} states, {made.generated:,} generated, depth {made.depth}, {duration(made.seconds)}"
+            + (f" after {duration(made.compile_seconds)} of compiling" if made.compile_seconds > LONG else "")
             + (f", stopped: {made.stopped}" if made.stopped else "")
         )
         for line in scope_lines(results):
@@ -176,6 +180,7 @@ def _document(
         "generated": made.generated,
         "depth": made.depth,
         "seconds": round(made.seconds, 4),
+        "compile_seconds": round(made.compile_seconds, 4),
         "complete": made.complete,
         "levels": made.levels,
         "verdicts": {r.property: r.verdict for r in results},

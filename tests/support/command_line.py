@@ -14,7 +14,7 @@ from fencepost.proofs.cli import OLDER, run
 from fencepost.proofs.schemas import schema_of
 
 SCRIPT = Path(sys.executable).parent / "fencepost"
-TIMES = ("seconds", "cpu_seconds", "events_per_second")
+TIMES = ("seconds", "compile_seconds", "cpu_seconds", "events_per_second")
 
 
 class Ran(NamedTuple):

@@ -113,6 +113,10 @@ class CompiledSearch(Search):
             self.module.insert(self.tables[owner], self.special[owner], first, np.empty(1, np.int64))
         self.recent = [np.full(RECENT, first[0]) for _ in range(threads)]
         self.buffers = [np.empty((threads, ROOM + len(kernels.instances)), np.int64) for _ in range(threads)]
+        # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
+        sizes = np.zeros(threads, np.int64)
+        self.module.expand(first, 0, 0, self.buffers[0], sizes, self.recent[0], *self._counters())
+        self.module.rehash(np.zeros(2, np.int64), np.zeros(4, np.int64))
 
     @property
     def held(self) -> int:

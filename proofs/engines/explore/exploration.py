@@ -50,7 +50,8 @@ class Exploration:
     steps per action, and steps not taken since they left the bounds; ``instances``: steps per instance
     of an action.  ``deadlocks``: states that no action could leave, bounds aside.  ``generated`` counts all
     steps and the start.  ``first``: the fewest steps of a run that ends with that action, ``met``: of one to a state
-    in which a danger is present, by the name of the condition (`Spec.presences`).
+    in which a danger is present, by the name of the condition (`Spec.presences`).  ``seconds`` is the search,
+    ``compile_seconds`` what came before it: grounding, and the code of the engine.
     """
 
     kernels: Kernels
@@ -59,6 +60,7 @@ class Exploration:
     distinct: int = 0
     generated: int = 1
     seconds: float = 0.0
+    compile_seconds: float = 0.0
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     traces: Traces = field(default_factory=Traces)
     taken: dict[str, int] = field(default_factory=dict)
@@ -124,9 +126,10 @@ def explore(
     with _engine(engine)(kernels, cores, limit) as search:
         wanted = len(kernels.ground.always) + len(kernels.ground.steps) if stop_when_violated == "all" else 1
         enough = _Enough(max_states, max_depth, wanted if stop_when_violated else None)
-        _run(search, result, start=began, enough=enough, progress=progress)
+        ready = time.perf_counter()
+        _run(search, result, start=ready, enough=enough, progress=progress)
     _conclude(result)
-    result.seconds = time.perf_counter() - began
+    result.compile_seconds, result.seconds = ready - began, time.perf_counter() - ready
     return result
 
 

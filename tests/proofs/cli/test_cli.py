@@ -147,7 +147,8 @@ def test_explore_finds_what_is_predicted(tmp_path: Path) -> None:
     ran = fencepost("explore", "id-blocks/by-broker-id", "--json", tmp_path / "found.json")
     assert ran.code == 0, ran.out + ran.err
     found = read_json(tmp_path / "found.json")
-    assert {"distinct", "generated", "depth", "seconds", "verdicts"} <= set(found)
+    assert {"distinct", "generated", "depth", "seconds", "compile_seconds", "verdicts"} <= set(found)
+    assert found["compile_seconds"] > 0
     assert found["verdicts"]["no_id_twice"] == "violated"
     assert len(found["traces"]["no_id_twice"]) == 3
 
