@@ -31,7 +31,6 @@ def of_histories(
         mine = found.setdefault(name, [])
         if len(mine) < MOST:
             broken = Violation(history, step, name, told)
-            # What a kernel tells begins with the history's number, as a violation's own words do not.
             story = partial(page_of_violation, opened, broken, kernels.get(name))
             mine.append(Found(f"history {history}, step {step}: {told}", story))
     properties = properties_of(opened.manifest.protocol).properties

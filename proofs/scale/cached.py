@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,14 @@ import fencepost.model
 import fencepost.proofs
 import fencepost.properties
 from fencepost.proofs.cache_folder import cache_folder
-
-SOLVERS = ("numpy", "z3-solver", "hypothesis", "pyarrow")
+from fencepost.proofs.dependencies import releases
 
 
 @functools.cache
 def sources() -> str:
     """A hash of all that an answer depends on: the sources of model, properties, proofs and reference, the recordings,
     and the releases of what they call."""
-    digest = hashlib.sha256(sys.version.encode())
-    for name in SOLVERS:
-        try:
-            digest.update(f"{name} {version(name)}".encode())
-        except PackageNotFoundError:
-            digest.update(name.encode())
+    digest = hashlib.sha256(f"{sys.version} {releases()}".encode())
     folders = [Path(p.__file__ or "").parent for p in (fencepost.model, fencepost.properties, fencepost.proofs)]
     folders.append(folders[0].parent / "reference_impl")
     for folder in folders:
