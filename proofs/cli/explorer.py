@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="PROTOCOL/VARIANT|DIRECTORY", shell_complete=complete_variant)
 @BOUND
 @PROFILE
+@click.option("--proof", is_flag=True, help="Show the steps that break an attempt to prove it by induction.")
 @click.option(
     "--implementation", metavar="MODULE:FACTORY",
     help="Drive this against the variant, as agree does, and show the program that fails.",
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
     help="End a search undecided after so many states.",
 )  # fmt: skip
 def explorer(
-    name: str, changes: tuple[str, ...], profile: Profile, implementation: str | None, examples: int, seed: int,
-    port: int, browser: bool, max_states: int,
+    name: str, changes: tuple[str, ...], profile: Profile, proof: bool, implementation: str | None, examples: int,
+    seed: int, port: int, browser: bool, max_states: int,
 ) -> int:  # fmt: skip
     """Walk through a variant, or what was found, in a browser.
 
@@ -62,11 +63,14 @@ def explorer(
 
     Of a DIRECTORY that `fencepost generate` or `fencepost record` wrote, it lists what is violated, and shows of each
     violation the events that it is about.  With --implementation it drives that, and shows the calls of the program
-    that fails, and what came of them.
+    that fails, and what came of them.  With --proof it tries to prove the variant by induction, and shows each step
+    that breaks the attempt, and whether a run reaches the state in which it begins.
     """
     is_directory = _is_directory(name)
-    if is_directory and (implementation is not None or changes):
-        raise CatalogueError(f"{name}: histories are judged as they are; leave --implementation and --bound out")
+    if is_directory and (implementation is not None or changes or proof):
+        raise CatalogueError(f"{name}: histories are judged as they are; leave --implementation, --proof, --bound out")
+    if proof and implementation is not None:
+        raise CatalogueError("--proof is about a model, --implementation about what is driven: leave one of them out")
     name = name if is_directory else public_name(name)
 
     # Flask takes its time, which no other command need wait for.
@@ -77,6 +81,8 @@ def explorer(
             application = _of_histories(name)
         elif implementation is not None:
             application = _of_implementation(name, implementation, examples, seed)
+        elif proof:
+            application = _of_proof(name)
         else:
             application = _of_model(name, changes, profile, max_states)
         token = secrets.token_urlsafe(24)
@@ -142,6 +148,22 @@ def _of_implementation(name: str, implementation: str, examples: int, seed: int)
     if not (report.failure or report.differences or report.predicted):
         errors.print(f"{examples} clusters, and nothing is found: {report.verdict}", markup=False)
     return partial(application, [of_implementation(report)])
+
+
+def _of_proof(name: str) -> "Application":
+    from fencepost.proofs.cli.proving import reached_by_runs
+    from fencepost.proofs.cli.shared.pages import attempted
+    from fencepost.proofs.cli.shared.progress import spinner
+    from fencepost.proofs.engines.induction import number_of_obligations, prove
+    from fencepost.proofs.explorer.shelf import application
+    from fencepost.proofs.explorer.shelves import of_proof
+
+    entry, variant = the_one(name)
+    title = f"{entry.name}/{variant.name}"
+    with spinner(f"proving {title}", number_of_obligations(variant.spec, variant.kept)) as bar:
+        made = prove(variant.spec, variant.kept, progress=lambda _: bar.advance())
+        stories = list(attempted(entry, variant, reached_by_runs(variant, made)))
+    return partial(application, [of_proof(title, made, stories)])
 
 
 def _open(url: str) -> None:

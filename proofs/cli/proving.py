@@ -109,7 +109,7 @@ def prove(
             for line in aloud.rest() if verbose else ():
                 console.print(line)
             results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
-            reached = _reached(variant, proof)
+            reached = reached_by_runs(variant, proof)
         for line in summary(results, frozenset(_broken(proof, reached))):
             console.print(line)
         for line in (*_kept(proof), *scope_lines(results)):
@@ -192,7 +192,7 @@ def _resting(result: "Result") -> str:
     return f", resting on {', '.join(names)}" if names else ", of itself"
 
 
-def _reached(variant: Variant, proof: "Proof") -> "list[tuple[Obligation, Reached | None]]":
+def reached_by_runs(variant: Variant, proof: "Proof") -> "list[tuple[Obligation, Reached | None]]":
     """Each step that breaks the attempt, with what exploration makes of it; none where the variant has not all bounds
     that exploration needs, which a proof can do without."""
     from fencepost.proofs.engines.attempts import reach

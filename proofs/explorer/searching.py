@@ -4,6 +4,7 @@ from here, another run, an endless one.  One search at a time; it tells how far 
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -108,8 +109,11 @@ def asked_of(session: Session, name: str | None) -> dict[str, Property]:
 
 
 def shortest(session: Session, name: str | None, most: int, told: Told, avoided: Collection[str] = ()) -> Answer:
-    """A shortest run that breaks a property, or any promise, or reaches a witness; ``avoided``: without a step of these
-    actions."""
+    """A shortest run that breaks a property, or any promise, or reaches a witness, with the fewest changes of process;
+    ``avoided``: without a step of these actions."""
+    from fencepost.proofs.engines.explore.calmest import calmest
+    from fencepost.proofs.pages.stories import lane_of
+
     asked = asked_of(session, name)
     if not asked:
         return {"says": "There is no promise of this variant that a run could break."}
@@ -121,6 +125,10 @@ def shortest(session: Session, name: str | None, most: int, told: Told, avoided:
         of = f", of runs without {known}" if avoided else ""
         return {"says": _nothing(made, asked, of), "undecided": not made.complete}
     prop, trace = found
+    told("of the shortest runs, the one that is easiest to read")
+    chosen = calmest(made, prop, lambda event: lane_of(session.spec.actions[event.action], event))
+    with suppress(NoSuchRun):  # the search leaves out ghosts, by which a run may leave the bounds
+        trace = trace if chosen is None else session.run(_written(chosen.trace.events))
     broken = f"{_quoted(prop.name)} is {'reached' if prop.kind == 'sometimes' else 'broken'}"
     fewer = f"and not in fewer without {known}" if avoided else "and not in fewer"
     says = f"{broken} after {_steps(len(trace))}, {fewer}."

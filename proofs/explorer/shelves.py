@@ -1,6 +1,6 @@
 """Shelves of what a replay has found in histories, and of what an implementation did against a model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from fencepost.properties.history.checking import Violation
 from fencepost.properties.history.properties_of import properties_of
 
 if TYPE_CHECKING:
+    from fencepost.proofs.engines.induction import Proof
+    from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.scale.replay import ReplayReport
     from fencepost.proofs.testing.engine import AgreementReport
 
@@ -84,6 +86,23 @@ def of_implementation(report: "AgreementReport") -> Shelf:
         "their ends.",
     )
     return Shelf(f"{report.implementation} against {report.protocol}/{report.variant}", about, kinds)
+
+
+def of_proof(title: str, proof: "Proof", stories: "Sequence[Story]") -> Shelf:
+    """The steps that break an attempt at a proof, each from a state of which it is told whether a run reaches it."""
+    failing = [o for o in proof.failures if o.counterexample is not None]
+    kinds = []
+    for name, verdict in sorted(proof.verdicts.items(), key=lambda one: (one[1] == "holds", one[1])):
+        words = name_in_words(name)
+        told = "not inductive" if verdict == "violated" else verdict
+        found = [_found(story) for story in stories if story.asked == words]
+        kinds.append(Kind(words, told, verdict == "holds", "", found))
+    steps = sum(o.kind in ("initial", "preserved", "step") for o in proof.obligations)
+    about = (
+        f"Proof by induction: {steps} steps, {len(failing)} of which have a counterexample.",
+        "A step that breaks the proof may begin in a state that no run reaches: then the properties are too weak.",
+    )
+    return Shelf(title, about, kinds)
 
 
 def _found(story: Any) -> Found:

@@ -54,14 +54,14 @@ def changes_of_process(lanes: Sequence[str]) -> int:
 
 def calmest(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOST) -> Calmest | None:
     """A shortest run of the property's trace, with the fewest changes; None if there are more than ``most`` steps to
-    look at.  ``made``: a search that was asked for that property alone."""
+    look at.  ``made``: a search that ended when it was broken, or reached."""
     trace, kernels = made.traces[asked.name], made.kernels
     steps = len(trace)
     by_state = asked.kind != "step" and not isinstance(asked, Refinement)
     if not steps:
         return Calmest(trace, 0, 1, by_state)
     last = steps if by_state else steps - 1
-    ends = _shown(made, last, most) if by_state else [_key_of(made, last, trace)]
+    ends = _shown(made, asked.name, last, most) if by_state else [_key_of(made, last, trace)]
     levels = None if ends is None else _runs_to(made, ends, last, most)
     if levels is None:
         return None
@@ -90,12 +90,12 @@ def calmest(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOS
     return Calmest(Trace(tuple(states), tuple(events)), changes, sum(one.runs for one in levels[-1]), by_state)
 
 
-def _shown(made: Exploration, depth: int, most: int) -> list[Key] | None:
+def _shown(made: Exploration, name: str, depth: int, most: int) -> list[Key] | None:
     """The states of a level that show it; None if there are more than so many."""
     level, found = made.states[depth], list[int]()
     start, size = 0, sets.size(level)
     while start < size and len(found) <= most:
-        first = _first(made, sets.part(level, start, size))
+        first = _first(made, name, sets.part(level, start, size))
         if first is None:
             break
         found.append(start + first)
@@ -103,11 +103,15 @@ def _shown(made: Exploration, depth: int, most: int) -> list[Key] | None:
     return None if len(found) > most else _keys(sets.to_words(sets.pick(level, np.array(found, np.int64))))
 
 
-def _first(made: Exploration, states: Words) -> int | None:
+def _first(made: Exploration, name: str, states: Words) -> int | None:
     """The row of the first of these states that shows it."""
-    rows: list[int] = []
-    made.kernels.check(sets.to_words(states), lambda _, row: rows.append(row))
-    return min(rows, default=None)
+    rows: dict[str, int] = {}
+
+    def shown(prop: int, row: int) -> None:
+        rows.setdefault(made.kernels.states[prop], row)
+
+    made.kernels.check(sets.to_words(states), shown)
+    return rows.get(name)
 
 
 def _key_of(made: Exploration, depth: int, trace: Trace) -> Key:

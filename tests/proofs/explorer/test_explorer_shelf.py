@@ -11,14 +11,19 @@ import pyarrow.parquet as pq
 import pytest
 from browser import BROWSER, DRIVER, WHY_NOT, browser
 from command_line import fencepost
+from fencepost.proofs.cli.proving import reached_by_runs
+from fencepost.proofs.cli.shared.pages import attempted
+from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.explorer.serving import POLICY, address, listen, server
 from fencepost.proofs.explorer.shelf import Found, Kind, Shelf, application
-from fencepost.proofs.explorer.shelves import of_histories, of_implementation
+from fencepost.proofs.explorer.shelves import of_histories, of_implementation, of_proof
 from fencepost.proofs.pages.page import page, policy
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.violating import violating_rows
 from fencepost.proofs.testing import agree
 from fencepost.proofs.traces import conformance_of
+from fencepost.properties.catalogue import find
 from fencepost.properties.history import HistoryDirectory
 from fencepost.properties.history.location import Location
 from flask.testing import FlaskClient
@@ -128,6 +133,24 @@ def test_the_program_of_an_implementation_is_there() -> None:
     assert text == page([story])
 
 
+def test_each_step_that_breaks_a_proof_is_there() -> None:
+    """With what exploration makes of the state in which it begins; what holds has nothing to be looked at."""
+    entry, variant = find("id-blocks/kraft")
+    assert variant is not None
+    # Without a lemma of it another one is not inductive any more.
+    properties = {name: item for name, item in variant.kept.items() if name != "ready_by_one"}
+    proof = prove(variant.spec, properties)
+    stories = list(attempted(entry, variant, reached_by_runs(variant, proof)))
+    shelf = of_proof("kraft", proof, stories)
+    failing = {name_in_words(o.property) for o in proof.failures if o.counterexample is not None}
+    assert failing and len(stories) >= len(failing)
+    for kind in shelf.kinds:
+        assert kind.good == (kind.verdict == "holds")
+        assert bool(kind.found) == (kind.name in failing)
+    assert [kind.good for kind in shelf.kinds] == sorted(kind.good for kind in shelf.kinds)
+    assert all("reached" in one.story().verdict for kind in shelf.kinds for one in kind.found)
+
+
 @pytest.fixture(scope="module")
 def url(shelf: Shelf) -> Iterator[str]:
     with listen(0) as listening:
@@ -158,7 +181,13 @@ def test_a_violation_is_clicked_and_read(url: str, shelf: Shelf, width: int) -> 
         assert window.complaints() == []
 
 
-@pytest.mark.parametrize("words", [("PLACE",), ("id-blocks/kraft", "--implementation", BROKEN, "--examples", 60)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("PLACE",),
+        ("id-blocks/kraft", "--implementation", BROKEN, "--examples", 60),
+    ],
+)
 def test_the_command_serves_it(place: Path, words: tuple[object, ...]) -> None:
     """And says where; then it ends by Ctrl-C."""
     asked = [place if word == "PLACE" else word for word in words]
@@ -166,9 +195,18 @@ def test_the_command_serves_it(place: Path, words: tuple[object, ...]) -> None:
         assert 'href="1"' in answer.read().decode()
 
 
+def test_a_proof_that_holds_is_told_as_that() -> None:
+    """Nothing is to be looked at."""
+    with serving("id-blocks/zookeeper", "--proof", "--no-browser") as (_, url), urllib.request.urlopen(url) as answer:
+        text = answer.read().decode()
+    assert "0 of which have a counterexample" in text
+    assert "not inductive" not in text and 'href="1"' not in text
+
+
 def test_what_does_not_go_together(place: Path) -> None:
     ran = fencepost("explorer", place, "--implementation", BROKEN)
     assert ran.code == 2
-    assert "histories are judged as they are; leave --implementation and --bound out" in ran.err
+    assert "histories are judged as they are; leave --implementation, --proof, --bound out" in ran.err
+    assert fencepost("explorer", "id-blocks/kraft", "--proof", "--implementation", BROKEN).code == 2
     assert fencepost("explorer", place.parent).code == 2
     assert fencepost("explorer", "id-blocks/kraft", "--implementation", "nowhere:factory").code == 2
