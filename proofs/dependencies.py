@@ -25,6 +25,7 @@ _NAMED = re.compile(r"\bfencepost((?:\.\w+)+)")
 _FROM = re.compile(r"^[ \t]*from\s+fencepost((?:\.\w+)+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
+@cache
 def root() -> Path:
     """The folder in which the parts of the package are."""
     return Path(fencepost.properties.__file__ or "").resolve().parent.parent
@@ -36,7 +37,14 @@ def hash_of(entry: ProtocolEntry, *further: object) -> str | None:
     folders = folders_of(entry)
     if folders is None:
         return None
-    told = hashlib.sha256(f"{sys.version}\0{releases()}\0{further!r}".encode())
+    told = f"{sys.version}\0{releases()}\0{further!r}\0{hash_of_files(frozenset(folders))}"
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+@cache
+def hash_of_files(folders: frozenset[Path]) -> str:
+    """Of the text of all files that count: of a process that is judging, as they were when it first asked."""
+    told = hashlib.sha256()
     for path in sorted(files(folders)):
         told.update(f"\0{path.relative_to(root())}\0{_digest(path)}".encode())
     return told.hexdigest()

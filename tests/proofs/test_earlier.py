@@ -73,7 +73,9 @@ def test_a_change_of_any_file_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         changed = root / name
         assert changed.is_file(), name
         monkeypatch.setattr(dependencies, "_digest", lambda p, c=changed: "" if p == c else right(p))
+        dependencies.hash_of_files.cache_clear()
         assert (dependencies.hash_of(entry) != before) is counts, name
+    dependencies.hash_of_files.cache_clear()
 
 
 TRACED = """
