@@ -88,11 +88,8 @@ def _sources(place: Path) -> list[Path]:
 @cache
 def _named(path: Path) -> frozenset[Path]:
     """The files of the package that a file names."""
-    return (
-        frozenset(file for name in _names(path.read_text(encoding="utf-8")) for file in _files_of(name.split(".")))
-        if path.suffix == ".py"
-        else frozenset()
-    )
+    names = _names(path.read_text(encoding="utf-8")) if path.suffix == ".py" else ()
+    return frozenset(file for name in names for file in _files_of(name.split(".")))
 
 
 def _names(text: str) -> Iterator[str]:

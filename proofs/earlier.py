@@ -1,6 +1,7 @@
 """Verdicts of earlier runs, kept in the user's cache under a hash of all that they depend on.
 
-    judged = jobs.hand_in(kept_or_made, key, fresh, judge, entry, variant, profile)
+    key = key_of(entry, variant.name, profile, fresh=False)
+    judged = jobs.hand_in(kept_or_made, key, judge, entry, variant, profile)
 
 What is taken from there says since when; what cannot be read is made again.  Of each question one answer is kept, that
 of the latest run.

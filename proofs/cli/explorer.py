@@ -1,5 +1,5 @@
-"""``explorer``: a model to walk through in a browser, or what was found in histories or of an implementation to look
-at; served to this machine alone."""
+"""``explorer``: a model to walk through in a browser, or what was found in histories, of an implementation or by a
+proof; served to this machine alone."""
 
 import secrets
 import threading
@@ -69,6 +69,8 @@ def explorer(
     is_directory = _is_directory(name)
     if is_directory and (implementation is not None or changes or proof):
         raise CatalogueError(f"{name}: histories are judged as they are; leave --implementation, --proof, --bound out")
+    if changes and (proof or implementation is not None):
+        raise CatalogueError("--bound is of searches in the model: leave it out with --proof and --implementation")
     if proof and implementation is not None:
         raise CatalogueError("--proof is about a model, --implementation about what is driven: leave one of them out")
     name = name if is_directory else public_name(name)

@@ -9,7 +9,7 @@ kept only if all of it holds.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -24,8 +24,11 @@ from fencepost.proofs.cache_folder import cache_folder, keeps_verdicts, now, tak
 if TYPE_CHECKING:
     from fencepost.proofs.engines.induction import Obligation
 
-ASKING = ("engines/induction.py", "engines/kept_steps.py", "readings/solver", "results.py")
-"""What asks Z3, within `proofs`."""
+ASKING = (
+    "proofs/engines/induction.py", "proofs/engines/kept_steps.py", "proofs/readings/solver", "proofs/results.py",
+    "model/language/tree",
+)  # fmt: skip
+"""What asks Z3, and what the terms that it is asked of are made of."""
 
 
 @dataclass
@@ -72,11 +75,9 @@ class KeptSteps:
         and term; ``search``: the antecedents that are still to be met, of which a group may meet some."""
         key = self._key(kind, action, always, asked, search)
         kept = self._read(key)
-        if kept is not None:
-            obligations, met = kept
+        if kept is not None and search.meet(kept[1], self.digest):
             self.used[key] = self.groups[key]
-            search.meet(met, self.digest)
-            yield from obligations
+            yield from kept[0]
             return
         found, before = [], len(search.met)
         for obligation in made():
@@ -148,11 +149,13 @@ class Search:
     wanted: list[tuple[str, Term]]
     met: list[tuple[str, Term]] = field(default_factory=list)
 
-    def meet(self, digests: Iterable[tuple[str, str]], digest: Callable[[Term], str]) -> None:
-        """Those of these names and hashes are met."""
+    def meet(self, digests: Sequence[tuple[str, str]], digest: Callable[[Term], str]) -> bool:
+        """Those of these names and hashes are met; nothing is done where one of them is not wanted."""
         by_digest = {(name, digest(term)): (name, term) for name, term in self.wanted}
-        for told in digests:
+        known = by_digest.keys() >= set(digests)
+        for told in digests if known else ():
             self.found(by_digest[told])
+        return known
 
     def found(self, one: tuple[str, Term]) -> None:
         self.wanted.remove(one)
@@ -169,7 +172,7 @@ def since(obligations: Iterable["Obligation"]) -> str | None:
 @cache
 def _engine() -> str:
     """Of the text of what asks, and of Z3's release."""
-    here = Path(__file__).parent.parent
+    here = Path(__file__).parents[2]
     told = hashlib.sha256(version("z3-solver").encode())
     for name in ASKING:
         place = here / name

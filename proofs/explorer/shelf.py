@@ -1,4 +1,4 @@
-"""What was found in histories, or of an implementation, over HTTP: a list of it, and a page of each.
+"""What was found in histories, of an implementation or by a proof, over HTTP: a list of it, and a page of each.
 
 A page is made when it is asked for, and is the one that ``--html`` writes.
 """

@@ -1,4 +1,5 @@
-"""Shelves of what a replay has found in histories, and of what an implementation did against a model."""
+"""Shelves of what a replay has found in histories, of what an implementation did against a model, and of the steps that
+break a proof."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fencepost.proofs.testing.engine import AgreementReport
 
 MOST = 200
-"""Violations of a property that are listed; how many there are is told."""
+"""Violations of a property that are listed, as many as are read; how many there are is told."""
 
 
 def of_histories(

@@ -36,7 +36,7 @@ def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story
     lanes = [DRIVER, *events, *([MODEL] if taken else [])]
     barred = not failure.promise or any(c.action != "promise" for c in failure.conjuncts)
     rows = list(_rows(failure))[:bad]
-    steps = tuple(_step(text, filled, lanes, {} if is_bad and barred else taken) for text, filled, is_bad in rows)
+    steps = tuple(_step(text, filled, lanes, taken, is_bad and barred) for text, filled, is_bad in rows)
     asked = f"{report.variant}, as {report.implementation} does it"
     return Story(
         f"{report.protocol}/{report.variant}: {failure.calls} calls", "", asked,
@@ -64,14 +64,18 @@ def _taken(report: AgreementReport) -> Taken:
     return {seen.kind: seen.steps for seen in followed.observations}
 
 
-def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken) -> Step:
-    """A call, or an event with what it is in the model."""
+def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken, barred: bool) -> Step:
+    """A call, or an event with what it is in the model.  ``barred``: here no state of the model fits any more."""
     if filled is None:
         return Step(text, "", "A call of the driver.", lanes.index(DRIVER), (), (), (), ())
     made = event_step(text, filled, lanes, "The implementation shows it.")
+    if MODEL not in lanes:
+        return made
+    if barred:
+        return replace(made, says=f"{made.says} Here no state of the model fits any more.")
     if not (steps := taken.get(text, ())):
-        says = "It is no step of the model, which has to fit it" if text in taken else "The model has no such step here"
-        return replace(made, says=f"{made.says} {says}.") if MODEL in lanes else made
+        says = "The model takes no step, and has to fit it" if text in taken else "The model says nothing of it"
+        return replace(made, says=f"{made.says} {says}.")
     told = ", ".join(_in_words(step, filled) for step in steps)
     return replace(
         made, says=f"{made.says} The model takes {told}.", reaches=(*made.reaches, lanes.index(MODEL)),

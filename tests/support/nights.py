@@ -5,7 +5,7 @@ has many cases, a quarter of them each night and all within four.  The night is 
 Where none is named, as in ``pytest -m nightly`` by hand, all are of it.
 
 So are the tests in ``data/long.txt``, a third of them each night: by their ids, or by a function's for all its cases.
-Of a function with many cases the quickest is not among them, so that every run tries it.
+Of a function that is not named whole the quickest case is not among them, so that every run tries it.
 """
 
 import os

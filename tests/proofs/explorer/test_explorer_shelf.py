@@ -208,5 +208,6 @@ def test_what_does_not_go_together(place: Path) -> None:
     assert ran.code == 2
     assert "histories are judged as they are; leave --implementation, --proof, --bound out" in ran.err
     assert fencepost("explorer", "id-blocks/kraft", "--proof", "--implementation", BROKEN).code == 2
+    assert fencepost("explorer", "id-blocks/kraft", "--proof", "--bound", "ids=2").code == 2
     assert fencepost("explorer", place.parent).code == 2
     assert fencepost("explorer", "id-blocks/kraft", "--implementation", "nowhere:factory").code == 2
