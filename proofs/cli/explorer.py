@@ -64,7 +64,7 @@ def explorer(
     Of a DIRECTORY that `fencepost generate` or `fencepost record` wrote, it lists what is violated, and shows of each
     violation the events that it is about.  With --implementation it drives that, and shows the calls of the program
     that fails, and what came of them.  With --proof it tries to prove the variant by induction, and shows each step
-    that breaks the attempt, and whether a run reaches the state in which it begins.
+    that breaks the attempt, whether a run reaches the state in which it begins, and what can follow.
     """
     is_directory = _is_directory(name)
     if is_directory and (implementation is not None or changes or proof):
@@ -84,7 +84,7 @@ def explorer(
         elif implementation is not None:
             application = _of_implementation(name, implementation, examples, seed)
         elif proof:
-            application = _of_proof(name)
+            application = _of_proof(name, max_states)
         else:
             application = _of_model(name, changes, profile, max_states)
         token = secrets.token_urlsafe(24)
@@ -152,11 +152,13 @@ def _of_implementation(name: str, implementation: str, examples: int, seed: int)
     return partial(application, [of_implementation(report)])
 
 
-def _of_proof(name: str) -> "Application":
+def _of_proof(name: str, max_states: int) -> "Application":
     from fencepost.proofs.cli.proving import reached_by_runs
     from fencepost.proofs.cli.shared.pages import attempted
     from fencepost.proofs.cli.shared.progress import spinner
     from fencepost.proofs.engines.induction import number_of_obligations, prove
+    from fencepost.proofs.explorer.server import Explorer
+    from fencepost.proofs.explorer.session import Place, Session
     from fencepost.proofs.explorer.shelf import application
     from fencepost.proofs.explorer.shelves import of_proof
 
@@ -164,8 +166,15 @@ def _of_proof(name: str) -> "Application":
     title = f"{entry.name}/{variant.name}"
     with spinner(f"proving {title}", number_of_obligations(variant.spec, variant.kept)) as bar:
         made = prove(variant.spec, variant.kept, progress=lambda _: bar.advance())
-        stories = list(attempted(entry, variant, reached_by_runs(variant, made)))
-    return partial(application, [of_proof(title, made, stories)])
+        told = [
+            (failed, words, story)
+            for failed, words in reached_by_runs(variant, made)
+            for story in attempted(entry, variant, [(failed, words)])
+            if words is not None
+        ]
+    shelf, starts = of_proof(title, variant, made, told)
+    explorer = Explorer(Session(Place(title)), max_states, starts) if starts else None
+    return partial(application, [shelf], explorer=explorer)
 
 
 def _open(url: str) -> None:

@@ -26,9 +26,9 @@
   const plain = (text) => encodeURIComponent(text).replace(/%(2F|3A|3B|2C|3D|28|29)/g, (sign) => KEPT[sign]);
   function fragment() {
     const bounds = Object.entries(place.bounds).map(([name, size]) => `${name}=${size}`).join(",");
-    const parts = { at: place.name, without: place.without ? place.without.join(" ") : "", bounds, path: path.join(";"),
-      step: at === path.length ? "" : String(at), loop: loop === null ? "" : String(loop) };
-    return "#" + Object.entries(parts).filter(([, value]) => value).map(([key, value]) => `${key}=${plain(value)}`).join("&");
+    const parts = { at: place.name, without: place.without ? place.without.join(" ") : "", bounds, from: place.since ?? "",
+      path: path.join(";"), step: at === path.length ? "" : String(at), loop: loop === null ? "" : String(loop) };
+    return "#" + Object.entries(parts).filter(([, value]) => value).map(([key, value]) => `${key}=${plain(String(value))}`).join("&");
   }
   function read(hash) {
     const parts = Object.fromEntries(hash.slice(1).split("&").map((part) => {
@@ -40,7 +40,7 @@
     const bounds = (parts.bounds ?? "").split(",").map((one) => one.split("=")).filter(([, size]) => number(size) !== null);
     return { name: parts.at, without: rule ? [rule, name.join(" ")] : null, step: number(parts.step),
       bounds: Object.fromEntries(bounds.map(([bound, size]) => [bound, Number(size)])), loop: number(parts.loop),
-      path: (parts.path ?? "").split(";").filter((step) => step) };
+      since: number(parts.from), path: (parts.path ?? "").split(";").filter((step) => step) };
   }
 
   // ---- going somewhere ----
@@ -86,13 +86,14 @@
     if (at > 0) lead(path.slice(0, at - 1), at - 1, null);
   }
   async function move(to) {
-    [place, path, at, loop, far, found] = [{ name: to.name, without: to.without, bounds: to.bounds }, [], 0, null, null, null];
+    const there = { name: to.name, without: to.without, bounds: to.bounds, since: to.since ?? null };
+    [place, path, at, loop, far, found] = [there, [], 0, null, null, null];
     try { facts = await ask("about", here()); } catch (error) {
       tell(error.message, "bad");
       if (facts === null) place = null;
       return false;
     }
-    place = { name: facts.name, without: facts.without, bounds: facts.changed };
+    place = { name: facts.name, without: facts.without, bounds: facts.changed, since: facts.since };
     tellPlace();
     return true;
   }
@@ -109,7 +110,7 @@
     [path, at, loop] = refused ? [[], 0, null] : [start.path, start.step ?? start.path.length, start.loop];
     await show(false);
   }
-  const key = (to) => JSON.stringify([to.name, to.without, Object.entries(to.bounds).sort()]);
+  const key = (to) => JSON.stringify([to.name, to.without, Object.entries(to.bounds).sort(), to.since ?? null]);
   async function first() {
     const said = await ask("start");
     return { name: said.name, without: said.without, bounds: said.bounds };
@@ -144,7 +145,7 @@
     if (answer.far) far = answer.far;
     if (answer.path !== undefined) {
       const known = wanted.what === "another" ? [...wanted.known, answer.path] : [answer.path];
-      if (answer.place && JSON.stringify(answer.place.bounds) !== JSON.stringify(place.bounds)) await move(answer.place);
+      if (answer.place && key(answer.place) !== key(place)) await move(answer.place);
       const steps = answer.path.split(";").filter((step) => step);
       await lead(steps, steps.length, answer.loop ?? null);
       found = { property: answer.property, known };
@@ -173,6 +174,10 @@
     if (facts.wrong_already) add(title, "span", {}, ` · this variant has rule ${facts.wrong_already}`);
     const wrong = facts.without && facts.wrong.find((m) => m.rule === facts.without[0] && m.name === facts.without[1]);
     if (wrong) add(asked, "p", { class: "bad", id: "rule" }, `Got wrong (${wrong.name}): ${wrong.rule}, ${wrong.says}`);
+    if (facts.begins) {
+      const begins = add(asked, "p", { class: "bad", id: "begins" }, `${facts.begins} `);
+      button(begins, "begin as the protocol does", () => lookAround({ ...place, since: null }), { class: "ask" });
+    }
     tellBounds(add(asked, "div"));
     document.title = `${facts.name}: fencepost explorer`;
   }

@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ import msgspec
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.explorer.searching import Answer, Searches, Told, another, how_far, shortest
 from fencepost.proofs.explorer.serving import guarded
-from fencepost.proofs.explorer.session import NoSuchRun, Place, Session, about
+from fencepost.proofs.explorer.session import NoSuchRun, Place, Session, Start, about
 from flask import Flask, Response, abort, jsonify, request
 
 KEPT = 8
@@ -35,6 +35,7 @@ class At(msgspec.Struct, forbid_unknown_fields=True):
     path: str = ""
     step: int | None = None
     loop: int | None = None
+    since: int | None = None
 
 
 class Wanted(msgspec.Struct, forbid_unknown_fields=True):
@@ -48,22 +49,30 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Explorer:
-    """What the addresses answer.  The model is asked by one request at a time; searches go on beside them."""
+    """What the addresses answer.  The model is asked by one request at a time; searches go on beside them.  ``starts``:
+    states in which a path may begin, by number from 1 on."""
 
-    def __init__(self, start: Session, most: int) -> None:
-        self.start, self.most, self.searches = start.place, most, Searches()
+    def __init__(self, start: Session, most: int, starts: Sequence[Start] = ()) -> None:
+        self.start, self.most, self.searches, self.starts = start.place, most, Searches(), starts
         self._sessions: OrderedDict[Place, Session] = OrderedDict({start.place: start})
         self._asking = threading.Lock()
 
     def session(self, at: At) -> Session:
         without, bounds = at.without and tuple(at.without), tuple(sorted(at.bounds.items()))
-        place = Place(at.name, without, bounds)  # type: ignore[arg-type]
+        place = Place(at.name, without, bounds, at.since)  # type: ignore[arg-type]
         if place not in self._sessions:
-            self._sessions[place] = Session(place)
+            self._sessions[place] = Session(place, self._start(place))
             if len(self._sessions) > KEPT:
                 self._sessions.popitem(last=False)
         self._sessions.move_to_end(place)
         return self._sessions[place]
+
+    def _start(self, place: Place) -> Start | None:
+        if place.since is None:
+            return None
+        if not 0 < place.since <= len(self.starts) or place.name != self.start.name:
+            raise InputError(f"there is no start {place.since} of {place.name} here; leave it out of the address")
+        return self.starts[place.since - 1]
 
     def about(self, at: At) -> Mapping[str, Any]:
         with self._asking:
@@ -88,56 +97,70 @@ class Explorer:
         """Begins a search; what it has come to is asked for with its number."""
         at = wanted.at
         with self._asking:
-            session = self.session(at)
-            session.run(at.path)
+            here = self.session(at)
+            here.run(at.path)
+            # Of runs those count that begin as the protocol does.
+            session = self.session(msgspec.structs.replace(at, since=None))
         work: dict[str, Callable[[Told], Answer]] = {
             "shortest": lambda told: shortest(session, wanted.property, self.most, told),
             "another": lambda told: another(session, wanted.property or "", wanted.known, self.most, told),
-            "far": lambda told: how_far(session, at.path, self.most, told),
+            "far": lambda told: how_far(here, at.path, self.most, told),
         }
         if wanted.what not in work or (wanted.what == "another" and not wanted.known):
             raise InputError(f"there is no search {wanted.what[:40]!r}; there are {', '.join(work)}")
-        return self.searches.begin(work[wanted.what]).as_dict()
+        return self.searches.begin(lambda told: _placed(session, here, work[wanted.what](told))).as_dict()
+
+
+def _placed(session: Session, here: Session, answer: Answer) -> Answer:
+    """With the place that its path is of, where that is not the one from which it was asked for."""
+    if session is here or "path" not in answer or "place" in answer:
+        return answer
+    place = session.place
+    return answer | {"place": {"name": place.name, "without": place.without, "bounds": dict(place.bounds)}}
 
 
 def application(explorer: Explorer, token: str, hosts: frozenset[str]) -> Flask:
     """The addresses under the token.  ``hosts``: what a request may call us."""
     app = guarded(token, hosts)
+    serve(app, explorer, f"/{token}")
+    return app
+
+
+def serve(app: Flask, explorer: Explorer, under: str) -> None:
+    """The addresses of a model to walk through, all of them ``under`` one."""
 
     def part(name: str) -> Response:
         package, file, kind = PARTS[name]
         return Response(files(package).joinpath(file).read_text(encoding="utf-8"), mimetype=kind)
 
     for name in PARTS:
-        app.add_url_rule(f"/{token}/{name}", f"part {name}", partial(part, name))
+        app.add_url_rule(f"{under}/{name}", f"part {name}", partial(part, name))
 
-    @app.get(f"/{token}/start")
+    @app.get(f"{under}/start")
     def _start() -> Response:
         start = explorer.start
         return jsonify(name=start.name, without=start.without, bounds=dict(start.bounds))
 
-    @app.post(f"/{token}/about")
+    @app.post(f"{under}/about")
     def _about() -> Response:
         return jsonify(explorer.about(_body(At)))
 
-    @app.post(f"/{token}/view")
+    @app.post(f"{under}/view")
     def _view() -> Response:
         return jsonify(explorer.view(_body(At)))
 
-    @app.post(f"/{token}/search")
+    @app.post(f"{under}/search")
     def _search() -> Response:
         return jsonify(explorer.search(_body(Wanted)))
 
-    @app.get(f"/{token}/search/<int:number>")
+    @app.get(f"{under}/search/<int:number>")
     def _found(number: int) -> Response:
         return jsonify(explorer.searches.get(number).as_dict())
 
-    @app.post(f"/{token}/search/<int:number>/give-up")
+    @app.post(f"{under}/search/<int:number>/give-up")
     def _give_up(number: int) -> Response:
         explorer.searches.give_up(number)
         return jsonify(explorer.searches.get(number).as_dict())
-
-    return app
 
 
 def _body(kind: type[T]) -> T:

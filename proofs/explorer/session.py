@@ -1,7 +1,8 @@
 """A session: one variant within bounds, perhaps with a rule got wrong, and what is at the end of a path through it.
 
 A path is text, ``start(c=0);begin(c=0,t=1,e=1)``, as it stands in a link.  Whatever is told of it is found by taking
-its steps again from the initial state, so that a link to what the model does not do is noticed, and said.
+its steps again from where it begins, so that a link to what the model does not do is noticed, and said.  It begins in
+the initial state, or in a state that breaks an attempt at a proof.
 """
 
 import math
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.properties import Property
@@ -32,6 +34,8 @@ MOST_CHOICES = 20_000
 """Of one action's parameters, or of a map's entries."""
 LARGEST = 4096
 """Of a bound, as on the command line."""
+PLAIN = "/:;,=()"
+"""Signs of a path that a link has as they are."""
 PROMISED = ("promise", "step", "refinement")
 """The roles of what must not break on any run."""
 
@@ -47,23 +51,33 @@ class NoSuchRun(InputError):
 @dataclass(frozen=True)
 class Place:
     """Where one is: ``name``: PROTOCOL/VARIANT; ``without``: the rule that is got wrong, and how; ``bounds``: those
-    that differ from the variant's smallest."""
+    that differ from the variant's smallest; ``since``: the number of the start, where that is not the initial state."""
 
     name: str
     without: tuple[str, str] | None = None
     bounds: tuple[tuple[str, int], ...] = ()
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """A state in which paths begin beside the initial one, and what it is, in a sentence."""
+
+    state: State
+    says: str
 
 
 class Session:
-    """One variant to walk through.  ``properties`` are those that are asked of it."""
+    """One variant to walk through.  ``properties`` are those that are asked of it; ``start``: that of the place, where
+    it has one."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, start: Start | None = None) -> None:
         entry, variant = find(place.name)
         if variant is None:
             raise CatalogueError(
                 f"{place.name} is a protocol; name a variant of it, such as {entry.name}/{entry.variants[0].name}"
             )
-        self.place, self.entry, self.variant = place, entry, variant
+        self.place, self.entry, self.variant, self.start = place, entry, variant, start
         self.bounds = bounds_of(variant, "smoke", dict(place.bounds))
         if large := [name for name, size in self.bounds.items() if not 0 <= size <= LARGEST]:
             raise BoundsError(f"the bound {large[0]} is {self.bounds[large[0]]}; choose one from 0 to {LARGEST}")
@@ -80,9 +94,10 @@ class Session:
 
     @cached_property
     def initial(self) -> State:
-        state = self.plain.initial()
+        state = self.plain.initial() if self.start is None else self.start.state
         if not self.plain.within(state):
-            raise BoundsError(f"{self.variant.name} begins beyond these bounds; choose larger ones")
+            what = self.variant.name if self.start is None else "this path"
+            raise BoundsError(f"{what} begins beyond these bounds; choose larger ones")
         return state
 
     def run(self, path: str) -> Trace:
@@ -187,9 +202,19 @@ def _require_product(what: str, of: str, kinds: Iterable[ScalarType], bounds: Ma
         raise BoundsError(f"{what} has {count:,} {of} within these bounds, too many to be listed; choose smaller ones")
 
 
-def place_of(name: str, variant: Variant, bounds: Mapping[str, int]) -> Place:
-    """The place at the beginning of a variant within these bounds."""
-    return Place(name, None, changes(variant, bounds))
+def place_of(name: str, variant: Variant, bounds: Mapping[str, int], since: int | None = None) -> Place:
+    """The place at the beginning of a variant within these bounds, or at a start of that number."""
+    return Place(name, None, changes(variant, bounds), since)
+
+
+def link(place: Place, events: Iterable[Event]) -> str:
+    """The part of an address after its path, by which the page finds a path from a place, and stands at its end."""
+    parts = {
+        "at": place.name, "without": " ".join(place.without or ()),
+        "bounds": ",".join(f"{name}={size}" for name, size in place.bounds),
+        "from": "" if place.since is None else str(place.since), "path": ";".join(map(written, events)),
+    }  # fmt: skip
+    return "#" + "&".join(f"{name}={quote(text, safe=PLAIN)}" for name, text in parts.items() if text)
 
 
 def changes(variant: Variant, bounds: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -209,7 +234,8 @@ def about(session: Session) -> dict[str, Any]:
     left_out = sorted(session.spec.outside.items())
     return {
         "name": place.name, "protocol": entry.name, "says": variant.says, "rule": variant.rule or "",
-        "without": place.without, "changed": dict(place.bounds),
+        "without": place.without, "changed": dict(place.bounds), "since": place.since,
+        "begins": session.start.says if session.start else "",
         "variants": [{"name": f"{entry.name}/{v.name}", "says": v.says, "main": v.main} for v in entry.variants],
         "wrong": [{"rule": m.rule, "name": m.name, "says": RULES[m.rule].says} for m in wrong],
         "wrong_already": " ".join(variant.reading or ()),

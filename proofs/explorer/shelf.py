@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 
+from fencepost.proofs.explorer.server import Explorer, serve
 from fencepost.proofs.explorer.serving import guarded
 from fencepost.proofs.pages.page import page, policy
 from fencepost.proofs.pages.stories import Story
 from flask import Flask, Response, abort
 from jinja2 import Environment, StrictUndefined
 
+WALK = "walk"
 STYLES = (("fencepost.proofs.pages", "page.css"), ("fencepost.proofs.explorer", "shelf.css"))
 
 
 @dataclass(frozen=True)
 class Found:
-    """One thing that can be looked at: in words, and its page."""
+    """One thing that can be looked at: in words, and its page; ``walk``: where the model can be walked through from
+    there on, as `link` has it."""
 
     says: str
     story: Callable[[], Story]
+    walk: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,12 @@ class Shelf:
     kinds: Sequence[Kind]
 
 
-def application(shelves: Sequence[Shelf], token: str, hosts: frozenset[str]) -> Flask:
-    """The list at the address of the token, the pages under it, numbered as they stand there from 1 on."""
+def application(shelves: Sequence[Shelf], token: str, hosts: frozenset[str], explorer: Explorer | None = None) -> Flask:
+    """The list at the address of the token, the pages under it, numbered as they stand there from 1 on; and under
+    ``walk/`` the model, where what was found leads to it."""
     app = guarded(token, hosts)
+    if explorer is not None:
+        serve(app, explorer, f"/{token}/{WALK}")
     items = [one for shelf in shelves for kind in shelf.kinds for one in kind.found]
 
     @app.get(f"/{token}/")
@@ -74,4 +81,4 @@ def application(shelves: Sequence[Shelf], token: str, hosts: frozenset[str]) -> 
 def _list_of(shelves: Sequence[Shelf]) -> str:
     text = files(__package__).joinpath("shelf.html.jinja").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(text).render(shelves=shelves)
+    return environment.from_string(text).render(shelves=shelves, walk=WALK)

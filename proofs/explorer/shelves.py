@@ -1,20 +1,23 @@
 """Shelves of what a replay has found in histories, of what an implementation did against a model, and of the steps that
 break a proof."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fencepost.proofs.explorer.session import Start, link, place_of
 from fencepost.proofs.explorer.shelf import Found, Kind, Shelf
 from fencepost.proofs.pages.histories import page_of_violation
 from fencepost.proofs.pages.programs import pages_of
 from fencepost.proofs.readings.words import name_in_words
+from fencepost.properties.catalogue import Variant
 from fencepost.properties.history import HistoryDirectory
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.history.properties_of import properties_of
 
 if TYPE_CHECKING:
-    from fencepost.proofs.engines.induction import Proof
+    from fencepost.proofs.engines.attempts import Reached
+    from fencepost.proofs.engines.induction import Obligation, Proof
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.scale.replay import ReplayReport
     from fencepost.proofs.testing.engine import AgreementReport
@@ -89,22 +92,41 @@ def of_implementation(report: "AgreementReport") -> Shelf:
     return Shelf(f"{report.implementation} against {report.protocol}/{report.variant}", about, kinds)
 
 
-def of_proof(title: str, proof: "Proof", stories: "Sequence[Story]") -> Shelf:
-    """The steps that break an attempt at a proof, each from a state of which it is told whether a run reaches it."""
+def of_proof(
+    title: str, variant: Variant, proof: "Proof", told: "Iterable[tuple[Obligation, Reached, Story]]"
+) -> tuple[Shelf, list[Start]]:
+    """The steps that break an attempt at a proof, each with its story and from a state of which it is ``told`` whether
+    a run reaches it; and these states, to walk on from."""
+    starts, by_property = list[Start](), dict[str, list[Found]]()
+    for failed, reached, story in told:
+        example = failed.counterexample
+        assert example is not None and example.before is not None and example.event is not None
+        says = f"This begins in a state of an attempt at a proof: {name_in_words(failed.property)} is {story.verdict}."
+        starts.append(Start(example.before, says))
+        place = place_of(title, variant, reached.bound, len(starts))
+        found = Found(_says(story), partial(_same, story), link(place, [example.event]))
+        by_property.setdefault(failed.property, []).append(found)
     failing = [o for o in proof.failures if o.counterexample is not None]
     kinds = []
     for name, verdict in sorted(proof.verdicts.items(), key=lambda one: (one[1] == "holds", one[1])):
         words = name_in_words(name)
-        told = "not inductive" if verdict == "violated" else verdict
-        found = [_found(story) for story in stories if story.asked == words]
-        kinds.append(Kind(words, told, verdict == "holds", "", found))
+        says = "not inductive" if verdict == "violated" else verdict
+        kinds.append(Kind(words, says, verdict == "holds", "", by_property.get(name, [])))
     steps = sum(o.kind in ("initial", "preserved", "step") for o in proof.obligations)
     about = (
         f"Proof by induction: {steps} steps, {len(failing)} of which have a counterexample.",
         "A step that breaks the proof may begin in a state that no run reaches: then the properties are too weak.",
     )
-    return Shelf(title, about, kinds)
+    return Shelf(title, about, kinds), starts
 
 
-def _found(story: Any) -> Found:
-    return Found(f"{story.title}: {story.about[0] if story.about else story.verdict}", lambda: story)
+def _found(story: "Story") -> Found:
+    return Found(_says(story), partial(_same, story))
+
+
+def _says(story: "Story") -> str:
+    return f"{story.title}: {story.about[0] if story.about else story.verdict}"
+
+
+def _same(story: "Story") -> "Story":
+    return story

@@ -51,6 +51,13 @@ class Browser:
         found = self._do("/element", {"using": "css selector", "value": selector})
         self._do(f"/element/{found[ELEMENT]}/click", {})
 
+    def until(self, script: str) -> None:
+        """Waits for the page to have come to that."""
+        end = time.monotonic() + 30
+        while not self.run(f"return Boolean({script})"):
+            assert time.monotonic() < end, (script, self.text("body"))
+            time.sleep(0.03)
+
     def press(self, key: str) -> None:
         """A key, as a person presses it."""
         keys = [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]

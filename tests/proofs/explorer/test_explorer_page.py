@@ -1,7 +1,6 @@
 """The explorer's page in a real browser: a run clicked through, taken back, linked to, searched for."""
 
 import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -37,28 +36,20 @@ def url() -> Iterator[str]:
         thread.join()
 
 
-def until(window: Browser, script: str) -> None:
-    """Waits for the page to have come to that."""
-    end = time.monotonic() + 30
-    while not window.run(f"return Boolean({script})"):
-        assert time.monotonic() < end, (script, window.text("body"))
-        time.sleep(0.03)
-
-
 def at(window: Browser, title: str) -> None:
-    until(window, f"document.querySelector('#told h2')?.innerText === '{title}'")
+    window.until(f"document.querySelector('#told h2')?.innerText === '{title}'")
 
 
 def opened(window: Browser, url: str, fragment: str = "") -> None:
     window.open("about:blank")
     window.open(url + fragment)
-    until(window, "document.querySelector('#next h2')")
+    window.until("document.querySelector('#next h2')")
 
 
 def take(window: Browser, step: str) -> None:
-    until(window, f"document.querySelector('[data-step=\"{step}\"]')")
+    window.until(f"document.querySelector('[data-step=\"{step}\"]')")
     window.click(f'[data-step="{step}"]')
-    until(window, f"location.hash.includes('{step}')")
+    window.until(f"location.hash.includes('{step}')")
 
 
 def test_a_run_is_clicked_through_and_taken_back(window: Browser, url: str) -> None:
@@ -122,7 +113,7 @@ def test_a_link_leads_to_what_it_names(window: Browser, url: str) -> None:
 )
 def test_a_link_that_does_not_fit_says_why(window: Browser, url: str, fragment: str, said: str, steps: int) -> None:
     opened(window, url, fragment)
-    until(window, "document.querySelector('#news p')")
+    window.until("document.querySelector('#news p')")
     assert said in window.text("#news")
     assert window.count("#run .step") == steps
     assert window.count("img") == 0
@@ -146,13 +137,13 @@ def test_a_rule_got_wrong_shows_the_run_that_it_breaks_something_by(window: Brow
     at(window, "Step 3 of 3: write count")
     assert "✗ counts match [618.P3]" in window.text("#told")
     assert window.count("#run .breaks") == 1
-    until(window, "document.querySelector('#news button')")
+    window.until("document.querySelector('#news button')")
     assert "“counts match” is broken after 3 steps, and not in fewer" in window.text("#news")
     window.press(UP)
     at(window, "Step 2 of 3: start round")
     assert "breaks counts match" in window.text("#next .chosen")
     window.click("#far")
-    until(window, "document.querySelector('#told small')")
+    window.until("document.querySelector('#told small')")
     assert "a nearest violation is 1 step from here" in window.text("#told")
 
 
@@ -166,12 +157,12 @@ def test_a_witness_is_gone_to(window: Browser, url: str) -> None:
 def test_an_endless_run_is_a_path_that_goes_on(window: Browser, url: str) -> None:
     opened(window, url, "#at=transactions/v1-hanging")
     window.click("[data-property=decided_in_the_end]")
-    until(window, "document.querySelector('#told .loop')")
+    window.until("document.querySelector('#told .loop')")
     assert "for ever" in window.text("#told .loop")
     before = window.url()
     assert "&loop=" in before
     opened(window, before.partition("#")[0], before[before.index("#") :])
-    until(window, "document.querySelector('#told .loop')")
+    window.until("document.querySelector('#told .loop')")
 
 
 def test_steps_are_taken_by_keyboard_alone(window: Browser, url: str) -> None:
@@ -180,8 +171,8 @@ def test_steps_are_taken_by_keyboard_alone(window: Browser, url: str) -> None:
     window.run("document.querySelector('.steps button').focus()")
     for steps in (1, 2, 3):
         window.press("\ue007")
-        until(window, f"document.querySelectorAll('#run .step').length === {steps}")
-        until(window, "document.activeElement.matches('.steps button')")
+        window.until(f"document.querySelectorAll('#run .step').length === {steps}")
+        window.until("document.activeElement.matches('.steps button')")
 
 
 @pytest.mark.parametrize(("width", "height"), [(420, 800), (1000, 800), (1900, 1000)])
@@ -189,7 +180,7 @@ def test_nothing_is_cut_off_in_any_window(window: Browser, url: str, width: int,
     """The page itself does not scroll to the side, and the step that one stands on is in sight."""
     window.resize(width, height)
     opened(window, url, f"#at={NAME}&path=" + ";".join(["elect(w=0)", "elect(w=1)"] * 30))
-    until(window, "document.querySelector('.here')")
+    window.until("document.querySelector('.here')")
     assert window.run("return document.documentElement.scrollWidth <= innerWidth")
     seen = "const r = document.querySelector('.here').getBoundingClientRect(), f = document.querySelector('#run')"
     assert window.run(f"{seen}.getBoundingClientRect(); return r.top >= f.top - 1 && r.bottom <= f.bottom + 1")

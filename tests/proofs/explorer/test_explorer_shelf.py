@@ -2,19 +2,26 @@
 
 import re
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from browser import BROWSER, DRIVER, WHY_NOT, browser
 from command_line import fencepost
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cli.proving import reached_by_runs
 from fencepost.proofs.cli.shared.pages import attempted
-from fencepost.proofs.engines.induction import prove
+from fencepost.proofs.engines.induction import Proof, prove
+from fencepost.proofs.explorer.choices import written
+from fencepost.proofs.explorer.server import At, Explorer, Wanted
 from fencepost.proofs.explorer.serving import POLICY, address, listen, server
+from fencepost.proofs.explorer.session import Place, Session
 from fencepost.proofs.explorer.shelf import Found, Kind, Shelf, application
 from fencepost.proofs.explorer.shelves import of_histories, of_implementation, of_proof
 from fencepost.proofs.pages.page import page, policy
@@ -133,33 +140,95 @@ def test_the_program_of_an_implementation_is_there() -> None:
     assert text == page([story])
 
 
-def test_each_step_that_breaks_a_proof_is_there() -> None:
-    """With what exploration makes of the state in which it begins; what holds has nothing to be looked at."""
+@pytest.fixture(scope="module")
+def attempt() -> tuple[Proof, Shelf, Explorer]:
+    """Of a proof that has lost a lemma, without which another one is not inductive any more."""
     entry, variant = find("id-blocks/kraft")
     assert variant is not None
-    # Without a lemma of it another one is not inductive any more.
-    properties = {name: item for name, item in variant.kept.items() if name != "ready_by_one"}
-    proof = prove(variant.spec, properties)
-    stories = list(attempted(entry, variant, reached_by_runs(variant, proof)))
-    shelf = of_proof("kraft", proof, stories)
+    proof = prove(variant.spec, {name: item for name, item in variant.kept.items() if name != "ready_by_one"})
+    reached = [(failed, words) for failed, words in reached_by_runs(variant, proof) if words is not None]
+    told = [(o, words, story) for o, words in reached for story in attempted(entry, variant, [(o, words)])]
+    shelf, starts = of_proof("id-blocks/kraft", variant, proof, told)
+    return proof, shelf, Explorer(Session(Place("id-blocks/kraft")), 200_000, starts)
+
+
+def test_each_step_that_breaks_a_proof_is_there(attempt: tuple[Proof, Shelf, Explorer]) -> None:
+    """With what exploration makes of the state in which it begins; what holds has nothing to be looked at."""
+    proof, shelf, explorer = attempt
     failing = {name_in_words(o.property) for o in proof.failures if o.counterexample is not None}
-    assert failing and len(stories) >= len(failing)
+    found = [one for kind in shelf.kinds for one in kind.found]
+    assert failing and len(explorer.starts) == len(found) >= len(failing)
     for kind in shelf.kinds:
         assert kind.good == (kind.verdict == "holds")
         assert bool(kind.found) == (kind.name in failing)
     assert [kind.good for kind in shelf.kinds] == sorted(kind.good for kind in shelf.kinds)
-    assert all("reached" in one.story().verdict for kind in shelf.kinds for one in kind.found)
+    assert all("reached" in one.story().verdict for one in found)
 
 
-@pytest.fixture(scope="module")
-def url(shelf: Shelf) -> Iterator[str]:
+def test_what_breaks_a_proof_is_walked_on_from(attempt: tuple[Proof, Shelf, Explorer]) -> None:
+    """A path begins in that state: its first step breaks the property, and others are possible there too.  A run that
+    is looked for begins as the protocol does."""
+    proof, _, explorer = attempt
+    failed = next(o for o in proof.failures if o.counterexample is not None and o.counterexample.before is not None)
+    assert failed.counterexample is not None and failed.counterexample.event is not None
+    at = At("id-blocks/kraft", path=written(failed.counterexample.event), since=1)
+    assert "not reached" in explorer.about(at)["begins"]
+    view = explorer.view(at)
+    [standing] = [one for one in view["properties"] if one["id"] == failed.property]
+    assert (view["refused"], standing["holds"]) == ("", (True, False))
+    first = explorer.view(At("id-blocks/kraft", since=1))
+    assert len([step for one in first["possible"] for step in one["steps"]]) > 1
+    assert first["states"] != explorer.view(At("id-blocks/kraft"))["states"]
+    search = explorer.search(Wanted("shortest", at, property="never_answered"))["search"]
+    answer = finished(explorer, search)
+    assert answer["place"] == {"name": "id-blocks/kraft", "without": None, "bounds": {}}
+    assert explorer.view(At("id-blocks/kraft", path=answer["path"]))["refused"] == ""
+    far = finished(explorer, explorer.search(Wanted("far", at))["search"])
+    assert "place" not in far and far["far"]
+    with pytest.raises(InputError, match="there is no start 99 of id-blocks/kraft here"):
+        explorer.view(At("id-blocks/kraft", since=99))
+
+
+def finished(explorer: Explorer, number: int) -> Any:
+    while (search := explorer.searches.get(number)).as_dict()["running"]:
+        time.sleep(0.05)
+    assert search.answer is not None, search.error
+    return search.answer
+
+
+@pytest.mark.skipif(BROWSER is None or DRIVER is None, reason=WHY_NOT)
+def test_one_clicks_from_the_list_to_the_model(attempt: tuple[Proof, Shelf, Explorer]) -> None:
+    """The page of the model says where it begins, and leads back to the protocol's own beginning."""
+    _, shelf, explorer = attempt
+    with served(shelf, explorer) as url, browser() as window:
+        window.open(url)
+        window.click("ol li a:nth-of-type(2)")
+        window.until("document.querySelectorAll('#run .step').length === 1")
+        assert "/walk/#at=id-blocks/kraft" in window.url() and "from=" in window.url()
+        assert "not reached" in window.text("#begins")
+        window.click("#next .steps button:not(.chosen)")
+        window.until("document.querySelectorAll('#run .step').length === 2")
+        window.click("#begins button")
+        window.until("document.querySelectorAll('#begins').length === 0")
+        assert "from=" not in window.url() and window.count("#run .step") == 0
+        assert window.complaints() == []
+
+
+@contextmanager
+def served(shelf: Shelf, explorer: Explorer | None = None) -> Iterator[str]:
     with listen(0) as listening:
-        made = server(partial(application, [shelf]), listening, "token")
+        made = server(partial(application, [shelf], explorer=explorer), listening, "token")
         thread = threading.Thread(target=made.serve_forever, daemon=True)
         thread.start()
         yield address(listening, "token")
         made.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def url(shelf: Shelf) -> Iterator[str]:
+    with served(shelf) as where:
+        yield where
 
 
 @pytest.mark.skipif(BROWSER is None or DRIVER is None, reason=WHY_NOT)
