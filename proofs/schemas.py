@@ -195,6 +195,8 @@ class Simulated(TypedDict):
     examples: Annotated[int, Meta(description="Walks.")]
     actions: Annotated[dict[str, int], Meta(description="How often each action was taken.")]
     run: Annotated[list[str] | None, Meta(description="The run that breaks it.")]
+    found_in: Annotated[int, Meta(description="How many steps the run had as it was found; 0 where none was.")]
+    shortest: Annotated[bool, Meta(description="Whether a search has seen that no run is shorter.")]
     sources: Sources
 
 

@@ -60,8 +60,8 @@ LONG = 1.0
 @PROFILE
 @JSON
 @click.option(
-    "--engine", type=click.Choice(("numpy", "numba")), default="numpy", show_default=True,
-    help="numba compiles first, and is faster from some ten million states on.",
+    "--engine", type=click.Choice(("auto", "numpy", "numba")), default="auto", show_default=True,
+    help="numba compiles for seconds, and is faster then; auto goes on with it where that pays.",
 )  # fmt: skip
 @HTML
 @MERMAID

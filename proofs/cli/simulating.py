@@ -70,7 +70,8 @@ def simulate(
             "schema": SCHEMA, "variant": f"{entry.name}/{variant.name}", "seed": seed, "aims": found.aims,
             "bounds": found.bounds, "promise": found.promise, "steps": found.steps, "examples": found.examples,
             "actions": dict(found.actions),
-            "run": [str(event) for event in found.trace.events] if found.trace else None, "sources": read,
+            "run": [str(event) for event in found.trace.events] if found.trace else None, "found_in": found.raw,
+            "shortest": found.shortest, "sources": read,
         }  # fmt: skip
 
     def so_far() -> None:
@@ -92,10 +93,12 @@ def simulate(
     else:
         for line in brief(variant.spec, found.trace):
             console.print(line, markup=False)
-        console.print(f"\n{name_in_words(found.promise)} broke.  {about}")
+        length = f"{len(found.trace)} steps" + (", and not in fewer" if found.shortest else "")
+        console.print(f"\n{name_in_words(found.promise)} broke in {length}; a walk found it in {found.raw}.  {about}")
     stories = []
     if found.promise is not None and found.trace is not None:
         asked, how = variant.asked[found.promise], "A run found by random walks, and made shorter."
+        how = how + "  No run within these bounds is shorter." if found.shortest else how
         stories = [story_of(entry, variant, variant.spec, asked, bound, found.trace, about=how)]
     write_pages(stories, html_file, None)
     if json_file is not None:

@@ -32,11 +32,12 @@ LARGE = 1 << 22
 # As many states as half a core's cache holds.
 RECENT = 1 << 15
 
-_HEAD = '''"""Made by fencepost for one protocol and its bounds; safe to delete."""
+MIX = -7046029254386353131
+_HEAD = f'''"""Made by fencepost for one protocol and its bounds; safe to delete."""
 import numba
 import numpy as np
 
-MIX = np.int64(-7046029254386353131)
+MIX = np.int64({MIX})
 
 
 @numba.njit(cache=True, nogil=True)
@@ -98,6 +99,18 @@ class CompiledSearch(Search):
     """The compiled search, with the interface of `Search`; ``runs`` stays empty, ``tables`` holds what has been seen,
     one per owner."""
 
+    @classmethod
+    def taking_over(cls, search: Search) -> "CompiledSearch":
+        """Goes on where another search is, with its levels, which that one must not go on with."""
+        made = cls(search.kernels, search.threads, search.memory_limit)
+        made.levels, made.tally, made.pool = search.levels, search.tally, search.pool
+        made.generated, made.candidates = search.generated, search.candidates
+        for level in made.levels[1:]:
+            states = level[0].view(np.int64)
+            owners = _owners(states, made.threads)
+            made._each(partial(made._take, states, owners), range(made.threads))
+        return made
+
     def __init__(self, kernels: Kernels, threads: int, memory_limit: int) -> None:
         if kernels.packing.words > 1:
             raise BoundsError("engine='numba' packs a state into 64 bits, and this one takes more; use engine='numpy'")
@@ -157,7 +170,13 @@ class CompiledSearch(Search):
     def _insert(self, sizes: list[NDArray[np.int64]], owner: int) -> NDArray[np.int64]:
         """Puts the states that this owner was given into its table, and keeps those that were not there."""
         parts = [b[owner, : int(s[owner])] for b, s in zip(self.buffers, sizes, strict=True)]
-        states = np.concatenate(parts)
+        return self._put(owner, np.concatenate(parts)).copy()
+
+    def _take(self, states: NDArray[np.int64], owners: NDArray[np.int64], owner: int) -> None:
+        self._put(owner, states[owners == owner])
+
+    def _put(self, owner: int, states: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those that the table of the owner did not have."""
         while self.counts[owner] + states.size > self.tables[owner].size // 2:
             old = self.tables[owner]
             larger = np.zeros(old.size * (4 if old.size < LARGE else 2), np.int64)
@@ -166,7 +185,7 @@ class CompiledSearch(Search):
         fresh = np.empty(states.size, np.int64)
         new, _ = self.module.insert(self.tables[owner], self.special[owner], states, fresh)
         self.counts[owner] += new
-        return fresh[:new].copy()
+        return fresh[:new]
 
     def _settle(self, counts: list[tuple[NDArray[np.int64], ...]], found: Found) -> None:
         for taken, cut, broken, stuck in counts:
@@ -178,14 +197,42 @@ class CompiledSearch(Search):
                     found.step[prop] = min((row, instance), found.step.get(prop, (row, instance)))
 
 
+def _owners(states: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Whose each state is, as ``expand`` has it."""
+    hashed = (states ^ (states >> 32)) * np.int64(MIX)
+    return ((hashed >> 16) & 0xFFFF) % count
+
+
+def is_possible(kernels: Kernels) -> bool:
+    """Whether numba is there, and a state fits into what it searches with."""
+    return kernels.packing.words == 1 and importlib.util.find_spec("numba") is not None
+
+
+def was_compiled(kernels: Kernels) -> bool:
+    """Whether the code for this protocol and its bounds is in the cache."""
+    name = _name_of(_source_of(kernels))
+    try:
+        return next((_cache_folder() / "__pycache__").glob(f"{name}.expand-*.nbi"), None) is not None
+    except OSError:
+        return False
+
+
+def _source_of(kernels: Kernels) -> str:
+    return _HEAD + emit_scalar(kernels.ground, kernels.packing) + _INSERT
+
+
+def _name_of(source: str) -> str:
+    return f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+
+
 def load_compiled(kernels: Kernels) -> Any:
     """The compiled module, kept in the user's cache under a hash of its source, since numba caches by file."""
     if importlib.util.find_spec("numba") is None:
         raise NotInstalled(
             f"engine='numba' needs numba, which is not installed: {how_to_install('fast')}, or use engine='numpy'"
         )
-    source = _HEAD + emit_scalar(kernels.ground, kernels.packing) + _INSERT
-    name = f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+    source = _source_of(kernels)
+    name = _name_of(source)
     for place in (_cache_folder, _fresh_folder):
         try:
             folder = place()

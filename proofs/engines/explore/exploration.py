@@ -81,6 +81,10 @@ class Exploration:
         return [name for name, verdict in self.verdicts.items() if verdict == "violated"]
 
 
+READY_FROM = 100_000
+"""States from which the compiled search goes on by itself, where its code is in the cache."""
+COMPILED_FROM = 3_000_000
+"""States from which it is compiled for that: by then as much time has gone as compiling takes."""
 Callback = Callable[[Progress], None]
 
 
@@ -109,9 +113,11 @@ def explore(
     initial one is not asked.
 
     ``spec`` must be settled.  ``stop_when_violated`` ends the search after the level that first breaks an always or
-    step property, or ``"all"`` of them; ``max_depth``, after that many steps.  ``engine``: "numpy", or "numba" (extra
-    ``fast``), which compiles for seconds and pays above some 10 million states. Progress properties are not decided
-    here, but by ``fencepost.proofs.engines.progress``.  BoundsError: bounds missing or too large to pack.
+    step property, or ``"all"`` of them; ``max_depth``, after that many steps.  ``engine``: "numpy"; "numba" (extra
+    ``fast``), which compiles for seconds and is several times faster then; or "auto", which begins with the one and
+    goes on with the other where that is there and pays.  Counts, verdicts and traces are the same.  Progress properties
+    are not decided here, but by ``fencepost.proofs.engines.progress``.  BoundsError: bounds missing or too large to
+    pack.
     """
     began = time.perf_counter()
     # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
@@ -124,12 +130,14 @@ def explore(
     cores = threads or _cores()
     result = Exploration(kernels, [], [])
     with _engine(engine)(kernels, cores, limit) as search:
+        handing = _Handing(kernels, engine)
         wanted = len(kernels.ground.always) + len(kernels.ground.steps) if stop_when_violated == "all" else 1
         enough = _Enough(max_states, max_depth, wanted if stop_when_violated else None)
         ready = time.perf_counter()
-        _run(search, result, start=ready, enough=enough, progress=progress)
+        _run(search, result, handing, start=ready, enough=enough, progress=progress)
     _conclude(result)
-    result.compile_seconds, result.seconds = ready - began, time.perf_counter() - ready
+    result.compile_seconds = ready - began + handing.seconds
+    result.seconds = time.perf_counter() - ready - handing.seconds
     return result
 
 
@@ -141,13 +149,37 @@ def _cores() -> int:
 
 
 def _engine(name: str) -> type[Search]:
-    if name == "numpy":
+    if name in ("numpy", "auto"):
         return Search
     if name == "numba":
         from fencepost.proofs.engines.explore.compiled import CompiledSearch
 
         return CompiledSearch
-    raise ValueError(f"engine {name!r} is unknown; use 'numpy' or 'numba'")
+    raise ValueError(f"engine {name!r} is unknown; use 'numpy', 'numba' or 'auto'")
+
+
+class _Handing:
+    """When the compiled search goes on with what the other one has begun.  ``seconds``: what it took to be ready."""
+
+    def __init__(self, kernels: Kernels, engine: str) -> None:
+        self.kernels, self.seconds = kernels, 0.0
+        self._next: int | None = READY_FROM if engine == "auto" else None
+
+    def over(self, search: Search, sizes: list[int]) -> Search:
+        """The search to go on with, after levels of these sizes."""
+        if self._next is None or sum(sizes) < self._next or sizes[-1] < sizes[-2]:
+            return search
+        from fencepost.proofs.engines.explore.compiled import CompiledSearch, is_possible, was_compiled
+
+        began, before = time.perf_counter(), self._next
+        self._next = None
+        if is_possible(self.kernels):
+            if before == COMPILED_FROM or was_compiled(self.kernels):
+                search = CompiledSearch.taking_over(search)
+            else:
+                self._next = COMPILED_FROM
+        self.seconds += time.perf_counter() - began
+        return search
 
 
 @dataclass(frozen=True)
@@ -159,7 +191,9 @@ class _Enough:
     violated: int | None
 
 
-def _run(search: Search, result: Exploration, *, start: float, enough: _Enough, progress: Callback | None) -> None:
+def _run(
+    search: Search, result: Exploration, handing: _Handing, *, start: float, enough: _Enough, progress: Callback | None
+) -> None:
     result.states = search.levels
     presences = Presences(result.kernels)
     settle_initial(result)
@@ -170,11 +204,12 @@ def _run(search: Search, result: Exploration, *, start: float, enough: _Enough, 
         result.stopped = _reason(search, result, predicted, enough)
         if progress is not None:
             warning = result.stopped or _warning(predicted, search.memory_limit)
-            spent = time.perf_counter() - start
+            spent = time.perf_counter() - start - handing.seconds
             decided = dict(result.verdicts)
             progress(Progress(len(sizes), sum(sizes), search.generated, sizes[-1], spent, predicted, warning, decided))
         if result.stopped or not sizes[-1]:
             break
+        search = handing.over(search, sizes)
         try:
             found = search.step()
         except OutOfMemory:

@@ -106,26 +106,3 @@ class Walker:
             if self.plain.enabled(first[1], event) and (after := self.plain.step(first[1], event)) is not None:
                 return [first, (event, after)]
         return []
-
-
-def shorten(walker: Walker, events: Sequence[Event], promise: str) -> Walk:
-    """A run that breaks the same promise and of which no part can be left out."""
-    found = _breaking(walker, events, promise)
-    assert found is not None
-    length = max(1, len(found.events) // 2)
-    while True:
-        start = len(found.events) - length
-        while start >= 0:
-            rest = [*found.events[:start], *found.events[start + length :]]
-            shorter = _breaking(walker, rest, promise)
-            if shorter is not None and len(shorter.events) < len(found.events):
-                found = shorter
-            start = min(start - 1, len(found.events) - length)
-        if length == 1:
-            return found
-        length //= 2
-
-
-def _breaking(walker: Walker, events: Sequence[Event], promise: str) -> Walk | None:
-    walk, broken = walker.follow(events)
-    return walk if broken == promise else None

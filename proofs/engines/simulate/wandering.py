@@ -21,9 +21,11 @@ from typing import Any, Literal, get_args
 
 from fencepost.proofs.engines.simulate.distance import distance
 from fencepost.proofs.engines.simulate.machine import Over, Session, machine
+from fencepost.proofs.engines.simulate.shortening import shorten
 from fencepost.proofs.engines.simulate.starts import Starts, starts
-from fencepost.proofs.engines.simulate.walks import Walker, shorten
+from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.engines.simulate.weights import Weights
+from fencepost.proofs.pages.stories import lane_of
 from fencepost.proofs.results import Trace
 from fencepost.proofs.testing.choices import by_seed_alone
 from fencepost.properties.catalogue import Variant
@@ -45,8 +47,8 @@ LENGTH = {False: 40, True: 12}
 @dataclass(frozen=True)
 class Wandering:
     """The result of a simulation.  ``steps``: taken until the promise broke, or in all; ``explored``: states that the
-    explorer went through for the starts; ``raw``: how long the run was that was found, before it was made shorter;
-    ``actions``: how often each was taken."""
+    explorer went through for the starts; ``actions``: how often each was taken; ``raw``: how long the run was that was
+    found, before it was made shorter; ``shortest``: no run is shorter."""
 
     seed: int
     aims: tuple[Aim, ...]
@@ -56,9 +58,10 @@ class Wandering:
     steps: int
     examples: int
     explored: int
-    raw: int
     actions: Mapping[str, int]
     seconds: float
+    raw: int = 0
+    shortest: bool = False
 
 
 def wander(
@@ -81,10 +84,10 @@ def wander(
     walker = Walker(variant.spec, promises, bounds)
     session = Session(walker, steps)
 
-    def report(promise: str | None, trace: Trace | None, raw: int = 0) -> Wandering:
+    def report(promise: str | None, trace: Trace | None) -> Wandering:
         return Wandering(
             seed, tuple(a for a in AIMS if a in aims), dict(bounds), promise, trace, session.taken, session.examples,
-            sources.explored if sources else 0, raw,
+            sources.explored if sources else 0,
             {name: session.actions[name] for name in variant.spec.actions}, time.perf_counter() - begun,
         )  # fmt: skip
 
@@ -103,8 +106,10 @@ def wander(
             session.begin(which)
     _search(session, seed, length or LENGTH[len(session.runs) > 1], EXAMPLES if aims else steps)
     walk, promise = session.broken or (None, None)
-    trace = shorten(walker, walk.events, promise).trace if walk is not None and promise is not None else None
-    return report(promise, trace, len(walk.events) if walk else 0)
+    if walk is None or promise is None:
+        return report(None, None)
+    made = shorten(walker, walk.events, promise, lambda event: lane_of(variant.spec.actions[event.action], event))
+    return replace(report(promise, made.walk.trace), raw=len(walk.events), shortest=made.shortest)
 
 
 def _search(session: Session, seed: int, length: int, examples: int) -> None:

@@ -1,12 +1,13 @@
 """The search as a whole: threads, engines, limits and stops, on the KIP-618 yardstick."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
-from fencepost.proofs.engines.explore import Exploration, Progress, explore, graph, search
+from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, search
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 
@@ -41,6 +42,38 @@ def test_engines_agree(alone: Exploration, threads: int) -> None:
     """The compiled engine finds the same states, counts and traces."""
     pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
     assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="numba")) == outcome(alone)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("known", [True, False], ids=["compiled before", "compiled for it"])
+def test_one_engine_goes_on_for_the_other(
+    alone: Exploration, threads: int, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From some level on the compiled one, with the same states, counts and traces; not where it is not there, and not
+    for states that it does not take."""
+    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    monkeypatch.setattr(exploration, "READY_FROM", 500)
+    monkeypatch.setattr(exploration, "COMPILED_FROM", 2000)
+    monkeypatch.setattr(compiled, "was_compiled", lambda kernels: known)
+    began, take_over = list[int](), compiled.CompiledSearch.taking_over
+    monkeypatch.setattr(
+        compiled.CompiledSearch, "taking_over", lambda search: began.append(search.distinct) or take_over(search)
+    )
+    assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="auto")) == outcome(alone)
+    assert [(count >= (500 if known else 2000)) for count in began] == [True]
+    monkeypatch.setattr(compiled, "is_possible", lambda kernels: False)
+    assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="auto")) == outcome(alone)
+    assert len(began) == 1
+
+
+def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the file that numba keeps in the cache."""
+    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kernels = explore(SPEC, PROPERTIES, SMALL, max_depth=1).kernels
+    assert compiled.is_possible(kernels) and not compiled.was_compiled(kernels)
+    explore(SPEC, PROPERTIES, SMALL, max_depth=1, engine="numba")
+    assert compiled.was_compiled(kernels)
 
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,20 @@
 """Random walks through a model: aimed ones reach what plain ones miss, by runs from the initial state that anybody can
 check."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 from fencepost.proofs.engines.explore import explore, sets
+from fencepost.proofs.engines.explore.calmest import changes_of_process
 from fencepost.proofs.engines.explore.emit import columns
 from fencepost.proofs.engines.explore.traces import runs_to, state_at
-from fencepost.proofs.engines.simulate import Starts, Wandering, starts, wander
+from fencepost.proofs.engines.simulate import Starts, Wandering, shortening, starts, wander
 from fencepost.proofs.engines.simulate.distance import distance, lower
 from fencepost.proofs.engines.simulate.walks import Walker
-from fencepost.proofs.results import Trace
+from fencepost.proofs.pages.stories import lane_of
+from fencepost.proofs.results import Event, Trace
 from fencepost.properties.catalogue import Variant, bounds_of, find, protocols
 
 BUDGET = 10_000
@@ -67,6 +71,41 @@ def test_plain_walks_find_a_shallow_mistake() -> None:
     assert found.trace is not None
     assert len(found.trace) == SHORTEST["any-writer"]
     assert_is_a_run(variant, found.trace, "counts_match")
+
+
+@pytest.mark.parametrize("name", ["kraft-answer-first", "kraft-threads-without-test"])
+def test_what_a_walk_finds_is_made_as_short_as_can_be(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaving parts out is not enough for these; the explorer finds no shorter one.  Where the search for a shorter end
+    is not let go so far, the run is one all the same, and is not called a shortest."""
+    variant = protocols()["id-blocks"].variant(name)
+    bounds = bounds_of(variant, "smoke")
+    found = wander(variant, bounds, seed=1, steps=20_000, aims=[])
+    assert found.promise is not None and found.trace is not None
+    asked = {found.promise: variant.asked[found.promise]}
+    made = explore(variant.spec, asked, bounds, stop_when_violated=True)
+    assert (found.shortest, len(found.trace)) == (True, made.traces.steps(found.promise))
+    monkeypatch.setattr(shortening, "SEARCHED", 1)
+    longer = wander(variant, bounds, seed=1, steps=20_000, aims=[])
+    assert longer.trace is not None and longer.promise == found.promise
+    assert not longer.shortest and len(found.trace) < len(longer.trace) < longer.raw == found.raw
+
+
+def test_a_run_stays_with_a_process_for_as_long_as_it_can() -> None:
+    """Two owners who take turns, where nothing asks them to."""
+    variant = protocols()["id-blocks"].variant("kraft-answer-first")
+    bounds = bounds_of(variant, "smoke")
+    walker = Walker(variant.spec, {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}, bounds)
+    found = wander(variant, bounds, seed=1, steps=20_000, aims=[])
+    assert found.promise is not None and found.trace is not None
+
+    def changes(run: Sequence[Event]) -> int:
+        return changes_of_process([lane_of(variant.spec.actions[event.action], event) for event in run])
+
+    orders = [walker.follow(order) for order in permutations(found.trace.events)]
+    others = [
+        walk.events for walk, broken in orders if broken == found.promise and len(walk.events) == len(found.trace)
+    ]
+    assert changes(found.trace.events) == min(map(changes, others)) < max(map(changes, others))
 
 
 def test_the_yardstick_itself_breaks_nothing(sources: Starts) -> None:
