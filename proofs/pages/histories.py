@@ -78,7 +78,7 @@ def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> t
                 columns = {**columns, "row": np.arange(len(mine))}
                 place = f"{piece.file}, row group {piece.row_group},"
                 return {name: column[mine] for name, column in columns.items()}, place
-    raise HistoryError(f"{opened.location.uri}: there is no history {number}")
+    raise HistoryError(f"{opened.location}: there is no history {number}")
 
 
 def _explained(

@@ -294,7 +294,7 @@ def _require_all(opened: HistoryDirectory, checked: Sequence[Checked]) -> None:
     due = (totals.rows, totals.histories, len(opened.pieces))
     if seen != due:
         raise HistoryError(
-            f"{opened.location.uri}: checked {seen[0]} rows of {seen[1]} histories in {seen[2]} pieces, "
+            f"{opened.location}: checked {seen[0]} rows of {seen[1]} histories in {seen[2]} pieces, "
             f"the manifest says {due[0]} rows of {due[1]} histories in {due[2]} pieces"
         )
 

@@ -80,7 +80,7 @@ def require_reachable(place: Location, spark: SparkSettings | None) -> None:
     """Raises `HistoryError` if Spark's workers are on other machines and `place` is on this one only."""
     if spark is not None and not spark.is_here and place.is_local:
         raise HistoryError(
-            f"{place.uri}: is on this machine only, and the workers of {spark.master} run on others; "
+            f"{place}: is on this machine only, and the workers of {spark.master} run on others; "
             "give a URI that all of them reach (hdfs:, s3:, gs:), or use a local master"
         )
 

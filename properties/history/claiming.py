@@ -23,7 +23,7 @@ _ours: set[str] = set()
 def require_free(place: Location) -> None:
     """Raises `HistoryError` if histories stand there, or pieces of some that a manifest would not list."""
     if place.read_text(MANIFEST) is not None:
-        raise HistoryError(f"{place.uri}: holds histories already; remove it, or name another directory")
+        raise HistoryError(f"{place}: holds histories already; remove it, or name another directory")
     for name in place.names():
         if name.endswith(".parquet") and not _UNFINISHED.fullmatch(name):
             raise HistoryError(f"{place / name}: stands there without a manifest; remove it, or name another directory")
@@ -72,7 +72,7 @@ def _locked(place: Location) -> Iterator[None]:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise HistoryError(
-                f"{place.uri}: another run is writing histories into it; wait for it, or name another directory"
+                f"{place}: another run is writing histories into it; wait for it, or name another directory"
             ) from None
         except OSError:  # a file system without locks: two runs would be noticed by what they leave
             pass

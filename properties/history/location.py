@@ -1,9 +1,11 @@
-"""Where histories lie: a local directory, or a URI that pyarrow can open (`hdfs://`, `s3://`, `gs://`).
+"""Where histories lie: a local directory, or a URI that pyarrow can open (`hdfs://`, `s3://`, `gs://`, with what
+the store is asked for behind a `?`, such as `region` and `endpoint_override`).
 
 Spark's workers on other machines can only reach the latter, so every read and write of histories goes through here.
 """
 
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+_KEYS = re.compile(r"(?<=://)[^/@]*@")
+
 
 @lru_cache(maxsize=64)
 def _opened(uri: str) -> tuple[Any, str]:
@@ -19,6 +23,12 @@ def _opened(uri: str) -> tuple[Any, str]:
 
     filesystem, path = FileSystem.from_uri(uri)
     return filesystem, path
+
+
+def _below(uri: str, *names: str) -> str:
+    """A URI of something in a directory; what it asks of the store (``?region=…``) stands at its end."""
+    path, mark, asked = uri.partition("?")
+    return "/".join((path.rstrip("/"), *names)) + mark + asked
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class Location:
             return place
         text = str(place)
         scheme = urlsplit(text).scheme
-        return cls(text.rstrip("/") if scheme else str(Path(text).absolute()))
+        return cls(_below(text) if scheme else str(Path(text).absolute()))
 
     @property
     def is_local(self) -> bool:
@@ -45,12 +55,18 @@ class Location:
     def _opened(self) -> tuple[Any, str]:
         return _opened(self.uri)
 
+    def __str__(self) -> str:
+        """As it is told: without keys to the store, and how to reach that."""
+        path = self.uri.partition("?")[0] if urlsplit(self.uri).scheme else self.uri
+        return _KEYS.sub("", path)
+
     def __truediv__(self, name: str) -> str:
-        return f"{self.uri}/{name}"
+        """How a file in it is told."""
+        return f"{self}/{name}"
 
     def within(self, name: str) -> "Location":
         """A directory in it."""
-        return Location(self / name)
+        return Location(_below(self.uri, name) if urlsplit(self.uri).scheme else f"{self.uri}/{name}")
 
     @property
     def path(self) -> str:

@@ -55,11 +55,11 @@ class HistoryDirectory:
         manifest = Manifest.read(location)
         if manifest.protocol not in VOCABULARIES:
             known = ", ".join(VOCABULARIES)
-            raise HistoryError(f"{location.uri}: unknown protocol {manifest.protocol!r}; known: {known}")
+            raise HistoryError(f"{location}: unknown protocol {manifest.protocol!r}; known: {known}")
         vocabulary = VOCABULARIES[manifest.protocol]
         unknown = [name for name in manifest.observable if name not in vocabulary.codes]
         if unknown:
-            raise HistoryError(f"{location.uri}: {manifest.protocol} has no event kind {unknown[0]!r} to observe")
+            raise HistoryError(f"{location}: {manifest.protocol} has no event kind {unknown[0]!r} to observe")
         _require_listed(location, manifest)
         pieces = [piece for file in manifest.files for piece in _pieces_of(location, file, vocabulary, manifest)]
         pieces.sort(key=lambda piece: piece.first_history)
