@@ -63,10 +63,14 @@ LONG = 1.0
     "--engine", type=click.Choice(("auto", "numpy", "numba")), default="auto", show_default=True,
     help="numba compiles for seconds, and is faster then; auto goes on with it where that pays.",
 )  # fmt: skip
+@click.option(
+    "--checkpoint", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Keep states in files here, and go on where a search that was interrupted has been.",
+)  # fmt: skip
 @HTML
 @MERMAID
 def explore(
-    name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str,
+    name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str, checkpoint: Path | None,
     html_file: Path | None, mermaid_file: Path | None,
 ) -> int:  # fmt: skip
     """Visit every reachable state within bounds, breadth first.
@@ -104,14 +108,17 @@ def explore(
                 if level.warning:
                     errors.print(f"depth {level.depth}: {level.warning}")
 
-            results, made = run_explore(entry, variant, bound, told=told, engine=engine)
+            results, made = run_explore(entry, variant, bound, told=told, engine=engine, checkpoint=checkpoint)
         about = f" ({feature})" if feature else ""
         console.print(f"{entry.name}/{variant.name}{about} within {bound_in_words(bound)}")
         console.print(
             f"    {made.distinct:,} states, {made.generated:,} generated, depth {made.depth}, {duration(made.seconds)}"
             + (f" after {duration(made.compile_seconds)} of compiling" if made.compile_seconds > LONG else "")
+            + (f", {made.resumed:,} of them found before" if made.resumed else "")
             + (f", stopped: {made.stopped}" if made.stopped else "")
         )
+        if (made.stopped or "").startswith("memory") and checkpoint is None:
+            console.print("    with --checkpoint DIR states are kept on disk, and it goes on")
         for line in scope_lines(results):
             console.print(f"    {line}", style="dim", markup=False)
         for r in results:
@@ -182,6 +189,7 @@ def _document(
         "seconds": round(made.seconds, 4),
         "compile_seconds": round(made.compile_seconds, 4),
         "complete": made.complete,
+        **({"resumed": made.resumed} if made.resumed else {}),
         "levels": made.levels,
         "verdicts": {r.property: r.verdict for r in results},
         "cut": {a: n for a, n in made.cut.items() if n},

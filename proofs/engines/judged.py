@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from fencepost.model.language.derived.refinements import Refinement
@@ -108,11 +109,12 @@ def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[
 
 def run_explore(
     entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *, told: Callable[[Progress], None] | None = None,
-    engine: str = "numpy",
+    engine: str = "numpy", checkpoint: Path | None = None,
 ) -> tuple[list[Result], Exploration]:  # fmt: skip
     """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself."""
     asked = _with(variant.asked, "always", "step", "sometimes")
-    made = explore(without_unread_ghosts(variant.spec, asked.values()), asked, bound, progress=told, engine=engine)
+    spec = without_unread_ghosts(variant.spec, asked.values())
+    made = explore(spec, asked, bound, progress=told, engine=engine, checkpoint=checkpoint)
     found = [_explored(entry, variant, item, bound, made) for item in asked.values()]
     return _within(scope_of_search(variant.spec, [made]), found), made
 

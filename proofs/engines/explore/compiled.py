@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.engines.explore import sets
+from fencepost.proofs.engines.explore.checkpoint import Checkpoint
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
 from fencepost.proofs.engines.explore.scalar import emit_scalar
@@ -102,21 +104,24 @@ class CompiledSearch(Search):
     @classmethod
     def taking_over(cls, search: Search) -> "CompiledSearch":
         """Goes on where another search is, with its levels, which that one must not go on with."""
-        made = cls(search.kernels, search.threads, search.memory_limit)
-        made.levels, made.tally, made.pool = search.levels, search.tally, search.pool
-        made.generated, made.candidates = search.generated, search.candidates
-        for level in made.levels[1:]:
-            states = level[0].view(np.int64)
-            owners = _owners(states, made.threads)
-            made._each(partial(made._take, states, owners), range(made.threads))
+        made = cls(search.kernels, search.threads, search.memory_limit, search.disk)
+        made.take_over(search)
         return made
 
-    def __init__(self, kernels: Kernels, threads: int, memory_limit: int) -> None:
+    def _append(self, level: Words) -> None:
+        """Puts what was found before into the tables."""
+        super()._append(level)
+        self.runs.clear()
+        if len(self.levels) > 1 and sets.size(level):
+            states = level[0].view(np.int64)
+            owners = _owners(states, self.threads)
+            self._each(partial(self._take, states, owners), range(self.threads))
+
+    def __init__(self, kernels: Kernels, threads: int, memory_limit: int, disk: Checkpoint | None = None) -> None:
         if kernels.packing.words > 1:
             raise BoundsError("engine='numba' packs a state into 64 bits, and this one takes more; use engine='numpy'")
         self.module = load_compiled(kernels)
-        super().__init__(kernels, threads, memory_limit)
-        self.runs.clear()
+        super().__init__(kernels, threads, memory_limit, disk)
         self.tables = [np.zeros(1 << 16, np.int64) for _ in range(threads)]
         self.special = [np.zeros(1, np.bool_) for _ in range(threads)]
         self.counts = [0] * threads
@@ -133,7 +138,7 @@ class CompiledSearch(Search):
 
     @property
     def held(self) -> int:
-        return self.distinct * 8 + sum(t.nbytes for t in self.tables) + sum(b.nbytes for b in self.buffers)
+        return self._levels_held * 8 + sum(t.nbytes for t in self.tables) + sum(b.nbytes for b in self.buffers)
 
     def step(self) -> Found:
         frontier, found = self.levels[-1][0].view(np.int64), Found()
@@ -158,7 +163,7 @@ class CompiledSearch(Search):
         self._settle(counts, found)
         level: Words = (np.concatenate(fresh).view(np.uint64),) if fresh else (np.zeros(0, np.uint64),)
         level[0].sort()
-        self.levels.append(level)
+        self.levels.append(self._kept(level))
         return found
 
     def _counters(self) -> tuple[NDArray[np.int64], ...]:

@@ -8,13 +8,16 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.proofs.engines.explore import memory
+from fencepost.proofs.engines.explore.checkpoint import Checkpoint
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words, pack_fields
 from fencepost.proofs.engines.explore.presences import Presences
@@ -51,7 +54,8 @@ class Exploration:
     of an action.  ``deadlocks``: states that no action could leave, bounds aside.  ``generated`` counts all
     steps and the start.  ``first``: the fewest steps of a run that ends with that action, ``met``: of one to a state
     in which a danger is present, by the name of the condition (`Spec.presences`).  ``seconds`` is the search,
-    ``compile_seconds`` what came before it: grounding, and the code of the engine.
+    ``compile_seconds`` what came before it: grounding, and the code of the engine.  ``resumed``: how many of the states
+    an earlier search has kept.
     """
 
     kernels: Kernels
@@ -70,6 +74,7 @@ class Exploration:
     met: dict[str, int] = field(default_factory=dict)
     deadlocks: int = 0
     complete: bool = True
+    resumed: int = 0
     stopped: str | None = None
 
     @property
@@ -106,7 +111,7 @@ def explore(
     spec: Spec, properties: Mapping[str, Property], bounds: Bounds, *,
     max_states: int | None = None, memory_limit: int | None = None, threads: int | None = None,
     engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool | Literal["all"] = False,
-    max_depth: int | None = None, start: Start | None = None,
+    max_depth: int | None = None, start: Start | None = None, checkpoint: Path | None = None,
 ) -> Exploration:  # fmt: skip
     """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of
     what is free) would run out; from the initial state, or from ``start``, where what properties of steps say of the
@@ -116,8 +121,8 @@ def explore(
     step property, or ``"all"`` of them; ``max_depth``, after that many steps.  ``engine``: "numpy"; "numba" (extra
     ``fast``), which compiles for seconds and is several times faster then; or "auto", which begins with the one and
     goes on with the other where that is there and pays.  Counts, verdicts and traces are the same.  Progress properties
-    are not decided here, but by ``fencepost.proofs.engines.progress``.  BoundsError: bounds missing or too large to
-    pack.
+    are not decided here, but by ``fencepost.proofs.engines.progress``.  ``checkpoint``: a directory in which levels are
+    files, from which an interrupted search goes on.  BoundsError: bounds missing or too large to pack.
     """
     began = time.perf_counter()
     # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
@@ -129,7 +134,9 @@ def explore(
     limit = memory_limit or memory.default_limit()
     cores = threads or _cores()
     result = Exploration(kernels, [], [])
-    with _engine(engine)(kernels, cores, limit) as search:
+    with ExitStack() as open_now:
+        disk = None if checkpoint is None else open_now.enter_context(closing(Checkpoint(checkpoint, kernels)))
+        search = open_now.enter_context(_engine(engine)(kernels, cores, limit, disk))
         handing = _Handing(kernels, engine)
         wanted = len(kernels.ground.always) + len(kernels.ground.steps) if stop_when_violated == "all" else 1
         enough = _Enough(max_states, max_depth, wanted if stop_when_violated else None)
@@ -181,6 +188,15 @@ class _Handing:
         self.seconds += time.perf_counter() - began
         return search
 
+    def back(self, search: Search) -> Search | None:
+        """The search that needs less memory, where this one has not enough, and its levels are on disk."""
+        if search.disk is None or type(search) is Search:
+            return None
+        self._next = None
+        made = Search(self.kernels, search.threads, search.memory_limit, search.disk)
+        made.take_over(search)
+        return made
+
 
 @dataclass(frozen=True)
 class _Enough:
@@ -199,32 +215,50 @@ def _run(
     settle_initial(result)
     settle_found(result, search.check())
     presences.look(search.levels[-1], 0, result.met)
+    for level, record in search.disk.levels() if search.disk is not None else ():
+        _settle(search, result, search.restore(level, record), presences)
+    result.resumed = search.distinct if len(search.levels) > 1 else 0
     while sizes := [len(level[0]) for level in search.levels]:
-        predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes)
+        predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes, search.merging)
         result.stopped = _reason(search, result, predicted, enough)
         if progress is not None:
             warning = result.stopped or _warning(predicted, search.memory_limit)
             spent = time.perf_counter() - start - handing.seconds
             decided = dict(result.verdicts)
             progress(Progress(len(sizes), sum(sizes), search.generated, sizes[-1], spent, predicted, warning, decided))
-        if result.stopped or not sizes[-1]:
+        if not sizes[-1]:
             break
+        if result.stopped:
+            if not (predicted > search.memory_limit and (back := handing.back(search))):
+                break
+            search, result.stopped = back, None
+            continue
         search = handing.over(search, sizes)
         try:
             found = search.step()
         except OutOfMemory:
+            if back := handing.back(search):
+                search = back
+                continue
             result.stopped = f"memory: level {len(sizes)} does not fit into {search.memory_limit >> 20} MB"
             break
-        _note_first(result, search.tally.taken)
-        settle_found(result, found)
-        settle_found(result, search.check())
-        presences.look(search.levels[-1], len(search.levels) - 1, result.met)
+        if search.disk is not None:
+            search.disk.known(search.record(found))
+        _settle(search, result, found, presences)
     if not len(search.levels[-1][0]):
         search.levels.pop()
     result.levels = [len(level[0]) for level in search.levels]
     result.distinct, result.generated, result.deadlocks = search.distinct, search.generated, search.tally.stuck
     result.complete = result.stopped is None
     count_actions(result, search.tally.taken, search.tally.cut)
+
+
+def _settle(search: Search, result: Exploration, found: Found, presences: Presences) -> None:
+    """What the newest level says."""
+    _note_first(result, search.tally.taken)
+    settle_found(result, found)
+    settle_found(result, search.check())
+    presences.look(search.levels[-1], len(search.levels) - 1, result.met)
 
 
 def _note_first(result: Exploration, taken: list[int]) -> None:

@@ -25,15 +25,15 @@ def available() -> int:
         return 4 << 30
 
 
-def predict(held: int, sizes: list[int], candidates: int, word_bytes: int) -> int:
+def predict(held: int, sizes: list[int], candidates: int, word_bytes: int, merging: int) -> int:
     """Bytes held at the peak of the next level, if it grows as the last one did.
 
     ``candidates``: successors of the last level after each chunk was made unique.  The peak is in the merge of all
-    runs: twice their size.
+    runs: twice their size, ``merging`` states so far of which are in memory.
     """
     if len(sizes) < 2 or sizes[-1] == 0:
         return held
     growth = sizes[-1] / sizes[-2]
     expanded = candidates * growth
     new = sizes[-1] * growth
-    return int(held + word_bytes * (expanded + 2 * new + sum(sizes)))
+    return int(held + word_bytes * (expanded + 2 * new + merging))

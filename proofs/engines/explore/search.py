@@ -15,12 +15,15 @@ from typing import TypeVar
 
 import numpy as np
 from fencepost.proofs.engines.explore import sets
+from fencepost.proofs.engines.explore.checkpoint import Checkpoint, Record
 from fencepost.proofs.engines.explore.kernels import Kernels, Tally
 from fencepost.proofs.engines.explore.packing import Words
 
 BLOCK = 1 << 15
 CHUNK = 1 << 19
 SMALL = 1 << 14
+ON_DISK = 1 << 20
+"""States of a run from which on it is a file, where the search has files."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -39,10 +42,11 @@ class Found:
 
 
 class Search(AbstractContextManager["Search"]):
-    """``levels[d]`` are the states first reached in d steps.  ``held`` counts the bytes of levels, runs and chunks."""
+    """``levels[d]`` are the states first reached in d steps.  ``held`` counts the bytes of levels, runs and chunks that
+    are in memory; with ``disk`` levels are files, and so are large runs."""
 
-    def __init__(self, kernels: Kernels, threads: int, memory_limit: int) -> None:
-        self.kernels, self.threads, self.memory_limit = kernels, threads, memory_limit
+    def __init__(self, kernels: Kernels, threads: int, memory_limit: int, disk: Checkpoint | None = None) -> None:
+        self.kernels, self.threads, self.memory_limit, self.disk = kernels, threads, memory_limit, disk
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.tally = kernels.tally()
         self.levels: list[Words] = []
@@ -50,7 +54,7 @@ class Search(AbstractContextManager["Search"]):
         self.generated = 1
         self.candidates = 0
         start = kernels.packing.pack(kernels.ground.initial)
-        self._add(sets.to_set_order(tuple(np.array([w], np.uint64) for w in start)))
+        self._append(sets.to_set_order(tuple(np.array([w], np.uint64) for w in start)))
         self._local = threading.local()
 
     def __exit__(self, *_: object) -> None:
@@ -67,7 +71,41 @@ class Search(AbstractContextManager["Search"]):
 
     @property
     def held(self) -> int:
-        return (self.distinct + sum(map(sets.size, self.runs))) * self.word_bytes
+        in_memory = self.runs if self.disk is None else [run for run in self.runs if sets.size(run) < ON_DISK]
+        return (self._levels_held + sum(map(sets.size, in_memory))) * self.word_bytes
+
+    @property
+    def _levels_held(self) -> int:
+        """States of levels that are in memory."""
+        return self.distinct if self.disk is None else 0
+
+    @property
+    def merging(self) -> int:
+        """States that the largest merge of runs may hold in memory."""
+        return self.distinct if self.disk is None else 0
+
+    def restore(self, level: Words, record: Record) -> Found:
+        """Goes on after a level that an earlier search has kept; what was found with it."""
+        self._append(level)
+        self._recorded(record)
+        return Found(step=dict(record.step))
+
+    def take_over(self, other: "Search") -> None:
+        """Goes on where another search is, with its levels, which that one must not go on with."""
+        self.tally, self.pool = other.tally, other.pool
+        self.generated, self.candidates = other.generated, other.candidates
+        for level in other.levels[1:]:
+            self._append(level)
+        self.levels = other.levels
+
+    def record(self, found: Found) -> Record:
+        """Of the newest level."""
+        mine = self.tally
+        return Record(found.step, mine.taken, mine.cut, mine.stuck, self.generated, self.candidates)
+
+    def _recorded(self, record: Record) -> None:
+        self.tally.taken, self.tally.cut, self.tally.stuck = list(record.taken), list(record.cut), record.stuck
+        self.generated, self.candidates = record.generated, record.candidates
 
     def step(self) -> Found:
         """One more level, empty at the end; which step properties its steps break.  OutOfMemory before the limit is
@@ -76,11 +114,7 @@ class Search(AbstractContextManager["Search"]):
         chunks = self._expand(frontier, found)
         self.candidates = sum(map(sets.size, chunks))
         fresh = self._fresh(chunks)
-        if sets.size(fresh):
-            self._add(fresh)
-            self._merge_runs()
-        else:
-            self.levels.append(fresh)
+        self._append(self._kept(fresh))
         return found
 
     def check(self) -> Found:
@@ -97,9 +131,15 @@ class Search(AbstractContextManager["Search"]):
         self._each(block, list(range(0, sets.size(level), BLOCK)))
         return found
 
-    def _add(self, level: Words) -> None:
+    def _kept(self, level: Words) -> Words:
+        """The newest level, from its file if there is to be one."""
+        return level if self.disk is None else self.disk.level(len(self.levels), level)
+
+    def _append(self, level: Words) -> None:
         self.levels.append(level)
-        self.runs.append(level)
+        if sets.size(level):
+            self.runs.append(level)
+            self._merge_runs()
 
     def _each(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         if self.pool is None or len(items) < 2:
@@ -187,7 +227,18 @@ class Search(AbstractContextManager["Search"]):
             def one(n: int, a: Words = larger, b: Words = newer, i: list[int] = ends, j: list[int] = new_ends) -> Words:
                 return sets.merge(sets.part(a, i[n], i[n + 1]), sets.part(b, j[n], j[n + 1]))
 
-            self.runs[-2:] = [sets.join(self._each(one, range(keys.size + 1)))]
+            states = sets.size(larger) + sets.size(newer)
+            if self.disk is None or states < ON_DISK:
+                self.runs[-2:] = [sets.join(self._each(one, range(keys.size + 1)))]
+                continue
+            room = self.disk.room(states)
+
+            def place(n: int, i: list[int] = ends, j: list[int] = new_ends, room: Words = room) -> None:
+                for column, made in zip(room, one(n), strict=True):
+                    column[i[n] + j[n] : i[n + 1] + j[n + 1]] = made
+
+            self._each(place, range(keys.size + 1))
+            self.runs[-2:] = [room]
 
 
 def _ranges(states: int) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, search
@@ -15,13 +16,6 @@ SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
 SMALL = {"workers": 2, "tasks": 1, "log": 4}
 TWO_TASKS = {"workers": 2, "tasks": 2, "log": 3}
-
-
-def outcome(found: Exploration) -> tuple[object, ...]:
-    return (
-        found.levels, found.generated, found.verdicts, found.traces, found.taken, found.cut, found.deadlocks,
-        [tuple(c.tolist() for c in level) for level in found.states],
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,144 @@
+"""A search that is kept on disk as it goes: one that was interrupted goes on, and what was seen needs no memory.
+
+    explore(spec, properties, bounds, checkpoint=Path("search"))      # the same once more goes on after the last level
+
+Each level is a file, mapped into memory where it is read; an index says what was found with it, and is replaced in one
+step when the file is whole.  A search of another model, of other bounds or properties, or by other code of this engine
+has another folder in the directory.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import numpy as np
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.engines.explore.kernels import Kernels
+from fencepost.proofs.engines.explore.packing import Words
+
+INDEX = "search.json"
+
+
+class Record(msgspec.Struct):
+    """What was known when a level was there.  ``step``: by number of the property of steps, the row in the level before
+    and the instance that break it; ``taken``, ``cut``: by instance, ``stuck`` and ``generated``: until then;
+    ``candidates``: of this level."""
+
+    step: dict[int, tuple[int, int]]
+    taken: list[int]
+    cut: list[int]
+    stuck: int
+    generated: int
+    candidates: int
+
+
+class _Index(msgspec.Struct):
+    """``model``, ``bounds``: for who looks into the folder."""
+
+    model: str
+    bounds: dict[str, int]
+    records: list[Record]
+
+
+class Checkpoint:
+    """The folder of one search, which is this process's alone until it is closed.  ``records``: of the levels that are
+    there, but for the first, which every search begins with."""
+
+    def __init__(self, directory: Path, kernels: Kernels) -> None:
+        self.words = kernels.packing.words
+        self.folder = directory / _key(kernels)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.folder)
+        spec = kernels.ground.spec
+        self._index = _read(self.folder / INDEX) or _Index(spec.name, dict(kernels.ground.layout.bounds), [])
+
+    @property
+    def records(self) -> list[Record]:
+        return self._index.records
+
+    def close(self) -> None:
+        self._lock.close()
+
+    def levels(self) -> Iterator[tuple[Words, Record]]:
+        """What an earlier run has kept, level by level.  InputError: a file is not as it was written."""
+        for number, record in enumerate(self.records, 1):
+            path = self._path(number)
+            try:
+                yield self._mapped(path), record
+            except (OSError, ValueError) as error:
+                raise InputError(f"{path}: not as a search has written it ({error}); remove {self.folder}") from None
+
+    def level(self, number: int, level: Words) -> Words:
+        """Writes a level, and gives it as it is mapped from its file."""
+        path = self._path(number)
+        draft = path.with_suffix(".draft")
+        with draft.open("wb") as file:
+            np.save(file, np.stack(level))
+        draft.replace(path)
+        return self._mapped(path)
+
+    def known(self, record: Record) -> None:
+        """The newest level is whole, and this was found with it."""
+        self.records.append(record)
+        draft = self.folder / f"{INDEX}.draft"
+        draft.write_bytes(msgspec.json.encode(self._index))
+        draft.replace(self.folder / INDEX)
+
+    def room(self, states: int) -> Words:
+        """A set of so many states on disk, to be written; it goes away with the process."""
+        path = self.folder / f"run-{os.getpid()}-{states}.npy"
+        made = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint64, shape=(self.words, states))
+        path.unlink()
+        return tuple(np.asarray(column) for column in made)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"level-{number:05d}.npy"
+
+    def _mapped(self, path: Path) -> Words:
+        # A file of no states cannot be mapped.  Pages are private, since arrays that may not be written are another
+        # type to the compiled search.
+        empty = path.stat().st_size <= 128
+        found = np.load(path, mmap_mode=None if empty else "c")
+        if found.dtype != np.uint64 or found.ndim != 2 or len(found) != self.words:
+            raise ValueError(f"{found.ndim} dimensions of {found.dtype}")
+        return tuple(np.asarray(column) for column in found)
+
+
+def _key(kernels: Kernels) -> str:
+    """Of all that decides what a search finds."""
+    ground = kernels.ground
+    told = repr((kernels.source, ground.initial, kernels.states, kernels.steps, list(ground.presences), _code()))
+    return hashlib.sha256(told.encode()).hexdigest()[:24]
+
+
+@cache
+def _code() -> str:
+    """The text of this engine, and NumPy's release, as one hash."""
+    texts = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    return hashlib.sha256(b"\0".join([np.__version__.encode(), *texts])).hexdigest()
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    lock = (folder / "lock").open("wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise InputError(f"{folder}: another search is using it; wait for it, or name another directory") from None
+    except OSError:  # a file system without locks
+        pass
+    return lock
+
+
+def _read(path: Path) -> _Index | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Index)
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"{path}: not as a search has written it ({error}); remove {path.parent}") from None
