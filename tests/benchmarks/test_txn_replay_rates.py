@@ -89,8 +89,10 @@ def test_kernels_alone(benchmark: Any, directory: Path, expected: dict[str, int]
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_twenty_million_planted_events(tmp_path: Path) -> None:
-    """On local[2], their workers cost as much processor time as to read the events and sort each column a few times: two
-    times, where nothing else runs (about two minutes)."""
+    """On local[2], workers take little more processor time than to read the events and sort each column.
+
+    Twice as much, where nothing else runs.  (About two minutes.)
+    """
     settings = SparkSettings("local[2]")
     expected = planted(tmp_path / "h", 75_000, cores=2)
     with session(settings):
