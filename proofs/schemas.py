@@ -104,6 +104,7 @@ class Explored(TypedDict):
     generated: Annotated[int, Meta(description="Steps between them.")]
     depth: Annotated[int, Meta(description="Steps to the state that is farthest from the start.")]
     seconds: Seconds
+    symmetry: NotRequired[Annotated[list[str], Meta(description="Bounds of the sorts whose names do not count.")]]
     resumed: NotRequired[Annotated[int, Meta(description="How many of the states an earlier search has kept.")]]
     compile_seconds: NotRequired[Annotated[float, Meta(description="How long what came before the search took.")]]
     complete: Annotated[bool, Meta(description="Was every state within the bounds visited?")]

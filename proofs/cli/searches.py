@@ -63,6 +63,7 @@ LONG = 1.0
     "--engine", type=click.Choice(("auto", "numpy", "numba")), default="auto", show_default=True,
     help="numba compiles for seconds, and is faster then; auto goes on with it where that pays.",
 )  # fmt: skip
+@click.option("--symmetry", is_flag=True, help="Keep one of the states that differ in the names of elements alone.")
 @click.option(
     "--checkpoint", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
     help="Keep states in files here, and go on where a search that was interrupted has been.",
@@ -70,8 +71,8 @@ LONG = 1.0
 @HTML
 @MERMAID
 def explore(
-    name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str, checkpoint: Path | None,
-    html_file: Path | None, mermaid_file: Path | None,
+    name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str, symmetry: bool,
+    checkpoint: Path | None, html_file: Path | None, mermaid_file: Path | None,
 ) -> int:  # fmt: skip
     """Visit every reachable state within bounds, breadth first.
 
@@ -108,11 +109,14 @@ def explore(
                 if level.warning:
                     errors.print(f"depth {level.depth}: {level.warning}")
 
-            results, made = run_explore(entry, variant, bound, told=told, engine=engine, checkpoint=checkpoint)
+            results, made = run_explore(
+                entry, variant, bound, told=told, engine=engine, checkpoint=checkpoint, symmetry=symmetry
+            )
         about = f" ({feature})" if feature else ""
         console.print(f"{entry.name}/{variant.name}{about} within {bound_in_words(bound)}")
         console.print(
-            f"    {made.distinct:,} states, {made.generated:,} generated, depth {made.depth}, {duration(made.seconds)}"
+            f"    {made.distinct:,} states{up_to(made)}, {made.generated:,} generated, depth {made.depth}, "
+            + duration(made.seconds)
             + (f" after {duration(made.compile_seconds)} of compiling" if made.compile_seconds > LONG else "")
             + (f", {made.resumed:,} of them found before" if made.resumed else "")
             + (f", stopped: {made.stopped}" if made.stopped else "")
@@ -137,6 +141,12 @@ def explore(
     if json_file is not None:
         write_json(json_file, documents[0] if len(documents) == 1 else documents)
     return code_of((verdict for each in documents for verdict in each["verdicts"].values()), wrong)
+
+
+def up_to(made: "Exploration") -> str:
+    """Of a search that keeps one of several alike states, what is alike."""
+    alike = made.kernels.symmetry
+    return "" if alike is None else f" up to the names of {' and '.join(sort.bound for sort in alike.sorts)}"
 
 
 def _searched_so_far(
@@ -190,6 +200,7 @@ def _document(
         "compile_seconds": round(made.compile_seconds, 4),
         "complete": made.complete,
         **({"resumed": made.resumed} if made.resumed else {}),
+        **({"symmetry": [sort.bound for sort in made.kernels.symmetry.sorts]} if made.kernels.symmetry else {}),
         "levels": made.levels,
         "verdicts": {r.property: r.verdict for r in results},
         "cut": {a: n for a, n in made.cut.items() if n},

@@ -109,12 +109,14 @@ def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[
 
 def run_explore(
     entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *, told: Callable[[Progress], None] | None = None,
-    engine: str = "numpy", checkpoint: Path | None = None,
+    engine: str = "numpy", checkpoint: Path | None = None, symmetry: bool = False,
 ) -> tuple[list[Result], Exploration]:  # fmt: skip
     """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself."""
     asked = _with(variant.asked, "always", "step", "sometimes")
     spec = without_unread_ghosts(variant.spec, asked.values())
-    made = explore(spec, asked, bound, progress=told, engine=engine, checkpoint=checkpoint)
+    made = explore(
+        spec, asked, bound, progress=told, engine=engine, checkpoint=checkpoint, symmetry=symmetry
+    )  # fmt: skip
     found = [_explored(entry, variant, item, bound, made) for item in asked.values()]
     return _within(scope_of_search(variant.spec, [made]), found), made
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import z3
 from fencepost.model.language.checks.errors import ModelError
+from fencepost.model.language.derived.interchangeable import interchangeable
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.types import Bounds, bound_of, has_bound
 from fencepost.proofs.engines.bounded.cases import CaseReading
 from fencepost.proofs.engines.bounded.circuit import FALSE, TRUE, Circuit
-from fencepost.proofs.engines.bounded.symmetry import interchangeable
 from fencepost.proofs.engines.bounded.unrolling import Unrolling
 from fencepost.proofs.results import Trace, Verdict
 

@@ -14,7 +14,7 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.types import AtomsType, Bounds, OptionType, SeqType, bound_of
 from fencepost.proofs.engines.bounded.cases import CaseReading, CaseState, Keys, Value
 from fencepost.proofs.engines.bounded.circuit import FALSE, TRUE, Circuit, Model
-from fencepost.proofs.engines.bounded.symmetry import Touched, independent, touches
+from fencepost.proofs.engines.bounded.independence import Touched, independent, touches
 from fencepost.proofs.results import Event, State, Trace
 
 

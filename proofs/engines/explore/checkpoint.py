@@ -112,7 +112,8 @@ class Checkpoint:
 def _key(kernels: Kernels) -> str:
     """Of all that decides what a search finds."""
     ground = kernels.ground
-    told = repr((kernels.source, ground.initial, kernels.states, kernels.steps, list(ground.presences), _code()))
+    alike = kernels.symmetry and kernels.symmetry.sorts
+    told = repr((kernels.source, alike, ground.initial, kernels.states, kernels.steps, list(ground.presences), _code()))
     return hashlib.sha256(told.encode()).hexdigest()[:24]
 
 

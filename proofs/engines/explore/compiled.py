@@ -120,6 +120,8 @@ class CompiledSearch(Search):
     def __init__(self, kernels: Kernels, threads: int, memory_limit: int, disk: Checkpoint | None = None) -> None:
         if kernels.packing.words > 1:
             raise BoundsError("engine='numba' packs a state into 64 bits, and this one takes more; use engine='numpy'")
+        if kernels.symmetry is not None:
+            raise BoundsError("engine='numba' does not search up to names; use engine='numpy'")
         self.module = load_compiled(kernels)
         super().__init__(kernels, threads, memory_limit, disk)
         self.tables = [np.zeros(1 << 16, np.int64) for _ in range(threads)]
@@ -209,8 +211,8 @@ def _owners(states: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 
 def is_possible(kernels: Kernels) -> bool:
-    """Whether numba is there, and a state fits into what it searches with."""
-    return kernels.packing.words == 1 and importlib.util.find_spec("numba") is not None
+    """Whether numba is there, and searches so, with states of one word and each by itself."""
+    return kernels.packing.words == 1 and kernels.symmetry is None and importlib.util.find_spec("numba") is not None
 
 
 def was_compiled(kernels: Kernels) -> bool:

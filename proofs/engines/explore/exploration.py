@@ -112,6 +112,7 @@ def explore(
     max_states: int | None = None, memory_limit: int | None = None, threads: int | None = None,
     engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool | Literal["all"] = False,
     max_depth: int | None = None, start: Start | None = None, checkpoint: Path | None = None,
+    symmetry: bool = False,
 ) -> Exploration:  # fmt: skip
     """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of
     what is free) would run out; from the initial state, or from ``start``, where what properties of steps say of the
@@ -122,7 +123,9 @@ def explore(
     ``fast``), which compiles for seconds and is several times faster then; or "auto", which begins with the one and
     goes on with the other where that is there and pays.  Counts, verdicts and traces are the same.  Progress properties
     are not decided here, but by ``fencepost.proofs.engines.progress``.  ``checkpoint``: a directory in which levels are
-    files, from which an interrupted search goes on.  BoundsError: bounds missing or too large to pack.
+    files, from which an interrupted search goes on.  ``symmetry``: keep one of the states that differ in the names of
+    interchangeable elements alone; runs have the names that they have, counts are of what was kept, and progress
+    cannot be judged then.  BoundsError: bounds missing or too large to pack.
     """
     began = time.perf_counter()
     # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
@@ -130,7 +133,7 @@ def explore(
     made = ground(spec, properties, bounds)
     if start is not None:
         made.initial, made.initially = start.fields(made.layout), {}
-    kernels = Kernels(made)
+    kernels = Kernels(made, properties.values() if symmetry else None)
     limit = memory_limit or memory.default_limit()
     cores = threads or _cores()
     result = Exploration(kernels, [], [])

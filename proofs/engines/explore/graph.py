@@ -55,7 +55,9 @@ def blocks(exploration: Exploration) -> Iterator[tuple[int, Words]]:
 
 
 def graph(exploration: Exploration, max_steps: int = 40_000_000) -> Graph:
-    """The explored graph, 24 bytes a step.  TooManySteps beyond ``max_steps``."""
+    """The explored graph, 24 bytes a step.  TooManySteps beyond ``max_steps``; ValueError of a search up to names."""
+    if exploration.kernels.symmetry is not None:
+        raise ValueError("a search up to names has not all states, between which steps would lead")
     if exploration.generated - 1 > max_steps:
         taken = exploration.generated - 1
         raise TooManySteps(

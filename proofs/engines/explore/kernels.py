@@ -1,13 +1,15 @@
 """Kernels: the emitted functions of one protocol, and what a block of states yields through them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from fencepost.model.language.properties import Property
 from fencepost.proofs.engines.explore.emit import compile_source, conditions
 from fencepost.proofs.engines.explore.judging import Broken, Judge, Judging
 from fencepost.proofs.engines.explore.packing import Words, pack_fields
 from fencepost.proofs.engines.explore.successors import emit_check, emit_expand
+from fencepost.proofs.engines.explore.symmetry import Symmetry
 from fencepost.proofs.readings.ground import Ground, Instance, Node
 from numpy.typing import NDArray
 
@@ -29,11 +31,12 @@ class Tally:
 class Kernels:
     """``expand(words, out, rows, tally)`` returns how many successors it wrote to ``out``, instance by instance;
     ``rows``, if not None, gets the row of each one's predecessor.  ``check(words, found)`` calls found(property, row)
-    for the first row that decides a property."""
+    for the first row that decides a property.  ``symmetry``: of a search that keeps one of several alike states."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, alike: Iterable[Property] | None = None) -> None:
         self.ground = ground
         self.packing = pack_fields(ground.spec.name, ground.layout.fields)
+        self.symmetry = None if alike is None else Symmetry(ground, self.packing, alike)
         self.steps = list(ground.steps)
         self.states = [*ground.always, *ground.sometimes]
         self.judge = Judge(ground, self.packing)

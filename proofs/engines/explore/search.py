@@ -54,7 +54,7 @@ class Search(AbstractContextManager["Search"]):
         self.generated = 1
         self.candidates = 0
         start = kernels.packing.pack(kernels.ground.initial)
-        self._append(sets.to_set_order(tuple(np.array([w], np.uint64) for w in start)))
+        self._append(self._chunk(tuple(np.array([w], np.uint64) for w in start)))
         self._local = threading.local()
 
     def __exit__(self, *_: object) -> None:
@@ -173,10 +173,10 @@ class Search(AbstractContextManager["Search"]):
                 broken += [(prop, start + row, instance) for prop, instance, row in tally.broken]
                 tally.broken.clear()
                 if filled >= CHUNK:
-                    put(sets.sort_unique(sets.to_set_order(tuple(b[:filled] for b in buffer))))
+                    put(self._chunk(tuple(b[:filled] for b in buffer)))
                     filled = 0
             if filled:
-                put(sets.sort_unique(sets.to_set_order(tuple(b[:filled] for b in buffer))))
+                put(self._chunk(tuple(b[:filled] for b in buffer)))
             return tally, broken
 
         for tally, broken in self._each(work, range(workers)):
@@ -184,6 +184,12 @@ class Search(AbstractContextManager["Search"]):
             for prop, row, instance in broken:
                 found.step[prop] = min((row, instance), found.step.get(prop, (row, instance)))
         return chunks
+
+    def _chunk(self, words: Words) -> Words:
+        """The set of these states, or of those that stand for them."""
+        made = sets.sort_unique(sets.to_set_order(words))
+        symmetry = self.kernels.symmetry
+        return made if symmetry is None else sets.sort_unique(sets.to_set_order(symmetry.least(sets.to_words(made))))
 
     def _buffer(self, length: int) -> Words:
         """This thread's room for a chunk and one more block's successors; untouched pages cost nothing."""

@@ -5,6 +5,8 @@ predecessor in the order of the level is taken, and its first instance, so that 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_
 
 import numpy as np
 from fencepost.proofs.engines.explore import sets
@@ -12,6 +14,7 @@ from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
 from fencepost.proofs.readings.ground import Instance
 from fencepost.proofs.results import Event, State, Trace
+from numpy.typing import NDArray
 
 # Small enough that a predecessor near the start of a level costs little.
 BLOCK = 1 << 13
@@ -61,37 +64,82 @@ class Traces(Mapping[str, Trace]):
 
 
 def state_at(kernels: Kernels, states: Words, row: int) -> State:
-    words = [int(w[0]) for w in sets.to_words(sets.part(states, row, row + 1))]
-    return kernels.ground.decode(kernels.packing.unpack(words))
+    return _decoded(kernels, sets.to_words(sets.part(states, row, row + 1)))
 
 
-def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, Instance]:
-    """Row and instance of a step from ``level`` to ``state`` (set columns of length 1)."""
-    target = sets.to_words(state)
+def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, int]:
+    """Row and number of the instance of a step from ``level`` to ``state`` (set columns of length 1), or to one for
+    which that is kept."""
+    target, symmetry = sets.to_words(state), kernels.symmetry
     for start in range(0, sets.size(level), BLOCK):
         made = Expansion(kernels, sets.part(level, start, start + BLOCK))
-        hit = made.words[0] == target[0]
-        for word, wanted in zip(made.words[1:], target[1:], strict=True):
-            hit &= word == wanted
+        hit = _are(made.words if symmetry is None else symmetry.least(made.words), target)
         found = hit.nonzero()[0]
         if found.size:
             # Successors stand instance by instance; the smallest row is what does not depend on the block.
             best = found[made.rows[found].argmin()]
-            return start + int(made.rows[best]), kernels.instances[int(made.instances[best])]
+            return start + int(made.rows[best]), int(made.instances[best])
     raise AssertionError(
         "a state of a level has no predecessor in the level before: the search and the expansion disagree"
     )
 
 
+def _are(words: Words, one: Words) -> NDArray[np.bool_]:
+    """Which states are that one."""
+    return reduce(and_, (word == wanted for word, wanted in zip(words, one, strict=True)))
+
+
 def trace_to(kernels: Kernels, levels: list[Words], depth: int, row: int) -> Trace:
-    """A shortest trace to that state."""
-    states = [state_at(kernels, levels[depth], row)]
-    events = []
+    """A shortest trace to that state, or to one that is kept as it."""
+    return _run(kernels, levels, _way(kernels, levels, depth, row))
+
+
+def _way(kernels: Kernels, levels: list[Words], depth: int, row: int) -> list[tuple[int, int]]:
+    """From the first level on, the row at which each step begins, and the number of its instance."""
+    found = []
     for level in range(depth - 1, -1, -1):
-        row, instance = predecessor(kernels, levels[level], sets.part(levels[level + 1], row, row + 1))
-        states.append(state_at(kernels, levels[level], row))
-        events.append(instance.event)
-    return Trace(tuple(reversed(states)), tuple(reversed(events)))
+        row, number = predecessor(kernels, levels[level], sets.part(levels[level + 1], row, row + 1))
+        found.append((row, number))
+    return found[::-1]
+
+
+def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]]) -> Trace:
+    """The run of such steps, with the names that it has: a level has one of the states that differ in names."""
+    symmetry = kernels.symmetry
+    at = sets.to_words(sets.part(levels[0], 0, 1))
+    states, events = [_decoded(kernels, at)], []
+    for level, (row, number) in zip(levels, way, strict=False):
+        kept = sets.to_words(sets.part(level, row, row + 1))
+        after = _after(kernels, kept, number)
+        event = kernels.instances[number].event
+        if symmetry is not None:
+            after = symmetry.renamed(kept, at)(after)
+            event = _event(kernels, at, after, event.action)
+        at = after
+        states.append(_decoded(kernels, at))
+        events.append(event)
+    return Trace(tuple(states), tuple(events))
+
+
+def _after(kernels: Kernels, words: Words, instance: int) -> Words:
+    """The state after a step, packed."""
+    made = Expansion(kernels, sets.to_set_order(words))
+    at = int((made.instances == instance).argmax())
+    return tuple(w[at : at + 1] for w in made.words)
+
+
+def _event(kernels: Kernels, before: Words, after: Words, action: str) -> Event:
+    """The step of an action that leads from one state to the other."""
+    made = Expansion(kernels, sets.to_set_order(before))
+    for at in _are(made.words, after).nonzero()[0]:
+        event = kernels.instances[int(made.instances[at])].event
+        if event.action == action:
+            return event
+    raise AssertionError(f"a step of {action} is not possible under other names, under which it should be")
+
+
+def _decoded(kernels: Kernels, words: Words) -> State:
+    return kernels.ground.decode(kernels.packing.unpack([int(w[0]) for w in words]))
 
 
 def runs_to(kernels: Kernels, levels: list[Words], places: Sequence[tuple[int, int]]) -> list[tuple[Event, ...]]:
@@ -131,9 +179,4 @@ def _predecessors(
 
 def trace_step(kernels: Kernels, levels: list[Words], depth: int, row: int, instance: int) -> Trace:
     """A shortest trace to that state, and one step further."""
-    before = trace_to(kernels, levels, depth, row)
-    made = Expansion(kernels, sets.part(levels[depth], row, row + 1))
-    at = int((made.instances == instance).argmax())
-    words = [int(w[at]) for w in made.words]
-    last = kernels.ground.decode(kernels.packing.unpack(words))
-    return Trace((*before.states, last), (*before.events, kernels.instances[instance].event))
+    return _run(kernels, levels, [*_way(kernels, levels, depth, row), (row, instance)])

@@ -1,0 +1,123 @@
+"""Up to names: one of the states that differ in the names of interchangeable elements alone is kept, and no verdict is
+another one."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import fencepost
+from fencepost.model.kip618_yardstick import Kip618Yardstick
+from fencepost.model.language.checks.errors import InputError
+from fencepost.model.language.derived.mutations import settle
+from fencepost.proofs.engines.explore import Exploration, explore, graph, sets
+from fencepost.proofs.engines.simulate.walks import Walker
+from fencepost.properties.catalogue import Variant, bounds_of, find, protocols
+from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
+
+SPEC = settle(Kip618Yardstick.spec)
+PROPERTIES = Kip618YardstickProperties.properties
+MOST = 40_000
+"""States within which verdicts are compared, of each kind of search."""
+
+
+def found(variant: Variant, *, symmetry: bool) -> Exploration | None:
+    """Of a variant that has alike states."""
+    asked = {n: p for n, p in variant.asked.items() if p.kind in ("always", "step", "sometimes")}
+    try:
+        return explore(variant.spec, asked, bounds_of(variant, "smoke"), symmetry=symmetry, max_states=MOST)
+    except InputError:
+        return None
+
+
+def names() -> list[str]:
+    return [f"{protocol}/{variant.name}" for protocol, entry in protocols().items() for variant in entry.variants]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "states"),
+    [
+        ({"workers": 2, "tasks": 2, "log": 2}, 8_167),  # of 16,333: but for the initial one, each has a twin
+        ({"workers": 3, "tasks": 1, "log": 2}, None),
+        ({"workers": 2, "tasks": 2, "log": 3}, 315_619),  # as TLC counts with its SYMMETRY, of 631,237
+    ],
+)
+def test_of_alike_states_one_is_kept(bounds: dict[str, int], states: int | None) -> None:
+    """The one that the least of its renamings is; and each renaming of it is a state of the whole search."""
+    kept, whole = (explore(SPEC, PROPERTIES, bounds, symmetry=symmetry) for symmetry in (True, False))
+    symmetry = kept.kernels.symmetry
+    assert symmetry is not None and [sort.name for sort in symmetry.sorts] == ["Worker"]
+    assert states in (None, kept.distinct)
+    assert kept.verdicts == whole.verdicts and kept.depth == whole.depth
+    for few, many in zip(kept.states, whole.states, strict=True):
+        least = sets.sort_unique(sets.to_set_order(symmetry.least(sets.to_words(many))))
+        assert all(np.array_equal(a, b) for a, b in zip(least, few, strict=True))
+        renamed = [move(sets.to_words(few)) for move in symmetry.moves]
+        images = sets.sort_unique(sets.join([few, *map(sets.to_set_order, renamed)]))
+        assert all(np.array_equal(a, b) for a, b in zip(images, many, strict=True))
+
+
+def is_a_run(variant: Variant, made: Exploration, name: str) -> bool:
+    """From the initial state to where the property is decided, each step allowed."""
+    trace = made.traces[name]
+    item = variant.asked[name]
+    walker = Walker(variant.spec, {}, bounds_of(variant, "smoke"))
+    walk, _ = walker.follow(trace.events)
+    assert (walk.states, walk.events) == (list(trace.states), list(trace.events))
+    ends = trace.states[-2:] if item.kind == "step" else trace.states[-1:]
+    return walker.plain.holds(item, *ends) == (item.kind == "sometimes")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kip618-yardstick/any-writer",
+        "id-blocks/kraft-answer-first",
+        "id-blocks/kraft-threads-without-test",
+        "transactions/v1-hanging",
+        "task-counts/core-late-round",  # a step is what breaks something
+        "group-fencing/draft",
+        *(pytest.param(name, marks=pytest.mark.nightly(nights=5)) for name in names()),
+    ],
+)
+def test_the_same_is_found(name: str) -> None:
+    """What is violated and reached within some thousand states is so in as many steps, by a run that anybody can
+    check; of what has no alike states nothing is searched."""
+    variant = find(name)[1]
+    assert variant is not None
+    kept, whole = found(variant, symmetry=True), found(variant, symmetry=False)
+    if kept is None or whole is None:
+        return
+    for prop in whole.traces:
+        if prop in kept.traces or kept.complete:
+            assert kept.traces.steps(prop) == whole.traces.steps(prop)
+            assert is_a_run(variant, kept, prop)
+    if kept.complete and whole.complete:
+        assert kept.verdicts == whole.verdicts
+        assert kept.distinct < whole.distinct
+
+
+def test_where_it_cannot_be() -> None:
+    """Nothing is alike in a protocol whose elements are named; the compiled engine and progress need all states."""
+    one = {"workers": 1, "tasks": 1, "log": 2}
+    with pytest.raises(InputError, match="no sort of Kip618Yardstick has several elements that differ by name alone"):
+        explore(SPEC, PROPERTIES, one, symmetry=True)
+    small = {"workers": 2, "tasks": 1, "log": 2}
+    if pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'"):
+        with pytest.raises(InputError, match="engine='numba' does not search up to names"):
+            explore(SPEC, PROPERTIES, small, symmetry=True, engine="numba")
+    with pytest.raises(ValueError, match="a search up to names has not all states"):
+        graph(explore(SPEC, PROPERTIES, small, symmetry=True))
+
+
+def test_the_command_says_so(tmp_path: Path) -> None:
+    words = ("explore", "kip618-yardstick/yardstick", "--symmetry", "--bound", "tasks=1")
+    ran = fencepost(*words, "--json", tmp_path / "r.json", "--checkpoint", tmp_path / "kept")
+    assert ran.code == 0 and "states up to the names of workers" in ran.out
+    document = json.loads((tmp_path / "r.json").read_text())
+    assert document["symmetry"] == ["workers"] and "resumed" not in document
+    whole = fencepost(*words[:2], *words[3:], "--json", tmp_path / "w.json", "--checkpoint", tmp_path / "kept")
+    assert "up to the names" not in whole.out
+    assert json.loads((tmp_path / "w.json").read_text())["distinct"] > document["distinct"]
+    refused = fencepost("explore", "end-to-end/abstract", "--symmetry")
+    assert refused.code == 2 and refused.err.count("\n") == 1
