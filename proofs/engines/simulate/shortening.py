@@ -4,7 +4,9 @@ Parts of it are left out.  From the beginning of what is left, and from places a
 breadth first for a shorter end.  Then it goes on for as long as it can with one process before it is another's turn.
 What comes out breaks the same promise.
 
-Of the catalogue's mistaken variants, those that plain walks of 20,000 steps find broke in FIGURES.
+Of the catalogue's 176 mistaken variants plain walks of 20,000 steps find 123, in 2,061 steps together.  With parts left
+out these have 1,128, and 96 are shortest runs; in the end they have 1,063, 122 are shortest, and it is another
+process's turn 259 times instead of 378.
 """
 
 from collections import Counter
