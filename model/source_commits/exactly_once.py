@@ -124,8 +124,10 @@ class ExactlyOnce(Protocol):
 
     def told_of_others(s, p):
         """Of a source partition that is not in the map the task knows what it knew before."""
-        nothing = forall(Partition, lambda q: s.flushing[q] == 0)
-        return either("src.5", s.told[p], all_polled_if_empty=when(nothing, s.polled[p], s.told[p]))
+        return either("src.5", s.told[p], all_polled_if_empty=when(s.flushes_nothing(), s.polled[p], s.told[p]))
+
+    def flushes_nothing(s):
+        return forall(Partition, lambda p: s.flushing[p] == 0)
 
     @action
     def release(s, p: Partition):

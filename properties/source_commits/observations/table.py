@@ -144,6 +144,10 @@ def _works(s, e):
     return s.moment == Moment.WORKING
 
 
+def _is_asked(s, e):
+    return s.moment == Moment.ASKED
+
+
 ONCE_OVER = (Do("crash", {}, when=_runs),)
 ONCE = (
     Observation("instance_started", (Do("restart", {}, when=lambda s, e: s.over),), after=_runs),
@@ -153,7 +157,13 @@ ONCE = (
     Observation("transaction_aborted", (Do("abort_batch", {}, when=lambda s, e: e.outcome),)),
     Observation("flush_begun", (Do("end", {}),)),
     Observation("flush_entry", before=lambda s, e: s.flushing[e.partition] == e.offset, rule="src.5"),
-    Observation("transaction_committed", (Do("commit", {}),)),
+    Observation(
+        "transaction_committed",
+        (Do("commit", {}, when=_is_asked),),
+        # One whose only record the producer refused is empty, and its end is one of nothing.
+        before=lambda s, e: _is_asked(s, e) | ((s.moment == Moment.COMMITTED) & s.flushes_nothing() & ~s.is_open()),
+        rule="src.4",
+    ),
     Observation("offset_written", before=_is_stored, rule="src.4"),
     Observation("instance_stopped", ONCE_OVER),
     Observation("instance_failed", ONCE_OVER),

@@ -4,7 +4,9 @@ An instance has the source partitions whose number, divided by the number of tas
 a new set are its own from when the first of its instances starts; when several of one task do, they are those of the
 one that opens its producer last.  An instance of an older set that opens its producer when a newer one is there fences
 the one that had the transactional id, and is not followed: it is to find the newer set.  Offsets are found where the
-last topic is read to the end, and what was sent of a transaction is told with its end, for each source partition.
+last topic is read to the end, and what was sent of a transaction is told with its end, for each source partition.  One
+that has been fenced may find an end behind which the next one has written since: it found what was there when it asked,
+which the model, where that is one step, would say of now, and it is not followed any further.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +40,7 @@ class Tasks:
         self.topics_of: dict[int, int] = {}  # how many it has yet to read to the end
         self.sent: dict[int, set[int]] = {}  # source partitions whose offset is in the transaction
         self.ends: dict[int, int] = {}  # by producer id: whose transaction is to be committed
+        self.last: dict[tuple[int, int], int] = {}  # by topic and source partition: where its last entry stands
 
     def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
         """The rows of these events."""
@@ -89,11 +92,22 @@ class Tasks:
         if event.instance in self.followed or (event.outcome == 1 and event.task < self.partitions):
             yield _row(event)
 
+    def _entry_appended(self, event: Any) -> Iterator[Row]:
+        self.last[event.topic, event.partition] = event.position
+        if event.instance == _NONE or event.instance in self.followed:
+            yield _row(event)
+
     def _end_reached(self, event: Any) -> Iterator[Row]:
-        if event.instance in self.topics_of:
-            self.topics_of[event.instance] -= 1
-            if self.topics_of[event.instance] == 0:
-                yield _row(event)
+        if event.instance not in self.topics_of:
+            return
+        self.topics_of[event.instance] -= 1
+        if self.topics_of[event.instance] > 0:
+            return
+        own = range(self.task[event.instance], self.partitions, self.count)
+        if any(event.position <= self.last.get((event.topic, partition), _NONE) for partition in own):
+            self.followed.discard(event.instance)
+        else:
+            yield _row(event)
 
     def _offset_sent(self, event: Any) -> Iterator[Row]:
         if event.instance not in self.followed:

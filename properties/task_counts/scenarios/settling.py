@@ -135,18 +135,21 @@ def finish(
 
 
 def _restarted(system: System, workers: int, connector: int, tasks: int) -> list[int]:
-    """A user starts again what REST says has failed, which is returned."""
-    failed = [task for task in range(-1, tasks) if system.status(connector, task)[0] == FAILED]
+    """A user starts again what REST says has failed, and a task that it says is UNASSIGNED and some worker has all the
+    same: one that was out of the group may have written RUNNING over FAILED, and UNASSIGNED when it came back
+    (AbstractHerder.onStartup writes whatever is there).  What was started again is returned."""
+    said = {task: system.status(connector, task)[0] for task in range(-1, tasks)}
+    failed = [task for task, status in said.items() if status == FAILED]
     for task in failed:
         _restart(system, workers, connector, task)
-    return failed
+    unassigned = [task for task, status in said.items() if task >= 0 and status == UNASSIGNED]
+    return failed + [task for task in unassigned if _restart(system, workers, connector, task)]
 
 
-def _restart(system: System, workers: int, connector: int, task: int) -> None:
+def _restart(system: System, workers: int, connector: int, task: int) -> bool:
     """A user asks for that of one worker after the other, until one is up and takes it; task -1: the Connector."""
-    for worker in range(workers):
-        if system.restart_task(worker, connector, task) if task >= 0 else system.restart_connector(worker, connector):
-            return
+    take = system.restart_connector if task < 0 else lambda worker, of: system.restart_task(worker, of, task)
+    return any(take(worker, connector) for worker in range(workers))
 
 
 def _rest(system: System) -> bool:

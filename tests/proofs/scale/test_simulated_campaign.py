@@ -1,6 +1,11 @@
 """Thousands of simulated histories of every variant that can be simulated: the nightly part of the kept campaign."""
 
 import pytest
+from fencepost.proofs.scale.generate import seed_of, simulator_named
+from fencepost.proofs.traces import conformance_kernel
+from fencepost.properties.catalogue import find
+from fencepost.properties.history import VOCABULARIES
+from fencepost.properties.history.pieces import columns_of
 from histories_campaign import VARIANTS, batch
 
 BY_DESIGN = {"transactions/v1", "transactions/v1-verified"}
@@ -29,3 +34,19 @@ def test_some_histories_conform(which: str) -> None:
     told = batch(which, seed=2_000, histories=60, cores=1)
     assert told["violations"] == {}
     assert told["histories"] == 60 and told["events"] > 60
+
+
+@pytest.mark.parametrize(
+    ("which", "history"),
+    [
+        ("source-commits/proposed-exactly-once", 1449),  # a transaction whose only record the producer refuses
+        ("source-offsets/merged-view", 1556),  # a fenced instance reads to an end behind which the next one has written
+    ],
+)
+def test_what_was_misjudged(which: str, history: int) -> None:
+    """Histories of the reference that fit, of which a night's run said that they do not."""
+    protocol, _, variant = which.partition("/")
+    function, config = next((f, c) for name, f, c in find(which)[0].simulators if name == variant)
+    rows, _ = simulator_named(function)(seed_of(1_000, history), dict(config))
+    columns = columns_of(VOCABULARIES[protocol], [(history, rows)])
+    assert conformance_kernel(variant, config, protocol).misfits(columns) == []
