@@ -15,7 +15,7 @@ UNDECIDED = {"group-fencing/new-protocol": 0.04, "group-fencing/new-protocol-rel
 heartbeats, and offsets that are fetched while the application works, are followed in part only."""
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=2)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("which", VARIANTS)
 def test_thousands_of_histories_conform(which: str) -> None:

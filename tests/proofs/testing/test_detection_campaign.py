@@ -87,7 +87,7 @@ def seed_of_tonight() -> int:
     return 1_000 * (night() or int(time.time()) // 86_400)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=2)
 @pytest.mark.timeout(2 * 3600)
 def test_a_tenth_of_the_campaign(tmp_path: Path) -> None:
     """No alarm, and no rate below that of the table, as far as chance allows."""
