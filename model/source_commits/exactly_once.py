@@ -127,7 +127,7 @@ class ExactlyOnce(Protocol):
         return either("src.5", s.told[p], all_polled_if_empty=when(s.flushes_nothing(), s.polled[p], s.told[p]))
 
     def flushes_nothing(s):
-        return forall(Partition, lambda p: s.flushing[p] == 0)
+        return forall(Partition, lambda q: s.flushing[q] == 0)
 
     @action
     def release(s, p: Partition):
