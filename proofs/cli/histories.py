@@ -1,5 +1,7 @@
 """``generate``: histories made by simulation."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +28,9 @@ LARGE = 1_000_000_000
 Spark does again what that one did.  Below, to start Spark costs more than it gives."""
 
 
-def settings(spark: bool | None, master: str | None, events: int) -> Any:
-    """Spark's settings where it was asked for, or the work is large; None for processes of this machine."""
+def settings(spark: bool | None, master: str | None, events: int, say: Callable[[str], object] | None = None) -> Any:
+    """Spark's settings where it was asked for, or the work is large; None for processes of this machine.  ``say``: what
+    tells how it goes, where nobody has asked for that."""
     from fencepost.proofs.scale.units import SparkSettings
 
     if spark is False or not (spark or master or events >= LARGE):
@@ -38,7 +41,7 @@ def settings(spark: bool | None, master: str | None, events: int) -> Any:
 
         without = missing_java()
         how = f"in processes here, since {without}" if without else f"on Spark ({chosen.master}), as --master would"
-        errors.print(f"{events:,} events are many: {how}", markup=False)
+        (say or partial(errors.print, markup=False))(f"{events:,} events are many: {how}")
         if without:
             return None
     return chosen
@@ -111,7 +114,8 @@ def generate(
     if master is None:
         require_possible(directory, function, histories, config)
     each = config.get("events")
-    where = settings(spark, master, histories * each if isinstance(each, int) else 0)
+    told = list[str]()  # when it begins: what cannot be simulated is one line, and no other
+    where = settings(spark, master, histories * each if isinstance(each, int) else 0, told.append)
 
     def none_yet() -> None:
         if json_file is not None:
@@ -120,9 +124,14 @@ def generate(
             }  # fmt: skip
             write_json(json_file, document)
 
+    def begins() -> None:
+        for line in told:
+            errors.print(line, markup=False)
+
     asked: dict[str, Any] = dict(
-        histories=histories, seed=seed, config=config, protocol=entry.name, variant=variant, spark=where, cores=cores
-    )
+        histories=histories, seed=seed, config=config, protocol=entry.name, variant=variant, spark=where, cores=cores,
+        begins=begins,
+    )  # fmt: skip
     with when_interrupted(none_yet):
         if vocabularies_of(function, config):
             whole = generate_set(directory, function, **asked)

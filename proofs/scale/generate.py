@@ -107,6 +107,7 @@ def generate(
     many: bool = False,
     spark: SparkSettings | None = None,
     cores: int | None = None,
+    begins: Callable[[], object] = lambda: None,
 ) -> Manifest:
     """Simulate `histories` histories of a protocol (where none is named, the first of the registry), numbered from 0,
     into `directory`, and return its manifest.
@@ -114,6 +115,7 @@ def generate(
     `simulator` is a `module:function`. It is called as function(seed, config), with another seed for each history, and
     returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` it is called as
     function(seed, first history, number of histories, config) and returns (columns, faults) of many histories at once.
+    `begins` is called when the simulator has made something of the config, and the work begins.
     Raises `HistoryError` if the directory holds histories already, or the simulator is not found, cannot use the
     config, or makes rows that are wrong.
     """
@@ -125,7 +127,7 @@ def generate(
     said = {"variant": variant, "config": config, "notes": notes}
     recipe = Recipe((Dataset(protocol, location, said),), simulator, many, seed, config)
     with claimed(location):
-        ((manifest,), _) = _made(recipe, histories, spark, cores)
+        ((manifest,), _) = _made(recipe, histories, spark, cores, begins)
         manifest.write(location)
     return manifest
 
@@ -142,6 +144,7 @@ def generate_set(
     notes: str = "",
     spark: SparkSettings | None = None,
     cores: int | None = None,
+    begins: Callable[[], object] = lambda: None,
 ) -> HistorySet:
     """The same with a simulator of several vocabularies: a directory of histories for each in `directory`, and the
     manifest of the set, which is written last and returned."""
@@ -158,7 +161,7 @@ def generate_set(
     datasets = tuple(Dataset(name, location.within(name), told[name]) for name in names)
     recipe = Recipe(datasets, simulator, False, seed, config, several=True)
     with _all_claimed((location, *(dataset.directory for dataset in datasets))):
-        manifests, faults = _made(recipe, histories, spark, cores)
+        manifests, faults = _made(recipe, histories, spark, cores, begins)
         for dataset, manifest in zip(datasets, manifests, strict=True):
             manifest.write(dataset.directory)
         entries = tuple(total(manifest.protocol, manifest.files) for manifest in manifests)
@@ -203,11 +206,12 @@ def _all_claimed(places: Sequence[Location]) -> Iterator[None]:
 
 
 def _made(
-    recipe: Recipe, histories: int, spark: SparkSettings | None, cores: int | None
+    recipe: Recipe, histories: int, spark: SparkSettings | None, cores: int | None, begins: Callable[[], object]
 ) -> tuple[list[Manifest], dict[str, int]]:
     """Writes the histories and gives the files their final names; their manifests, which are not written yet, and the
     faults."""
     units = _units(recipe, histories)
+    begins()
     written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
     faults = dict[str, int]()
     for unit in written:

@@ -6,6 +6,7 @@ interface, by what a black box shows and by promises alone.
 """
 
 from itertools import product
+from typing import Any
 
 import answer_defects
 import pytest
@@ -47,11 +48,12 @@ def test_no_cell_is_empty(request_kind: str, state: str) -> None:
     ],
 )
 def test_each_is_found_from_outside(planted: Planted) -> None:
-    """Within the default number of examples, by a promise or a rule beside it."""
-    report = agree(
-        planted, protocol="transactions", variant=planted.mode, seed=1, promises_only=True, observe="black-box"
-    )
-    assert report.verdict == "violated"
+    """Within the default number of examples, by a promise or a rule beside it; some only in every fortieth example, so
+    that with one seed in twelve none shows it."""
+    asked: dict[str, Any] = {"variant": planted.mode, "promises_only": True, "observe": "black-box"}
+    reports = (agree(planted, protocol="transactions", seed=seed, **asked) for seed in (1, 2, 3))
+    report = next((report for report in reports if report.verdict == "violated"), None)
+    assert report is not None
     assert report.failure is not None and report.failure.promise
 
 
