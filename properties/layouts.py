@@ -79,6 +79,18 @@ def numbered(names: np.ndarray, lane: np.ndarray, ends: np.ndarray) -> np.ndarra
     return found
 
 
+FEW = 1024
+"""Numbers below that stay what they are: maps over what they name are as wide as the largest."""
+
+
+def renumbered(names: np.ndarray) -> np.ndarray:
+    """Names as they are, or counted from 0 on where one is large; -1 for those below 0."""
+    if names.max(initial=0) < FEW:
+        return names
+    known, numbers = np.unique(np.maximum(names, -1), return_inverse=True)
+    return numbers - int(known[0] < 0)
+
+
 def one_of(kind: np.ndarray, kinds: Sequence[int]) -> np.ndarray:
     """Which events are of these kinds."""
     chosen = np.zeros(1 << 16, bool)

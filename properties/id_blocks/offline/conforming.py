@@ -14,11 +14,10 @@ from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.observations.events import BY_VARIANT, COLUMNS
 from fencepost.properties.id_blocks.offline.slots import computed_columns
-from fencepost.properties.layouts import numbered
+from fencepost.properties.layouts import numbered, renumbered
 
 VARIANTS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
 MODEL_OF_MODE = {"kraft": "kraft", "zookeeper": "bridge", "bridge": "bridge"}
-MOST_BROKERS = 1024  # more are renumbered: maps over brokers are as wide as the largest number
 LONG_MAX = 2**63 - 1
 MOST_BLOCKS = 2**31  # a history has no more steps
 
@@ -59,7 +58,7 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
     lengths = np.diff(np.append(starts, len(columns["history"])))
     history = np.repeat(np.arange(len(starts)), lengths)
     compact = {**columns, "request": _requests(columns["request"], history, int(lengths.max(initial=0)))}
-    compact["broker"] = _brokers(columns["broker"])
+    compact["broker"] = renumbered(columns["broker"])
     values = {name: compact[name] for name in COLUMNS if name in compact} | computed_columns(compact, history, starts)
     rows = np.arange(len(history))
     return LaidOut((Laid(rows, history, columns["kind"], values, _sizes(values), dict(settings)),), {})
@@ -80,13 +79,6 @@ def _requests(request: np.ndarray, history: np.ndarray, longest: int) -> np.ndar
     if request.max(initial=0) <= longest:
         return request
     return numbered(request[:, None], history, np.zeros(len(request), bool))[:, 0]
-
-
-def _brokers(broker: np.ndarray) -> np.ndarray:
-    if broker.max(initial=0) < MOST_BROKERS:
-        return broker
-    names, numbers = np.unique(np.maximum(broker, -1), return_inverse=True)
-    return numbers - int(names[0] < 0)
 
 
 CONFORMING = Conforming(ID_BLOCKS, VARIANTS, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out)

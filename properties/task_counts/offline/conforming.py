@@ -13,6 +13,7 @@ import numpy as np
 from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.layouts import FEW, renumbered
 from fencepost.properties.task_counts.history.events import TASK_COUNTS, Kind
 from fencepost.properties.task_counts.observations.events import BY_VARIANT, COLUMNS
 from fencepost.properties.task_counts.offline.lanes import FOUND_COUNTED, Events, Lane, certain, lanes_of
@@ -26,6 +27,7 @@ PUT = ("row", "kind", "worker", "task", "set", "newest", "instance")
 ASKING = ("B", "shipped")
 CLASSES = (4, 8, 16, 64, 256)
 """Lanes are held against the model together with those of the same class: threads of tasks at one time, at most."""
+TOO_MANY_TASKS = f"more than {FEW} tasks of one connector"
 TOO_MANY = f"more than {CLASSES[-1]} threads of tasks of one connector at one time"
 
 
@@ -56,7 +58,12 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
     fenced = np.zeros(len(columns["kind"]), bool)
     undecided: dict[int, str] = {}
     by_class: dict[int, list[Lane]] = {}
+    tasks = np.maximum(columns["task"], columns["count"])
+    many = set(columns["history"][tasks > FEW].tolist())
     for begin, end in pairwise([*starts, len(events["kind"])]):
+        if events["history"][begin] in many:
+            undecided[events["history"][begin]] = TOO_MANY_TASKS
+            continue
         lanes, reason = lanes_of(events, begin, end, asks=variant in ASKING, known=_known(variant))
         fenced[list(certain(events, begin, end))] = True
         for lane in lanes:
@@ -75,6 +82,7 @@ def _part(columns: Mapping[str, np.ndarray], fenced: np.ndarray, size: int, lane
     flat = chain.from_iterable(chain.from_iterable(one.events for one in lanes))
     table = np.fromiter(flat, np.int64, len(lane) * len(PUT)).reshape(-1, len(PUT)).T
     values = dict(zip(PUT, table, strict=True))
+    values["worker"] = renumbered(values["worker"])
     rows, kinds = values.pop("row"), values.pop("kind")
     own = kinds == columns["kind"][rows]  # what stands between events says nothing else
     said = {name: np.where(own, columns[name][rows], 0) for name in ("count", "status", "error")}
