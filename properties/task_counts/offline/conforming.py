@@ -27,8 +27,7 @@ PUT = ("row", "kind", "worker", "task", "set", "newest", "instance")
 ASKING = ("B", "shipped")
 CLASSES = (4, 8, 16, 64, 256)
 """Lanes are held against the model together with those of the same class: threads of tasks at one time, at most."""
-TOO_MANY_TASKS = f"more than {FEW} tasks of one connector"
-TOO_MANY = f"more than {CLASSES[-1]} threads of tasks of one connector at one time"
+TOO_MANY = f"more than {CLASSES[-1]} threads, or {FEW} tasks, of one connector at one time"
 
 
 def variant_of(manifest: Manifest) -> str:
@@ -56,15 +55,12 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
     events: Events = {name: columns[name].tolist() for name in READ}
     starts = starts_of(columns["history"]).tolist()
     fenced = np.zeros(len(columns["kind"]), bool)
-    undecided: dict[int, str] = {}
-    by_class: dict[int, list[Lane]] = {}
-    tasks = np.maximum(columns["task"], columns["count"])
-    many = set(columns["history"][tasks > FEW].tolist())
+    undecided, by_class = dict[int, str](), dict[int, list[Lane]]()
+    many = set(columns["history"][np.maximum(columns["task"], columns["count"]) > FEW].tolist())
     for begin, end in pairwise([*starts, len(events["kind"])]):
-        if events["history"][begin] in many:
-            undecided[events["history"][begin]] = TOO_MANY_TASKS
-            continue
         lanes, reason = lanes_of(events, begin, end, asks=variant in ASKING, known=_known(variant))
+        if events["history"][begin] in many:
+            lanes, reason = [], TOO_MANY
         fenced[list(certain(events, begin, end))] = True
         for lane in lanes:
             size = next((c for c in CLASSES if lane.places <= c), 0)
@@ -88,12 +84,8 @@ def _part(columns: Mapping[str, np.ndarray], fenced: np.ndarray, size: int, lane
     said = {name: np.where(own, columns[name][rows], 0) for name in ("count", "status", "error")}
     values |= said | {"count": np.maximum(said["count"], 0), "certain": own & fenced[rows]}
     most = max(int(values["task"].max(initial=0)) + 1, int(values["count"].max(initial=0)))
-    sizes = {
-        "workers": int(values["worker"].max(initial=0)) + 1,
-        "instances": size,
-        "tasks": most,
-        "generations": max(one.newest for one in lanes) + 1,
-    }
+    sizes = {"instances": size, "tasks": most, "generations": max(one.newest for one in lanes) + 1}
+    sizes["workers"] = int(values["worker"].max(initial=0)) + 1
     return Laid(rows, lane, kinds, values, sizes, {}, lambda number: _told(lanes[number]))
 
 
