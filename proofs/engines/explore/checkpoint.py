@@ -10,7 +10,7 @@ has another folder in the directory.
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -20,6 +20,7 @@ import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
+from fencepost.proofs.readings.ground import Node, below
 
 INDEX = "search.json"
 
@@ -47,7 +48,8 @@ class _Index(msgspec.Struct):
 
 class Checkpoint:
     """The folder of one search, which is this process's alone until it is closed.  ``records``: of the levels that are
-    there, but for the first, which every search begins with."""
+    there, but for the first, which every search begins with.  InputError: the folder is another's, or not as it was
+    written."""
 
     def __init__(self, directory: Path, kernels: Kernels) -> None:
         self.words = kernels.packing.words
@@ -113,8 +115,27 @@ def _key(kernels: Kernels) -> str:
     """Of all that decides what a search finds."""
     ground = kernels.ground
     alike = kernels.symmetry and kernels.symmetry.sorts
-    told = repr((kernels.source, alike, ground.initial, kernels.states, kernels.steps, list(ground.presences), _code()))
+    views = [(name, view) for name, of_name in ground.refinements.items() for view in of_name]
+    parts = [
+        (
+            name,
+            view.hints,
+            [(step.action, _shape([step.guard, *step.effects])) for step in view.steps],
+            _shape(view.kept),
+        )
+        for name, view in views
+    ]
+    names = kernels.states, kernels.steps, list(ground.presences)
+    told = repr((kernels.source, parts, alike, ground.initial, names, _code()))
     return hashlib.sha256(told.encode()).hexdigest()[:24]
+
+
+def _shape(roots: Sequence[Node]) -> list[object]:
+    """Conditions as text can hold them, whatever numbers their nodes have got."""
+    nodes = below(roots)
+    place = {node.number: at for at, node in enumerate(nodes)}
+    told = [(node.op, node.data, node.truth, [place[a.number] for a in node.args]) for node in nodes]
+    return [*told, [place[root.number] for root in roots]]
 
 
 @cache

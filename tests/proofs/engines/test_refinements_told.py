@@ -2,6 +2,7 @@
 reports of a variant."""
 
 from dataclasses import replace
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -122,6 +123,20 @@ def test_which_steps_of_the_core_there_were(properties: type[Properties], engine
             c: bool(by) for c, by in COVERED[properties].items()
         }
         assert all(set(by) <= set(COVERED[properties][core]) for core, by in covered.items())
+
+
+def test_a_search_on_disk_is_of_one_mapping(tmp_path: Path) -> None:
+    """Another mapping of that name is judged anew, and finds what it breaks; one that goes on says which steps there
+    were."""
+    for properties in (AtFinish, AtPrepare):
+        item = replace(item_of(properties), name="refines")
+        made = explore(properties.protocol.spec, {item.name: item}, BOUNDS, checkpoint=tmp_path)
+        assert (made.resumed, bool(made.violated)) == (0, properties is AtPrepare)
+        again = explore(properties.protocol.spec, {item.name: item}, BOUNDS, checkpoint=tmp_path)
+        assert again.resumed == again.distinct and again.verdicts == made.verdicts
+        if properties is AtFinish:
+            taken = {core for core, by in coverage(again, item.name).items() if by}
+            assert taken == {core for core, by in COVERED[properties].items() if by}
 
 
 class Idle(Properties, of=TwoSteps):
