@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.cache_folder import cache_folder
 from fencepost.proofs.engines.explore import sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint
 from fencepost.proofs.engines.explore.kernels import Kernels
@@ -219,7 +220,7 @@ def was_compiled(kernels: Kernels) -> bool:
     """Whether the code for this protocol and its bounds is in the cache."""
     name = _name_of(_source_of(kernels))
     try:
-        return next((_cache_folder() / "__pycache__").glob(f"{name}.expand-*.nbi"), None) is not None
+        return next((cache_folder() / "__pycache__").glob(f"{name}.expand-*.nbi"), None) is not None
     except OSError:
         return False
 
@@ -240,9 +241,10 @@ def load_compiled(kernels: Kernels) -> Any:
         )
     source = _source_of(kernels)
     name = _name_of(source)
-    for place in (_cache_folder, _fresh_folder):
+    for place in (cache_folder, _fresh_folder):
         try:
             folder = place()
+            folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{name}.py"
             if not path.exists():
                 # Another process may be writing the same file: put it in place in one step.
@@ -253,12 +255,6 @@ def load_compiled(kernels: Kernels) -> Any:
             continue
         return _import(name, path)
     raise OSError("no folder can be written for the compiled explorer; set XDG_CACHE_HOME to one that can")
-
-
-def _cache_folder() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fencepost"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _fresh_folder() -> Path:
