@@ -30,7 +30,7 @@ Spark does again what that one did.  Below, to start Spark costs more than it gi
 
 def settings(spark: bool | None, master: str | None, events: int, say: Callable[[str], object] | None = None) -> Any:
     """Spark's settings where it was asked for, or the work is large; None for processes of this machine.  ``say``: what
-    tells how it goes, where nobody has asked for that."""
+    is told that the work goes to Spark of itself; by default the error stream."""
     from fencepost.proofs.scale.units import SparkSettings
 
     if spark is False or not (spark or master or events >= LARGE):

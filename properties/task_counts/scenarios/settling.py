@@ -102,7 +102,8 @@ def finish(
     waiting: Annotated[bool, FromConfig(lambda config: config.get("mode") == "M")] = False,
 ) -> Finished:
     """No faults any more: stalled workers go on, connectors may fence, everything happens that can, and what failed is
-    started again.  Every task that runs ends some transactions.  ``tasks``: that a connector has at most;
+    started again, whatever REST says of it.  Every task that runs ends some transactions.  ``tasks``: that a connector
+    has at most;
     ``rebalance``: there is one more, for which no worker asks; in A a task that finds no count waits for it, and if the
     leader's round has failed there is none without it (618.14).  ``waiting``: a user starts a Connector again once of
     which a task is UNASSIGNED; in M a round that failed has failed the Connector (618.11), and a worker that is out of

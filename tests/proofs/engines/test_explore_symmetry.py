@@ -21,13 +21,13 @@ MOST = 40_000
 """States within which verdicts are compared, of each kind of search."""
 
 
-def found(variant: Variant, *, symmetry: bool) -> Exploration | None:
-    """Of a variant that has alike states."""
+def found(variant: Variant, *, symmetry: bool) -> Exploration | str:
+    """What a search finds, or why there is none."""
     asked = {n: p for n, p in variant.asked.items() if p.kind in ("always", "step", "sometimes")}
     try:
         return explore(variant.spec, asked, bounds_of(variant, "smoke"), symmetry=symmetry, max_states=MOST)
-    except InputError:
-        return None
+    except InputError as error:
+        return str(error)
 
 
 def names() -> list[str]:
@@ -86,7 +86,9 @@ def test_the_same_is_found(name: str) -> None:
     variant = find(name)[1]
     assert variant is not None
     kept, whole = found(variant, symmetry=True), found(variant, symmetry=False)
-    if kept is None or whole is None:
+    if isinstance(kept, str) or isinstance(whole, str):
+        # The second is of bounds that the smoke profile does not have, and then of both.
+        assert "no sort of" in str(kept) or "is not judged up to names" in str(kept) or kept == whole
         return
     for prop in whole.traces:
         if prop in kept.traces or kept.complete:
@@ -98,7 +100,7 @@ def test_the_same_is_found(name: str) -> None:
 
 
 def test_where_it_cannot_be() -> None:
-    """Nothing is alike in a protocol whose elements are named; the compiled engine and progress need all states."""
+    """Nothing is alike where a sort has one element; the compiled engine and progress need all states."""
     one = {"workers": 1, "tasks": 1, "log": 2}
     with pytest.raises(InputError, match="no sort of Kip618Yardstick has several elements that differ by name alone"):
         explore(SPEC, PROPERTIES, one, symmetry=True)
