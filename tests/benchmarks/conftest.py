@@ -1,0 +1,31 @@
+"""Writes the document of speed beside pytest-benchmark's report, which it is made of.
+
+    pytest -n 0 -m "nightly or not nightly" tests/benchmarks --benchmark-json proofs/verdicts/speed.json
+
+writes ``speed.json`` and ``speed.md``.  What a benchmark puts into its ``extra_info`` are the figures of its row.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from speed import document, of_interest
+
+LOAD = os.getloadavg()[0]
+"""Of the last minute before the first benchmark."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
+    machine_info["load_before"] = round(LOAD, 2)
+    machine_info["memory_gb"] = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
+    kept = of_interest(output_json)
+    output_json.clear()
+    output_json.update(kept)
+    file = config.getoption("benchmark_json")
+    Path(file.name).with_suffix(".md").write_text(document(kept))
