@@ -131,11 +131,12 @@ class PartialOrder:
         return made.bits
 
     def _close(self, made: "_Sets") -> None:
-        """Adds what the second and the third rule ask for, until nothing is missing."""
+        """Adds what the second and the third rule ask for, until nothing is missing, or all steps are there anyway."""
         done = np.zeros_like(made.bits)
-        while (new := made.bits & ~done).any():
+        while (new := np.where(made.spared[:, None], made.bits & ~done, 0)).any():
             done = made.bits.copy()
-            for n in self.interference.taken:
+            some = np.bitwise_or.reduce(new, axis=0)
+            for n in (n for n in self.interference.taken if int(some[n >> 6]) >> (n & 63) & 1):
                 rows = (new[:, n >> 6] & np.uint64(1 << (n & 63))).nonzero()[0]
                 allowed = (made.allowed[rows, n >> 6] & np.uint64(1 << (n & 63))).astype(np.bool_)
                 if (at := rows[allowed]).size:
@@ -181,6 +182,11 @@ class _Sets:
     bits: Bits
     allowed: Bits
     truth: dict[int, Mask]
+
+    @property
+    def spared(self) -> Mask:
+        """Where a step that is allowed is in no set so far."""
+        return (self.allowed & ~self.bits).any(axis=1)
 
     def price(self, more: Bits, at: NDArray[np.int64]) -> NDArray[np.int64]:
         """What it costs to add these instances: steps first, then instances."""
