@@ -170,7 +170,7 @@ def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list
     for item in found:
         if item.kind == "eventually":
             raise CatalogueError(
-                f"{name_in_words(item.name)!r} says what happens in the end, which verify judges, and explore does not; "
+                f"{name_in_words(item.name)!r} says what happens in the end, which explore does not judge; "
                 f"see fencepost show {entry.name}/{variant.name} {name_in_words(item.name)!r}"
             )
     return [item.name for item in found]

@@ -19,7 +19,6 @@ from fencepost.proofs.cli.shared.pages import HTML, ITF, MERMAID, story_of, writ
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
 from fencepost.properties.catalogue import (
-    CatalogueError,
     Profile,
     ProtocolEntry,
     Variant,
@@ -29,7 +28,6 @@ from fencepost.properties.catalogue import (
     protocols,
     whole_of,
 )
-from fencepost.properties.nearest import instead, underscored
 
 if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
     from fencepost.model.language.properties import Property

@@ -125,9 +125,9 @@ def explore(
     are not decided here, but by ``fencepost.proofs.engines.progress``.  ``checkpoint``: a directory in which levels are
     files, from which an interrupted search goes on.  ``symmetry``: keep one of the states that differ in the names of
     interchangeable elements alone; runs have the names that they have, counts are of what was kept, and progress
-    cannot be judged then.  ``partial_order``: leave out steps that no property which is asked can tell from the same ones
-    in another order; verdicts and lengths of runs are the same, all else is of the steps that were taken, and neither
-    refinements nor progress can be judged then.  BoundsError: bounds missing or too large to pack.
+    cannot be judged then.  ``partial_order``: leave out steps that no property which is asked can tell from the same
+    ones in another order; verdicts and lengths of runs are the same, all else is of the steps that were taken, and
+    neither refinements nor progress can be judged then.  BoundsError: bounds missing or too large to pack.
     """
     began = time.perf_counter()
     # Bounds too large to pack are refused at once: to ground every action under them can take minutes.

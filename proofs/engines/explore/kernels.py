@@ -35,9 +35,7 @@ class Kernels:
     for the first row that decides a property.  ``symmetry``: of a search that keeps one of several alike states;
     ``partial_order``: of one that leaves steps out.  ``follow``: ``expand``, for the steps that a search takes."""
 
-    def __init__(
-        self, ground: Ground, alike: Iterable[Property] | None = None, *, partial_order: bool = False
-    ) -> None:
+    def __init__(self, ground: Ground, alike: Iterable[Property] | None = None, *, partial_order: bool = False) -> None:
         self.ground = ground
         self.packing = pack_fields(ground.spec.name, ground.layout.fields)
         self.symmetry = None if alike is None else Symmetry(ground, self.packing, alike)

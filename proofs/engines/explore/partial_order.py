@@ -2,25 +2,25 @@
 could as well be taken later.
 
 The sets are guided by what is asked (Kristensen, Schmidt and Valmari, *Question-guided stubborn set methods for state
-properties*, 2006), from guards conjunct by conjunct (Laarman, Pater, van de Pol and Weber, *Guard-based partial-order
-reduction*, 2013).  A *goal* is a condition on one state: that a property which must always hold does not, that a witness
-is there, or that a step which a step property forbids can be taken.  The set T of a state has
+properties*, 2006), and by guards conjunct by conjunct (Laarman, Pater, van de Pol and Weber, *Guard-based
+partial-order reduction*, 2013).  A *goal* is a condition on one state: that a property which must always hold does not,
+that a witness is there, or that a step which a step property forbids can be taken.  The set T of a state has
 
 - of each goal that no level so far has met, instances of which every run to it takes one (`_way`);
 - of each instance in T that the state does not allow, for one conjunct that is false all instances that make it true;
 - of each instance t in T that the state allows, all that spoil it (`Interference.spoils`), and for each conjunct of t
   either all instances that make it false or all that make it true again.
 
-**Soundness.**  Let u1 … un lead from a state to the nearest goal, and t = uk be the first of them in T; there is one, by
-the first rule.  If the state did not allow t, something before t would have made its false conjunct true, and would be
-in T by the second rule.  So t is allowed at once, and as long as u1 … u(k-1) go on: a conjunct that became false and true
-again before t was taken would have needed both kinds of instances of the third rule, one of which is in T.  None of u1 …
-u(k-1) spoils t, so that t moves to the front, swap by swap, and the same goal is reached by the same steps in another
-order, in as many.  By induction over that number each goal is met in the reduced search at the depth at which it is met
-in the whole one: verdicts of always, sometimes and step properties are the same, and runs are shortest ones.  Since each
-state's set leads towards all open goals, no step can be put off for ever, and no condition on cycles (the ignoring
-problem: Valmari; Peled; Bošnački and Holzmann for breadth first) is needed; nor need steps that a property sees be told
-from others.  The argument is about distances, so that it stands for states up to names too (`symmetry`).
+**Soundness.**  Let u1 … un lead from a state to the nearest goal, and t = uk be the first of them in T; there is one,
+by the first rule.  If the state did not allow t, something before t would have made its false conjunct true, and would
+be in T by the second rule.  So t is allowed at once, and as long as u1 … u(k-1) go on: a conjunct that became false and
+true again before t was taken would have needed both kinds of instances of the third rule, one of which is in T.  None
+of u1 … u(k-1) spoils t, so that t moves to the front, swap by swap, and the same goal is reached by the same steps in
+another order, in as many.  By induction over that number each goal is met in the reduced search at the depth at which
+it is met in the whole one: verdicts of always, sometimes and step properties are the same, and runs are shortest ones.
+Since each state's set leads towards all open goals, no step can be put off for ever, and no condition on cycles (the
+ignoring problem: Valmari; Peled; Bošnački and Holzmann for breadth first) is needed; nor need steps that a property
+sees be told from others.  The argument is about distances, so that it stands for states up to names too (`symmetry`).
 
 It does not stand for refinements, which are about all steps, for progress, for deadlocks, and for dangers and actions
 that are met on the way: those of the steps that were taken were met, of others nothing is known.
@@ -71,15 +71,20 @@ class PartialOrder:
             self._spoilers[number] = self._bits(known.spoils(number))
             parts = known.conjuncts[number]
             self._breaks[number] = [
-                (self._bits(known.makes(c, False) - {number}), self._bits(known.makes(c, True) - {number})) for c in parts
+                (self._bits(known.makes(c, False) - {number}), self._bits(known.makes(c, True) - {number}))
+                for c in parts
             ]
+        self._open: list[Node] | None = None
         self.ask(self.goals)
 
     def ask(self, names: Iterable[str]) -> None:
         """Which properties are not decided yet."""
-        self.open = tuple(name for name in names if self.goals[name].op != "const")
+        still = [self.goals[name] for name in names if self.goals[name].op != "const"]
+        if still == self._open:
+            return
+        self._open = still
         instances = self.ground.instances
-        roots = [*(self.goals[n] for n in self.open), *(instances[n].enabled for n in self.interference.taken)]
+        roots = [*still, *(instances[n].enabled for n in self.interference.taken)]
         self._leaves, self._joints = _parts(roots)
         self._columns = conditions(self.packing, self._leaves)
         self._makes = {
@@ -125,8 +130,8 @@ class PartialOrder:
             allowed[:, n >> 6] |= column.astype(np.uint64) << np.uint64(n & 63)
         made = _Sets(np.zeros((count, self.words), np.uint64), allowed, truth)
         every = np.arange(count)
-        for name in self.open:
-            made.bits |= self._way(self.goals[name], True, made, every)
+        for goal in self._open or ():
+            made.bits |= self._way(goal, True, made, every)
         self._close(made)
         return made.bits
 
@@ -186,13 +191,16 @@ class _Sets:
     @property
     def spared(self) -> Mask:
         """Where a step that is allowed is in no set so far."""
-        return (self.allowed & ~self.bits).any(axis=1)
+        spared: Mask = (self.allowed & ~self.bits).any(axis=1)
+        return spared
 
     def price(self, more: Bits, at: NDArray[np.int64]) -> NDArray[np.int64]:
         """What it costs to add these instances: steps first, then instances."""
         new = more & ~self.bits[at]
         steps = np.bitwise_count(new & self.allowed[at]).sum(axis=1, dtype=np.int64)
-        return (steps << 32) + np.bitwise_count(new).sum(axis=1, dtype=np.int64)
+        instances = np.bitwise_count(new).sum(axis=1, dtype=np.int64)
+        price: NDArray[np.int64] = (steps << 32) + instances
+        return price
 
 
 _JOIN: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or}
