@@ -191,7 +191,7 @@ class _Sets:
     @property
     def spared(self) -> Mask:
         """Where a step that is allowed is in no set so far."""
-        spared: Mask = (self.allowed & ~self.bits).any(axis=1)
+        spared: Mask = np.logical_or.reduce((self.allowed & ~self.bits) != 0, axis=1)
         return spared
 
     def price(self, more: Bits, at: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ from random_models import BOUNDS, model
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
-MOST = 40_000
+MOST = 10_000
 """States within which verdicts are compared, of each kind of search."""
 
 
@@ -251,7 +251,7 @@ def test_what_matters_to_nothing_is_never_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.nightly(nights=5)) for seed in range(20, 220))]
+    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.nightly(nights=5)) for seed in range(8, 208))]
 )
 def test_models_drawn_at_random(seed: int) -> None:
     """All properties together, and each alone."""
@@ -263,11 +263,11 @@ def test_models_drawn_at_random(seed: int) -> None:
 def test_models_drawn_at_random_have_what_can_go_wrong() -> None:
     """Of those, many properties are decided by a run, and many states are spared."""
     decided, kept, whole = 0, 0, 0
-    for seed in range(20):
+    for seed in range(12):
         spec, asked = model(seed)
         few, many = reduced(spec, {"one": asked["one"]}, BOUNDS), explore(spec, asked, BOUNDS)
         decided, kept, whole = decided + len(many.traces), kept + few.distinct, whole + many.distinct
-    assert decided > 20 and kept < whole / 2
+    assert decided > 12 and kept < whole / 2
 
 
 def step(instance: Instance, values: list[int]) -> list[int] | None:
@@ -280,7 +280,7 @@ def step(instance: Instance, values: list[int]) -> list[int] | None:
     return [int(changed.get(n, value)) for n, value in enumerate(values)]
 
 
-@pytest.mark.parametrize("name", ["id-blocks/kraft-threads", "transactions/v1-hanging", "group-fencing/draft"])
+@pytest.mark.parametrize("name", ["id-blocks/kraft-threads", "group-fencing/draft"])
 def test_what_instances_do_to_one_another(name: str) -> None:
     """In states within the ranges of fields, whether they are reachable or not: what gives a condition a value, and
     what comes too late after another, is among those that are said to."""
@@ -337,11 +337,9 @@ NAMES = [f"{p}/{v.name}" for p, entry in protocols().items() for v in entry.vari
 @pytest.mark.parametrize(
     "name",
     [
-        "kip618-yardstick/yardstick",
         "id-blocks/kraft-answer-first",
         "transactions/v1-hanging",
         "task-counts/core-late-round",  # a step is what breaks something
-        "group-fencing/draft",
         *(pytest.param(name, marks=pytest.mark.nightly(nights=5)) for name in NAMES),
     ],
 )
@@ -383,7 +381,7 @@ def test_how_many_states_are_left(name: str, asked: str | None, kept: int, whole
 
 def test_beside_symmetry_threads_and_files(tmp_path: Path) -> None:
     """States up to names are fewer again; threads and an interruption change nothing."""
-    bounds = {"workers": 2, "tasks": 2, "log": 2}
+    bounds = {"workers": 2, "tasks": 1, "log": 3}
     whole, alone = explore(SPEC, PROPERTIES, bounds), reduced(SPEC, PROPERTIES, bounds, threads=1)
     alike = reduced(SPEC, PROPERTIES, bounds, symmetry=True)
     assert alike.distinct < alone.distinct < whole.distinct
