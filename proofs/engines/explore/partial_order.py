@@ -11,16 +11,17 @@ that a witness is there, or that a step which a step property forbids can be tak
 - of each instance t in T that the state allows, all that spoil it (`Interference.spoils`), and for each conjunct of t
   either all instances that make it false or all that make it true again.
 
-**Soundness.**  Let u1 … un lead from a state to the nearest goal, and t = uk be the first of them in T; there is one,
-by the first rule.  If the state did not allow t, something before t would have made its false conjunct true, and would
-be in T by the second rule.  So t is allowed at once, and as long as u1 … u(k-1) go on: a conjunct that became false and
-true again before t was taken would have needed both kinds of instances of the third rule, one of which is in T.  None
-of u1 … u(k-1) spoils t, so that t moves to the front, swap by swap, and the same goal is reached by the same steps in
-another order, in as many.  By induction over that number each goal is met in the reduced search at the depth at which
-it is met in the whole one: verdicts of always, sometimes and step properties are the same, and runs are shortest ones.
-Since each state's set leads towards all open goals, no step can be put off for ever, and no condition on cycles (the
-ignoring problem: Valmari; Peled; Bošnački and Holzmann for breadth first) is needed; nor need steps that a property
-sees be told from others.  The argument is about distances, so that it stands for states up to names too (`symmetry`).
+**Soundness.**  Let u1 … un lead from a state to a goal in the fewest steps, and t = uk be the first of them in T; there
+is one, by the first rule.  If the state did not allow t, something before t would have made its false conjunct true,
+and would be in T by the second rule.  So t is allowed at once, and as long as u1 … u(k-1) go on: a conjunct that became
+false and true again before t was taken would have needed both kinds of instances of the third rule, one of which is in
+T.  None of u1 … u(k-1) spoils t, so that t moves to the front, swap by swap, and the same goal is reached by the same
+steps in another order, in as many.  By induction over that number each goal is met in the reduced search at the depth
+at which it is met in the whole one: verdicts of always, sometimes and step properties are the same, and runs are
+shortest ones.  (Where T has all steps that the state allows, nothing is left out, and it need not be complete.)  Since
+each state's set leads towards all open goals, no step can be put off for ever, and no condition on cycles (the ignoring
+problem: Valmari; Peled; Bošnački and Holzmann for breadth first) is needed; nor need steps that a property sees be told
+from others.  The argument is about distances, so that it stands for states up to names too (`symmetry`).
 
 It does not stand for refinements, which are about all steps, for progress, for deadlocks, and for dangers and actions
 that are met on the way: those of the steps that were taken were met, of others nothing is known.

@@ -1,10 +1,10 @@
-"""How many states partial order leaves, of every variant within its default bounds: all that is asked together, and each
-promise alone.
+"""How many states partial order leaves, of every variant within its default bounds: all that is asked together, and
+each promise alone.
 
     python tests/script.py tests/campaigns/support/partial_order_campaign.py [--most 10000] [PROTOCOL/VARIANT...]
 
-Both searches go as deep: as the whole one comes with ``most`` states, and no deeper than until all is decided.  A row of
-Markdown for each as it is there, then how often how much is left.  Exit code 1 if the two find anything else.
+Both searches go as deep: as the whole one comes with ``most`` states, and no deeper than until all is decided.  A row
+of Markdown for each as it is there, then how often how much is left.  Exit code 1 if the two find different things.
 """
 
 import argparse
