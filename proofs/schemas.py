@@ -105,9 +105,10 @@ class Explored(TypedDict):
     depth: Annotated[int, Meta(description="Steps to the state that is farthest from the start.")]
     seconds: Seconds
     symmetry: NotRequired[Annotated[list[str], Meta(description="Bounds of the sorts whose names do not count.")]]
+    partial_order: NotRequired[Annotated[bool, Meta(description="Were steps left out that no property can tell?")]]
     resumed: NotRequired[Annotated[int, Meta(description="How many of the states an earlier search has kept.")]]
     compile_seconds: NotRequired[Annotated[float, Meta(description="How long what came before the search took.")]]
-    complete: Annotated[bool, Meta(description="Was every state within the bounds visited?")]
+    complete: Annotated[bool, Meta(description="Are the verdicts of every state within the bounds?")]
     levels: Annotated[list[int], Meta(description="New states by depth.")]
     verdicts: dict[str, Verdict]
     cut: Annotated[dict[str, int], Meta(description="By action, steps that lead beyond the bounds and were not taken.")]

@@ -15,6 +15,7 @@ from fencepost.proofs.cli.shared.options import (
     PROFILE,
     PROTOCOL,
     OutputFile,
+    asked_property,
     chosen,
     complete_protocol,
     complete_variant,
@@ -63,7 +64,12 @@ LONG = 1.0
     "--engine", type=click.Choice(("auto", "numpy", "numba")), default="auto", show_default=True,
     help="numba compiles for seconds, and is faster then; auto goes on with it where that pays.",
 )  # fmt: skip
+@click.option("--property", "only", multiple=True, metavar="P", help="Judge this property only; may be repeated.")
 @click.option("--symmetry", is_flag=True, help="Keep one of the states that differ in the names of elements alone.")
+@click.option(
+    "--partial-order", is_flag=True,
+    help="Leave out steps that no property asked for can tell from the same ones in another order.",
+)  # fmt: skip
 @click.option(
     "--checkpoint", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
     help="Keep states in files here, and go on where a search that was interrupted has been.",
@@ -71,13 +77,16 @@ LONG = 1.0
 @HTML
 @MERMAID
 def explore(
-    name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str, symmetry: bool,
-    checkpoint: Path | None, html_file: Path | None, mermaid_file: Path | None,
+    name: str, changes: tuple[str, ...], profile: Profile, json_file: Path | None, engine: str, only: tuple[str, ...],
+    symmetry: bool, partial_order: bool, checkpoint: Path | None, html_file: Path | None, mermaid_file: Path | None,
 ) -> int:  # fmt: skip
     """Visit every reachable state within bounds, breadth first.
 
     Counterexamples and witnesses are shortest ones; `fencepost show` tells them.  Without a variant, all main variants
     are explored, and the JSON is a list.  Example: fencepost explore id-blocks/kraft --bound ids=2
+
+    With --partial-order verdicts and lengths of runs are the same from fewer states, the fewer the less is asked, so
+    that --property pays; each state takes longer, and dangers count as met only by the steps that were taken.
     """
     from fencepost.proofs.engines.explore import Progress
     from fencepost.proofs.engines.judged import run_explore
@@ -86,6 +95,7 @@ def explore(
 
     documents, stories, wrong = list[dict[str, Any]](), list[Story](), 0
     read = read_from(variant for _, variant in chosen(name))
+    asked = {variant.name: _judged(entry, variant, only) for entry, variant in chosen(name)}
     for entry, variant, feature, bound in _explorations(name, profile, parse_bounds(changes)):
         label = f"{entry.name}/{variant.name} {feature}".rstrip()
         levels: list[Progress] = []
@@ -93,7 +103,8 @@ def explore(
         def so_far(entry=entry, variant=variant, bound=bound, levels=levels) -> None:  # type: ignore[no-untyped-def]
             """The levels that were searched when an interrupt came, after what was explored before."""
             if json_file is not None:
-                of_this = [_searched_so_far(entry, variant, bound, levels) | {"sources": read}] if levels else []
+                names = asked[variant.name]
+                of_this = [_searched_so_far(entry, variant, names, bound, levels) | {"sources": read}] if levels else []
                 found = [*documents, *of_this]
                 write_json(json_file, cut_short(found[0] if len(found) == 1 else found))
 
@@ -110,8 +121,9 @@ def explore(
                     errors.print(f"depth {level.depth}: {level.warning}")
 
             results, made = run_explore(
-                entry, variant, bound, told=told, engine=engine, checkpoint=checkpoint, symmetry=symmetry
-            )
+                entry, variant, bound, only=asked[variant.name], told=told, engine=engine, checkpoint=checkpoint,
+                symmetry=symmetry, partial_order=partial_order,
+            )  # fmt: skip
         about = f" ({feature})" if feature else ""
         console.print(f"{entry.name}/{variant.name}{about} within {bound_in_words(bound)}")
         console.print(
@@ -144,18 +156,32 @@ def explore(
 
 
 def up_to(made: "Exploration") -> str:
-    """Of a search that keeps one of several alike states, what is alike."""
+    """Of a search that has not all states, of which ones it has one: what is alike, and whether steps were left out."""
     alike = made.kernels.symmetry
-    return "" if alike is None else f" up to the names of {' and '.join(sort.bound for sort in alike.sorts)}"
+    names = "" if alike is None else f" up to the names of {' and '.join(sort.bound for sort in alike.sorts)}"
+    return names + (" by partial order" if made.kernels.partial_order is not None else "")
+
+
+def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list[str]:
+    """The properties to judge, or those of them that were named; CatalogueError for progress, which is none of them."""
+    if not only:
+        return [n for n, p in variant.asked.items() if p.kind != "eventually"]
+    found = [asked_property(entry, variant, name) for name in only]
+    for item in found:
+        if item.kind == "eventually":
+            raise CatalogueError(
+                f"{name_in_words(item.name)!r} says what happens in the end, which explore does not judge; "
+                f"see fencepost show {entry.name}/{variant.name} {name_in_words(item.name)!r}"
+            )
+    return [item.name for item in found]
 
 
 def _searched_so_far(
-    entry: ProtocolEntry, variant: Variant, bound: dict[str, int], levels: "Sequence[Progress]"
+    entry: ProtocolEntry, variant: Variant, asked: Sequence[str], bound: dict[str, int], levels: "Sequence[Progress]"
 ) -> dict[str, Any]:
     """The JSON of a search that an interrupt has ended.  What it has not decided is unknown; its traces would take
     longer to be found than an interrupt may take."""
     last = levels[-1]
-    asked = [n for n, p in variant.asked.items() if p.kind != "eventually"]
     return {
         "schema": SCHEMA, "protocol": entry.name, "variant": variant.name, "bound": bound,
         "distinct": last.distinct, "generated": last.generated, "depth": last.depth, "seconds": round(last.seconds, 4),
@@ -201,6 +227,7 @@ def _document(
         "complete": made.complete,
         **({"resumed": made.resumed} if made.resumed else {}),
         **({"symmetry": [sort.bound for sort in made.kernels.symmetry.sorts]} if made.kernels.symmetry else {}),
+        **({"partial_order": True} if made.kernels.partial_order else {}),
         "levels": made.levels,
         "verdicts": {r.property: r.verdict for r in results},
         "cut": {a: n for a, n in made.cut.items() if n},

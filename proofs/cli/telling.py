@@ -5,13 +5,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.shared.options import BOUND, PROFILE, PROTOCOL, complete_variant, parse_bounds, the_one
+from fencepost.proofs.cli.shared.options import (
+    BOUND,
+    PROFILE,
+    PROTOCOL,
+    asked_property,
+    complete_variant,
+    parse_bounds,
+    the_one,
+)
 from fencepost.proofs.cli.shared.output import bound_in_words, console, errors, read_from
 from fencepost.proofs.cli.shared.pages import HTML, ITF, MERMAID, story_of, write_pages
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
 from fencepost.properties.catalogue import (
-    CatalogueError,
     Profile,
     ProtocolEntry,
     Variant,
@@ -21,7 +28,6 @@ from fencepost.properties.catalogue import (
     protocols,
     whole_of,
 )
-from fencepost.properties.nearest import instead, underscored
 
 if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
     from fencepost.model.language.properties import Property
@@ -67,7 +73,7 @@ def show(
     if there was something to show.  Example: fencepost show id-blocks/kraft-answer-first "disjoint blocks"
     """
     entry, variant = the_one(name)
-    asked = _property(entry, variant, prop)
+    asked = asked_property(entry, variant, prop)
     spec = variant.spec
     if without is not None:
         from fencepost.proofs.wrong_rules import without_rule
@@ -111,15 +117,6 @@ def show(
         return 0 if trace is not None else 1
     verdict = "holds" if (trace is not None) == witness else "violated"
     return 0 if verdict == variant.expected.get(asked.name, "holds") else 1
-
-
-def _property(entry: ProtocolEntry, variant: Variant, prop: str) -> "Property":
-    wanted = underscored(prop)
-    if wanted not in variant.asked:
-        there = [name_in_words(n) for n, p in variant.asked.items() if p.role != "lemma"]
-        meant = instead(prop, there, f"fencepost list {entry.name}/{variant.name}")
-        raise CatalogueError(f"{variant.name} is not asked for a property {prop!r}; {meant}")
-    return variant.asked[wanted]
 
 
 def _shortest(

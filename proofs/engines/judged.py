@@ -109,13 +109,17 @@ def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[
 
 def run_explore(
     entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *, told: Callable[[Progress], None] | None = None,
-    engine: str = "numpy", checkpoint: Path | None = None, symmetry: bool = False,
+    engine: str = "numpy", checkpoint: Path | None = None, symmetry: bool = False, partial_order: bool = False,
+    only: Collection[str] | None = None,
 ) -> tuple[list[Result], Exploration]:  # fmt: skip
-    """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself."""
+    """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself.  ``only``:
+    the properties to judge, if not all."""
     asked = _with(variant.asked, "always", "step", "sometimes")
+    asked = asked if only is None else {name: item for name, item in asked.items() if name in only}
     spec = without_unread_ghosts(variant.spec, asked.values())
     made = explore(
-        spec, asked, bound, progress=told, engine=engine, checkpoint=checkpoint, symmetry=symmetry
+        spec, asked, bound, progress=told, engine=engine, checkpoint=checkpoint, symmetry=symmetry,
+        partial_order=partial_order,
     )  # fmt: skip
     found = [_explored(entry, variant, item, bound, made) for item in asked.values()]
     return _within(scope_of_search(variant.spec, [made]), found), made

@@ -10,8 +10,11 @@ from typing import Any
 
 import click
 from fencepost.model.language.checks.errors import InputError
+from fencepost.model.language.properties import Property
 from fencepost.proofs.cli.shared.interrupts import nothing_yet
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
+from fencepost.properties.nearest import instead, underscored
 from fencepost.properties.registry import add
 
 
@@ -151,6 +154,16 @@ def whole(name: str) -> ProtocolEntry:
     if variant is not None:
         raise CatalogueError(f"this judges a protocol as a whole, with all its variants; name {entry.name}, not {name}")
     return entry
+
+
+def asked_property(entry: ProtocolEntry, variant: Variant, name: str) -> Property:
+    """A property of which a variant is asked, by its name, in words or not; CatalogueError for another."""
+    wanted = underscored(name)
+    if wanted not in variant.asked:
+        there = [name_in_words(n) for n, p in variant.asked.items() if p.role != "lemma"]
+        meant = instead(name, there, f"fencepost list {entry.name}/{variant.name}")
+        raise CatalogueError(f"{variant.name} is not asked for a property {name!r}; {meant}")
+    return variant.asked[wanted]
 
 
 LARGEST = 4096

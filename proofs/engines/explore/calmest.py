@@ -60,8 +60,8 @@ def calmest(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOS
     trace, kernels = made.traces[asked.name], made.kernels
     steps = len(trace)
     by_state = asked.kind != "step" and not isinstance(asked, Refinement)
-    if kernels.symmetry is not None:
-        return None  # levels have one of the states that differ in names, and not all shortest runs
+    if kernels.symmetry is not None or kernels.partial_order is not None:
+        return None  # levels have not all states, and not all shortest runs
     if not steps:
         return Calmest(trace, 0, 1, by_state)
     last = steps if by_state else steps - 1

@@ -126,7 +126,7 @@ def _key(kernels: Kernels) -> str:
         for name, view in views
     ]
     names = kernels.states, kernels.steps, list(ground.presences)
-    told = repr((kernels.source, parts, alike, ground.initial, names, _code()))
+    told = repr((kernels.source, parts, alike, kernels.partial_order is not None, ground.initial, names, _code()))
     return hashlib.sha256(told.encode()).hexdigest()[:24]
 
 

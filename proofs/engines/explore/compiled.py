@@ -123,6 +123,8 @@ class CompiledSearch(Search):
             raise BoundsError("engine='numba' packs a state into 64 bits, and this one takes more; use engine='numpy'")
         if kernels.symmetry is not None:
             raise BoundsError("engine='numba' does not search up to names; use engine='numpy'")
+        if kernels.partial_order is not None:
+            raise BoundsError("engine='numba' takes all steps, without partial order; use engine='numpy'")
         self.module = load_compiled(kernels)
         super().__init__(kernels, threads, memory_limit, disk)
         self.tables = [np.zeros(1 << 16, np.int64) for _ in range(threads)]
@@ -213,7 +215,8 @@ def _owners(states: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 def is_possible(kernels: Kernels) -> bool:
     """Whether numba is there, and searches so, with states of one word and each by itself."""
-    return kernels.packing.words == 1 and kernels.symmetry is None and importlib.util.find_spec("numba") is not None
+    every = kernels.symmetry is None and kernels.partial_order is None
+    return kernels.packing.words == 1 and every and importlib.util.find_spec("numba") is not None
 
 
 def was_compiled(kernels: Kernels) -> bool:

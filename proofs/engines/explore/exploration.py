@@ -112,7 +112,7 @@ def explore(
     max_states: int | None = None, memory_limit: int | None = None, threads: int | None = None,
     engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool | Literal["all"] = False,
     max_depth: int | None = None, start: Start | None = None, checkpoint: Path | None = None,
-    symmetry: bool = False,
+    symmetry: bool = False, partial_order: bool = False,
 ) -> Exploration:  # fmt: skip
     """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of
     what is free) would run out; from the initial state, or from ``start``, where what properties of steps say of the
@@ -125,7 +125,9 @@ def explore(
     are not decided here, but by ``fencepost.proofs.engines.progress``.  ``checkpoint``: a directory in which levels are
     files, from which an interrupted search goes on.  ``symmetry``: keep one of the states that differ in the names of
     interchangeable elements alone; runs have the names that they have, counts are of what was kept, and progress
-    cannot be judged then.  BoundsError: bounds missing or too large to pack.
+    cannot be judged then.  ``partial_order``: leave out steps that no property which is asked can tell from the same
+    ones in another order; verdicts and lengths of runs are the same, all else is of the steps that were taken, and
+    neither refinements nor progress can be judged then.  BoundsError: bounds missing or too large to pack.
     """
     began = time.perf_counter()
     # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
@@ -133,7 +135,7 @@ def explore(
     made = ground(spec, properties, bounds)
     if start is not None:
         made.initial, made.initially = start.fields(made.layout), {}
-    kernels = Kernels(made, properties.values() if symmetry else None)
+    kernels = Kernels(made, properties.values() if symmetry else None, partial_order=partial_order)
     limit = memory_limit or memory.default_limit()
     cores = threads or _cores()
     result = Exploration(kernels, [], [])
@@ -237,6 +239,8 @@ def _run(
             search, result.stopped = back, None
             continue
         search = handing.over(search, sizes)
+        if (reduced := result.kernels.partial_order) is not None:
+            reduced.ask(name for name in reduced.goals if name not in result.verdicts)
         try:
             found = search.step()
         except OutOfMemory:

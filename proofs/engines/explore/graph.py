@@ -55,9 +55,12 @@ def blocks(exploration: Exploration) -> Iterator[tuple[int, Words]]:
 
 
 def graph(exploration: Exploration, max_steps: int = 40_000_000) -> Graph:
-    """The explored graph, 24 bytes a step.  TooManySteps beyond ``max_steps``; ValueError of a search up to names."""
+    """The explored graph, 24 bytes a step.  TooManySteps beyond ``max_steps``; ValueError of a search that has not all
+    states."""
     if exploration.kernels.symmetry is not None:
         raise ValueError("a search up to names has not all states, between which steps would lead")
+    if exploration.kernels.partial_order is not None:
+        raise ValueError("a search with partial order has not all states, between which steps would lead")
     if exploration.generated - 1 > max_steps:
         taken = exploration.generated - 1
         raise TooManySteps(

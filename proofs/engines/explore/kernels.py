@@ -8,6 +8,7 @@ from fencepost.model.language.properties import Property
 from fencepost.proofs.engines.explore.emit import compile_source, conditions
 from fencepost.proofs.engines.explore.judging import Broken, Judge, Judging
 from fencepost.proofs.engines.explore.packing import Words, pack_fields
+from fencepost.proofs.engines.explore.partial_order import PartialOrder
 from fencepost.proofs.engines.explore.successors import emit_check, emit_expand
 from fencepost.proofs.engines.explore.symmetry import Symmetry
 from fencepost.proofs.readings.ground import Ground, Instance, Node
@@ -31,9 +32,10 @@ class Tally:
 class Kernels:
     """``expand(words, out, rows, tally)`` returns how many successors it wrote to ``out``, instance by instance;
     ``rows``, if not None, gets the row of each one's predecessor.  ``check(words, found)`` calls found(property, row)
-    for the first row that decides a property.  ``symmetry``: of a search that keeps one of several alike states."""
+    for the first row that decides a property.  ``symmetry``: of a search that keeps one of several alike states;
+    ``partial_order``: of one that leaves steps out.  ``follow``: ``expand``, for the steps that a search takes."""
 
-    def __init__(self, ground: Ground, alike: Iterable[Property] | None = None) -> None:
+    def __init__(self, ground: Ground, alike: Iterable[Property] | None = None, *, partial_order: bool = False) -> None:
         self.ground = ground
         self.packing = pack_fields(ground.spec.name, ground.layout.fields)
         self.symmetry = None if alike is None else Symmetry(ground, self.packing, alike)
@@ -45,6 +47,8 @@ class Kernels:
         self.expand: Callable[[Words, Words, Rows | None, Tally], int]
         self.check: Callable[[Words, Callable[[int, int], None]], None]
         self.expand, self.check = compile_source(self.source, "expand", "check")
+        self.partial_order = PartialOrder(ground, self.packing, self.expand) if partial_order else None
+        self.follow = self.expand if self.partial_order is None else self.partial_order.expand
 
     @property
     def instances(self) -> list[Instance]:

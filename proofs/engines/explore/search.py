@@ -169,7 +169,7 @@ class Search(AbstractContextManager["Search"]):
                 if start is None:
                     break
                 words = sets.to_words(sets.part(frontier, start, start + length))
-                filled += self.kernels.expand(words, tuple(b[filled:] for b in buffer), None, tally)
+                filled += self.kernels.follow(words, tuple(b[filled:] for b in buffer), None, tally)
                 broken += [(prop, start + row, instance) for prop, instance, row in tally.broken]
                 tally.broken.clear()
                 if filled >= CHUNK:
