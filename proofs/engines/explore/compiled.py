@@ -1,106 +1,43 @@
 """Compiled: the search with numba, a hash table instead of sorted runs.  It compiles for seconds, and pays above some
-10 million states.
+million states.
 
-Each thread expands a part of the frontier into one buffer per owner of states (a hash of the state says which owner);
-then each owner puts what is new into its own table.  The new states are sorted into a level, so that counts and traces
-are those of the NumPy engine.
+Each thread expands rows of the frontier into a buffer in parts, by a hash of the states; when the buffers are full,
+each thread puts its share of the parts, of all buffers, into its share of the table.  The new states are sorted into a
+level, so that counts and traces are those of the NumPy engine.
 """
 
-import hashlib
-import importlib.util
-import os
-import sys
-import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
-from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.cache_folder import cache_folder
-from fencepost.proofs.engines.explore import sets
+from fencepost.proofs.engines.explore import loaded, sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint
+from fencepost.proofs.engines.explore.hashed import (
+    LARGEST_LOAD, PARTS, RECENT_BITS, SEGMENTS, emit_put, emit_table,
+)  # fmt: skip
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
-from fencepost.proofs.engines.explore.scalar import emit_scalar
-from fencepost.proofs.engines.explore.search import Found, OutOfMemory, Search
-from fencepost.proofs.extras import how_to_install
+from fencepost.proofs.engines.explore.scalar import emit_scalar, most_made
+from fencepost.proofs.engines.explore.search import SMALL, Found, OutOfMemory, Search
 from fencepost.proofs.readings.ground import BoundsError
 from numpy.typing import NDArray
 
-ROOM = 1 << 17
+ROOM = 1 << 14
+"""States of a part of a buffer, where memory allows: so many that a stretch of the table is worth fetching for them."""
+ROWS = 1 << 13
+"""Rows of the frontier that a thread takes at a time."""
+SAMPLE = 1 << 12
+"""States of a level by which it is divided among threads to be sorted."""
 # From this size on a table doubles when it grows, before it quadruples.
-LARGE = 1 << 22
-# As many states as half a core's cache holds.
-RECENT = 1 << 15
-
-MIX = -7046029254386353131
-_HEAD = f'''"""Made by fencepost for one protocol and its bounds; safe to delete."""
-import numba
-import numpy as np
-
-MIX = np.int64({MIX})
-
-
-@numba.njit(cache=True, nogil=True)
-'''
-_INSERT = '''
-
-@numba.njit(cache=True, nogil=True)
-def insert(table, special, states, fresh):
-    """Puts states into the table (size a power of two; kept as state + 1, 0 is empty); how many were new."""
-    mask, new = table.size - 1, 0
-    shift = 64 - int(np.log2(table.size))
-    slots = np.empty(256, np.int64)
-    touched = np.int64(0)
-    for start in range(0, states.size, 256):
-        stop = min(start + 256, states.size)
-        # All of a batch is read without a branch first, so that its cache misses overlap.
-        for n in range(start, stop):
-            x = states[n]
-            slots[n - start] = (((x ^ (x >> 32)) * MIX) >> shift) & mask
-            touched ^= table[slots[n - start]]
-        for n in range(start, stop):
-            x, slot = states[n], slots[n - start]
-            if x == -1:
-                if not special[0]:
-                    special[0] = True
-                    fresh[new] = x
-                    new += 1
-                continue
-            while table[slot] != 0 and table[slot] != x + 1:
-                slot = (slot + 1) & mask
-            if table[slot] == 0:
-                table[slot] = x + 1
-                fresh[new] = x
-                new += 1
-    return new, touched
-
-
-@numba.njit(cache=True, nogil=True)
-def rehash(old, table):
-    """The high bits of the hash choose the slot, so both tables are gone through in order."""
-    mask = table.size - 1
-    shift = 64 - int(np.log2(table.size))
-    for n in range(old.size):
-        key = old[n]
-        if key != 0:
-            x = key - 1
-            slot = (((x ^ (x >> 32)) * MIX) >> shift) & mask
-            while table[slot] != 0:
-                slot = (slot + 1) & mask
-            table[slot] = key
-'''
-
-
-class NotInstalled(InputError):
-    """numba is asked for and not there."""
+LARGE = 1 << 18
+Numbers = NDArray[np.int64]
 
 
 class CompiledSearch(Search):
     """The compiled search, with the interface of `Search`; ``runs`` stays empty, ``tables`` holds what has been seen,
-    one per owner."""
+    segment by segment."""
 
     @classmethod
     def taking_over(cls, search: Search) -> "CompiledSearch":
@@ -109,93 +46,136 @@ class CompiledSearch(Search):
         made.take_over(search)
         return made
 
-    def _append(self, level: Words) -> None:
-        """Puts what was found before into the tables."""
-        super()._append(level)
-        self.runs.clear()
-        if len(self.levels) > 1 and sets.size(level):
-            states = level[0].view(np.int64)
-            owners = _owners(states, self.threads)
-            self._each(partial(self._take, states, owners), range(self.threads))
-
     def __init__(self, kernels: Kernels, threads: int, memory_limit: int, disk: Checkpoint | None = None) -> None:
-        if kernels.packing.words > 1:
-            raise BoundsError("engine='numba' packs a state into 64 bits, and this one takes more; use engine='numpy'")
         if kernels.symmetry is not None:
             raise BoundsError("engine='numba' does not search up to names; use engine='numpy'")
-        self.module = load_compiled(kernels)
+        own, shared = _sources(kernels)
+        self.own, self.shared = loaded.load(own), loaded.load(shared)
         super().__init__(kernels, threads, memory_limit, disk)
-        self.tables = [np.zeros(1 << 16, np.int64) for _ in range(threads)]
-        self.special = [np.zeros(1, np.bool_) for _ in range(threads)]
-        self.counts = [0] * threads
-        # The owner of the initial state is told by the same hash as all others', by letting it through every table.
-        first = self.levels[0][0].view(np.int64)
-        for owner in range(threads):
-            self.module.insert(self.tables[owner], self.special[owner], first, np.empty(1, np.int64))
-        self.recent = [np.full(RECENT, first[0]) for _ in range(threads)]
-        self.buffers = [np.empty((threads, ROOM + len(kernels.instances)), np.int64) for _ in range(threads)]
+        words, least = kernels.packing.words, 2 * most_made(kernels.ground)
+        self.initial = np.array([c[0] for c in self.levels[0]], np.uint64).view(np.int64)
+        self.tables = [np.zeros(words << 10, np.int64) for _ in range(SEGMENTS)]
+        self.counts = [0] * SEGMENTS
+        self.room = max(least, min(ROOM, memory_limit // 8 // (threads * PARTS * self.word_bytes)))
+        self.buffers = np.empty((threads, PARTS * self.room * words), np.int64)
+        self.sizes = np.zeros((threads, PARTS), np.uint64)
+        # All states of the parts of a segment may be new.
+        self.fresh = np.empty((threads, self.buffers.size // SEGMENTS), np.int64)
+        self.recent = [np.tile(self.initial, 1 << RECENT_BITS) for _ in range(threads)]
         # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
-        sizes = np.zeros(threads, np.int64)
-        self.module.expand(first, 0, 0, self.buffers[0], sizes, self.recent[0], *self._counters())
-        self.module.rehash(np.zeros(2, np.int64), np.zeros(4, np.int64))
+        self._expand_rows(_columns(self.levels[0]), [self._counters()], 0, 0, 0)
+        self._fill(_columns(self.levels[0]), 0, 0, 0)
+        self.shared.enlarge(np.zeros(2 * words, np.int64), np.zeros(4 * words, np.int64), self.initial)
+        self._insert(1, 0)
+        self.shared.sort(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
 
     @property
     def held(self) -> int:
-        return self._levels_held * 8 + sum(t.nbytes for t in self.tables) + sum(b.nbytes for b in self.buffers)
+        # While a level is joined its pieces are there as well.
+        return self._levels_held * self.word_bytes + sum(t.nbytes for t in self.tables) + self.buffers.nbytes
 
     def step(self) -> Found:
-        frontier, found = self.levels[-1][0].view(np.int64), Found()
-        ends = np.linspace(0, frontier.size, self.threads + 1).astype(np.int64).tolist()
-        starts, fresh = ends[:-1], list[NDArray[np.int64]]()
+        columns, found = _columns(self.levels[-1]), Found()
         counts = [self._counters() for _ in range(self.threads)]
-        self.candidates = 0
-        while any(start < end for start, end in zip(starts, ends[1:], strict=True)):
-            sizes = [np.zeros(self.threads, np.int64) for _ in range(self.threads)]
-
-            def expand(t: int, starts: list[int] = starts, sizes: list[NDArray[np.int64]] = sizes) -> int:
-                made: int = self.module.expand(
-                    frontier, starts[t], ends[t + 1], self.buffers[t], sizes[t], self.recent[t], *counts[t]
-                )
-                return made
-
-            starts = self._each(expand, range(self.threads))
-            self.candidates += sum(int(s.sum()) for s in sizes)
-            fresh += self._each(partial(self._insert, sizes), range(self.threads))
-            if self.held > self.memory_limit:
-                raise OutOfMemory
+        pieces = self._through(columns[0].size, partial(self._expand_rows, columns, counts))
         self._settle(counts, found)
-        level: Words = (np.concatenate(fresh).view(np.uint64),) if fresh else (np.zeros(0, np.uint64),)
-        level[0].sort()
-        self.levels.append(self._kept(level))
+        self.levels.append(self._kept(self._sorted(pieces)))
         return found
 
-    def _counters(self) -> tuple[NDArray[np.int64], ...]:
+    def _append(self, level: Words) -> None:
+        """Puts what was found before into the tables."""
+        self.levels.append(level)
+        if len(self.levels) > 1:
+            self._through(sets.size(level), partial(self._fill, _columns(level)))
+
+    def _through(self, count: int, make: Callable[[int, int, int], int]) -> list[Numbers]:
+        """Has rows made into states until there are no more; those of them that are new."""
+        rows, pieces = _Rows(count, self.threads), list[Numbers]()
+        workers = self.threads if count > SMALL // 4 else 1
+        self.candidates = 0
+        while rows.left:
+            self._each(lambda t: rows.work(partial(make, t)), range(workers))
+            self.candidates += int(self.sizes.sum())
+            for more in self._each(partial(self._insert, workers), range(workers)):
+                pieces += more
+            self.sizes[:] = 0
+            if self.held + sum(p.nbytes for p in pieces) > self.memory_limit:
+                raise OutOfMemory
+        return pieces
+
+    def _expand_rows(
+        self, columns: tuple[Numbers, ...], counts: list[tuple[Numbers, ...]], t: int, start: int, stop: int
+    ) -> int:
+        made: int = self.own.expand(*columns, start, stop, self.buffers[t], self.sizes[t], self.recent[t], *counts[t])
+        return made
+
+    def _fill(self, columns: tuple[Numbers, ...], t: int, start: int, stop: int) -> int:
+        """As expanding does, with the states themselves."""
+        length = self.room // 4
+        for at in range(start, max(stop, start + 1), length):
+            if int(self.sizes[t].max()) + length > self.room:
+                return at
+            made = np.stack([c[at : min(at + length, stop)] for c in columns], axis=1).ravel()
+            self.own.put(made, np.uint64(made.size // len(columns)), self.buffers[t], self.sizes[t], self.recent[t])
+        return stop
+
+    def _insert(self, workers: int, worker: int) -> list[Numbers]:
+        """Puts this thread's share of all buffers into its segments; the states, row by row, that were new."""
+        words, pieces, each = self.kernels.packing.words, list[Numbers](), PARTS // SEGMENTS
+        fresh = self.fresh[worker]
+        for segment in range(worker, SEGMENTS, workers):
+            first, last = segment * each, (segment + 1) * each
+            at = np.array([first, 0, 0, 0, self.counts[segment], 0])
+            while True:
+                table = self.tables[segment]
+                load = int(table.size // words * LARGEST_LOAD)
+                if self.shared.insert(table, self.initial, self.buffers, self.sizes, last, at, fresh, load):
+                    break
+                self._enlarge(segment)
+            self.counts[segment] = int(at[4])
+            if at[3]:
+                pieces.append(fresh[: int(at[3]) * words].copy())
+        return pieces
+
+    def _enlarge(self, segment: int) -> None:
+        old = self.tables[segment]
+        size = old.size * (4 if old.size < LARGE else 2)
+        if self.held + 8 * size > self.memory_limit:
+            raise OutOfMemory
+        table = np.zeros(size, np.int64)
+        self.shared.enlarge(old, table, self.initial)
+        self.tables[segment] = table
+
+    def _sorted(self, pieces: list[Numbers]) -> Words:
+        """The level of these states."""
+        words = self.kernels.packing.words
+        if not pieces:
+            return tuple(np.zeros(0, np.uint64) for _ in range(words))
+        states = np.concatenate(pieces).view(np.uint64).reshape(-1, words)
+        workers = self.threads if len(states) >= SMALL else 1
+        sample = np.sort(states[:: 1 + len(states) // SAMPLE, 0])
+        ends = [sample[sample.size * n // workers] for n in range(1, workers)]
+
+        def one(number: int) -> NDArray[np.uint64]:
+            mine = np.ones(len(states), np.bool_)
+            if number:
+                mine &= states[:, 0] >= ends[number - 1]
+            if number < len(ends):
+                mine &= states[:, 0] < ends[number]
+            part = states.take(mine.nonzero()[0], axis=0).ravel()
+            made: NDArray[np.uint64] = self.shared.sort(part, np.empty_like(part))
+            return made.reshape(-1, words)
+
+        parts = self._each(one, range(workers))
+        return tuple(np.concatenate([part[:, n] for part in parts]) for n in range(words))
+
+    def _counters(self) -> tuple[Numbers, ...]:
         """taken, cut, broken, stuck of one thread."""
         count = len(self.kernels.instances)
         broken = np.full((max(1, len(self.kernels.steps)), 2), -1, np.int64)
         return np.zeros(count, np.int64), np.zeros(count, np.int64), broken, np.zeros(1, np.int64)
 
-    def _insert(self, sizes: list[NDArray[np.int64]], owner: int) -> NDArray[np.int64]:
-        """Puts the states that this owner was given into its table, and keeps those that were not there."""
-        parts = [b[owner, : int(s[owner])] for b, s in zip(self.buffers, sizes, strict=True)]
-        return self._put(owner, np.concatenate(parts)).copy()
-
-    def _take(self, states: NDArray[np.int64], owners: NDArray[np.int64], owner: int) -> None:
-        self._put(owner, states[owners == owner])
-
-    def _put(self, owner: int, states: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those that the table of the owner did not have."""
-        while self.counts[owner] + states.size > self.tables[owner].size // 2:
-            old = self.tables[owner]
-            larger = np.zeros(old.size * (4 if old.size < LARGE else 2), np.int64)
-            self.module.rehash(old, larger)
-            self.tables[owner] = larger
-        fresh = np.empty(states.size, np.int64)
-        new, _ = self.module.insert(self.tables[owner], self.special[owner], states, fresh)
-        self.counts[owner] += new
-        return fresh[:new]
-
-    def _settle(self, counts: list[tuple[NDArray[np.int64], ...]], found: Found) -> None:
+    def _settle(self, counts: list[tuple[Numbers, ...]], found: Found) -> None:
         for taken, cut, broken, stuck in counts:
             tally = self.kernels.tally()
             tally.taken, tally.cut, tally.stuck = taken.tolist(), cut.tolist(), int(stuck[0])
@@ -205,68 +185,57 @@ class CompiledSearch(Search):
                     found.step[prop] = min((row, instance), found.step.get(prop, (row, instance)))
 
 
-def _owners(states: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Whose each state is, as ``expand`` has it."""
-    hashed = (states ^ (states >> 32)) * np.int64(MIX)
-    return ((hashed >> 16) & 0xFFFF) % count
+@dataclass
+class _Rows:
+    """What of a level is still to be gone through, by several threads: ``work`` takes a stretch after the other, until
+    one is not gone through to its end."""
+
+    count: int
+    threads: int
+    back: list[tuple[int, int]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.at, self.length = 0, max(1024, min(ROWS, -(-self.count // (8 * self.threads))))
+
+    @property
+    def left(self) -> bool:
+        return self.at < self.count or bool(self.back)
+
+    def work(self, make: Callable[[int, int], int]) -> None:
+        while taken := self._next():
+            start, stop = taken
+            if (end := make(start, stop)) < stop:
+                with self.lock:
+                    self.back.append((end, stop))
+                return
+
+    def _next(self) -> tuple[int, int] | None:
+        with self.lock:
+            if self.back:
+                return self.back.pop()
+            start = self.at
+            self.at = min(self.count, start + self.length)
+            return (start, self.at) if start < self.at else None
+
+
+def _columns(level: Words) -> tuple[Numbers, ...]:
+    return tuple(c.view(np.int64) for c in level)
 
 
 def is_possible(kernels: Kernels) -> bool:
-    """Whether numba is there, and searches so, with states of one word and each by itself."""
-    return kernels.packing.words == 1 and kernels.symmetry is None and importlib.util.find_spec("numba") is not None
+    """Whether numba is there, and searches so, each state by itself."""
+    return kernels.symmetry is None and loaded.is_there()
 
 
 def was_compiled(kernels: Kernels) -> bool:
     """Whether the code for this protocol and its bounds is in the cache."""
-    name = _name_of(_source_of(kernels))
-    try:
-        return next((cache_folder() / "__pycache__").glob(f"{name}.expand-*.nbi"), None) is not None
-    except OSError:
-        return False
+    own, shared = _sources(kernels)
+    return loaded.was_compiled(own, "expand") and loaded.was_compiled(shared, "insert")
 
 
-def _source_of(kernels: Kernels) -> str:
-    return _HEAD + emit_scalar(kernels.ground, kernels.packing) + _INSERT
-
-
-def _name_of(source: str) -> str:
-    return f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
-
-
-def load_compiled(kernels: Kernels) -> Any:
-    """The compiled module, kept in the user's cache under a hash of its source, since numba caches by file."""
-    if importlib.util.find_spec("numba") is None:
-        raise NotInstalled(
-            f"engine='numba' needs numba, which is not installed: {how_to_install('fast')}, or use engine='numpy'"
-        )
-    source = _source_of(kernels)
-    name = _name_of(source)
-    for place in (cache_folder, _fresh_folder):
-        try:
-            folder = place()
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{name}.py"
-            if not path.exists():
-                # Another process may be writing the same file: put it in place in one step.
-                draft = folder / f"{name}.{os.getpid()}"
-                draft.write_text(source)
-                draft.replace(path)
-        except OSError:
-            continue
-        return _import(name, path)
-    raise OSError("no folder can be written for the compiled explorer; set XDG_CACHE_HOME to one that can")
-
-
-def _fresh_folder() -> Path:
-    """Where the cache can't be written: compiled anew each time."""
-    return Path(tempfile.mkdtemp(prefix="fencepost-"))
-
-
-def _import(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # numba looks its cached functions' module up by name.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+def _sources(kernels: Kernels) -> tuple[str, str]:
+    """Of this protocol within its bounds, and of the tables for states of as many words."""
+    words = kernels.packing.words
+    own = emit_scalar(kernels.ground, kernels.packing)
+    return emit_put(words) + f"@numba.njit(cache=True, nogil=True)\n{own}", emit_table(words)

@@ -8,7 +8,7 @@ import pytest
 from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
-from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, search
+from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, loaded, search
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 
@@ -72,9 +72,9 @@ def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numba its engine says what to install."""
-    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled")
-    monkeypatch.setattr(compiled.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(compiled.NotInstalled, match=r"pip install -e '\.\[fast\]' in "):
+    pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
+    monkeypatch.setattr(loaded.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(loaded.NotInstalled, match=r"pip install -e '\.\[fast\]' in "):
         explore(SPEC, PROPERTIES, SMALL, engine="numba")
     with pytest.raises(ValueError, match="engine 'tlc' is unknown"):
         explore(SPEC, PROPERTIES, SMALL, engine="tlc")
