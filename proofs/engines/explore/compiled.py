@@ -14,24 +14,19 @@ from functools import partial
 import numpy as np
 from fencepost.proofs.engines.explore import loaded, sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint
-from fencepost.proofs.engines.explore.hashed import (
-    LARGEST_LOAD, PARTS, RECENT_BITS, SEGMENTS, emit_put, emit_table,
-)  # fmt: skip
+from fencepost.proofs.engines.explore.hashed import emit_put, emit_table
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
-from fencepost.proofs.engines.explore.scalar import emit_scalar, most_made
+from fencepost.proofs.engines.explore.scalar import emit_scalar, emit_scalar_check, most_made
 from fencepost.proofs.engines.explore.search import SMALL, Found, OutOfMemory, Search
+from fencepost.proofs.engines.explore.seen import Seen
 from fencepost.proofs.readings.ground import BoundsError
 from numpy.typing import NDArray
 
-ROOM = 1 << 14
-"""States of a part of a buffer, where memory allows: so many that a stretch of the table is worth fetching for them."""
 ROWS = 1 << 13
 """Rows of the frontier that a thread takes at a time."""
-SAMPLE = 1 << 12
-"""States of a level by which it is divided among threads to be sorted."""
-# From this size on a table doubles when it grows, before it quadruples.
-LARGE = 1 << 18
+CHECKED = 1 << 16
+"""Rows of which a thread asks at a time whether they decide a property."""
 Numbers = NDArray[np.int64]
 
 
@@ -50,124 +45,76 @@ class CompiledSearch(Search):
         if kernels.symmetry is not None:
             raise BoundsError("engine='numba' does not search up to names; use engine='numpy'")
         own, shared = _sources(kernels)
-        self.own, self.shared = loaded.load(own), loaded.load(shared)
+        self.code, tables = loaded.load(own), loaded.load(shared)
         super().__init__(kernels, threads, memory_limit, disk)
-        words, least = kernels.packing.words, 2 * most_made(kernels.ground)
-        self.initial = np.array([c[0] for c in self.levels[0]], np.uint64).view(np.int64)
-        self.tables = [np.zeros(words << 10, np.int64) for _ in range(SEGMENTS)]
-        self.counts = [0] * SEGMENTS
-        self.room = max(least, min(ROOM, memory_limit // 8 // (threads * PARTS * self.word_bytes)))
-        self.buffers = np.empty((threads, PARTS * self.room * words), np.int64)
-        self.sizes = np.zeros((threads, PARTS), np.uint64)
-        # All states of the parts of a segment may be new.
-        self.fresh = np.empty((threads, self.buffers.size // SEGMENTS), np.int64)
-        self.recent = [np.tile(self.initial, 1 << RECENT_BITS) for _ in range(threads)]
+        first = _columns(self.levels[0])
+        self.seen = Seen(tables, np.concatenate(first), threads, 2 * most_made(kernels.ground), memory_limit)
         # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
-        self._expand_rows(_columns(self.levels[0]), [self._counters()], 0, 0, 0)
-        self._fill(_columns(self.levels[0]), 0, 0, 0)
-        self.shared.enlarge(np.zeros(2 * words, np.int64), np.zeros(4 * words, np.int64), self.initial)
-        self._insert(1, 0)
-        self.shared.sort(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+        self._expand_rows(first, [self._counters()], 0, 0, 0)
+        self._fill(first, 0, 0, 0)
+        self._check(first, 0)
 
     @property
     def held(self) -> int:
-        # While a level is joined its pieces are there as well.
-        return self._levels_held * self.word_bytes + sum(t.nbytes for t in self.tables) + self.buffers.nbytes
+        return self._levels_held * self.word_bytes + self.seen.nbytes
 
     def step(self) -> Found:
         columns, found = _columns(self.levels[-1]), Found()
         counts = [self._counters() for _ in range(self.threads)]
-        pieces = self._through(columns[0].size, partial(self._expand_rows, columns, counts))
+        self._through(columns[0].size, partial(self._expand_rows, columns, counts))
         self._settle(counts, found)
-        self.levels.append(self._kept(self._sorted(pieces)))
+        self.levels.append(self._kept(self.seen.take(self._each)))
         return found
+
+    def check(self) -> Found:
+        columns, found = _columns(self.levels[-1]), Found()
+        blocks = self._each(partial(self._check, columns), range(0, columns[0].size, CHECKED))
+        for prop, rows in enumerate(zip(*blocks, strict=True)):
+            if (row := next((row for row in rows if row >= 0), None)) is not None:
+                found.state[prop] = row
+        return found
+
+    def _check(self, columns: tuple[Numbers, ...], start: int) -> list[int]:
+        """By property of states, the first row of a block that decides it, or -1."""
+        found = np.full(max(1, len(self.kernels.states)), -1, np.int64)
+        self.code.check(*columns, start, min(start + CHECKED, columns[0].size), found)
+        return found.tolist()
 
     def _append(self, level: Words) -> None:
         """Puts what was found before into the tables."""
         self.levels.append(level)
         if len(self.levels) > 1:
             self._through(sets.size(level), partial(self._fill, _columns(level)))
+            self.seen.filled = [0] * self.threads
 
-    def _through(self, count: int, make: Callable[[int, int, int], int]) -> list[Numbers]:
-        """Has rows made into states until there are no more; those of them that are new."""
-        rows, pieces = _Rows(count, self.threads), list[Numbers]()
-        workers = self.threads if count > SMALL // 4 else 1
+    def _through(self, count: int, make: Callable[[int, int, int], int]) -> None:
+        """Has rows made into states until there are no more; those of them that are new are in ``seen`` then."""
+        rows, workers = _Rows(count, self.threads), self.threads if count > SMALL // 4 else 1
         self.candidates = 0
+        self.seen.prepare()
         while rows.left:
             self._each(lambda t: rows.work(partial(make, t)), range(workers))
-            self.candidates += int(self.sizes.sum())
-            for more in self._each(partial(self._insert, workers), range(workers)):
-                pieces += more
-            self.sizes[:] = 0
-            if self.held + sum(p.nbytes for p in pieces) > self.memory_limit:
+            self.candidates += self.seen.empty(workers, self._each)
+            if self.held > self.memory_limit:
                 raise OutOfMemory
-        return pieces
 
     def _expand_rows(
         self, columns: tuple[Numbers, ...], counts: list[tuple[Numbers, ...]], t: int, start: int, stop: int
     ) -> int:
-        made: int = self.own.expand(*columns, start, stop, self.buffers[t], self.sizes[t], self.recent[t], *counts[t])
+        seen = self.seen
+        made: int = self.code.expand(*columns, start, stop, seen.buffers[t], seen.sizes[t], seen.recent[t], *counts[t])
         return made
 
     def _fill(self, columns: tuple[Numbers, ...], t: int, start: int, stop: int) -> int:
         """As expanding does, with the states themselves."""
-        length = self.room // 4
+        seen = self.seen
+        length = seen.room // 4
         for at in range(start, max(stop, start + 1), length):
-            if int(self.sizes[t].max()) + length > self.room:
+            if int(seen.sizes[t].max()) + length > seen.room:
                 return at
             made = np.stack([c[at : min(at + length, stop)] for c in columns], axis=1).ravel()
-            self.own.put(made, np.uint64(made.size // len(columns)), self.buffers[t], self.sizes[t], self.recent[t])
+            self.code.put(made, np.uint64(made.size // len(columns)), seen.buffers[t], seen.sizes[t], seen.recent[t])
         return stop
-
-    def _insert(self, workers: int, worker: int) -> list[Numbers]:
-        """Puts this thread's share of all buffers into its segments; the states, row by row, that were new."""
-        words, pieces, each = self.kernels.packing.words, list[Numbers](), PARTS // SEGMENTS
-        fresh = self.fresh[worker]
-        for segment in range(worker, SEGMENTS, workers):
-            first, last = segment * each, (segment + 1) * each
-            at = np.array([first, 0, 0, 0, self.counts[segment], 0])
-            while True:
-                table = self.tables[segment]
-                load = int(table.size // words * LARGEST_LOAD)
-                if self.shared.insert(table, self.initial, self.buffers, self.sizes, last, at, fresh, load):
-                    break
-                self._enlarge(segment)
-            self.counts[segment] = int(at[4])
-            if at[3]:
-                pieces.append(fresh[: int(at[3]) * words].copy())
-        return pieces
-
-    def _enlarge(self, segment: int) -> None:
-        old = self.tables[segment]
-        size = old.size * (4 if old.size < LARGE else 2)
-        if self.held + 8 * size > self.memory_limit:
-            raise OutOfMemory
-        table = np.zeros(size, np.int64)
-        self.shared.enlarge(old, table, self.initial)
-        self.tables[segment] = table
-
-    def _sorted(self, pieces: list[Numbers]) -> Words:
-        """The level of these states."""
-        words = self.kernels.packing.words
-        if not pieces:
-            return tuple(np.zeros(0, np.uint64) for _ in range(words))
-        states = np.concatenate(pieces).view(np.uint64).reshape(-1, words)
-        workers = self.threads if len(states) >= SMALL else 1
-        sample = np.sort(states[:: 1 + len(states) // SAMPLE, 0])
-        ends = [sample[sample.size * n // workers] for n in range(1, workers)]
-
-        def one(number: int) -> NDArray[np.uint64]:
-            mine = np.ones(len(states), np.bool_)
-            if number:
-                mine &= states[:, 0] >= ends[number - 1]
-            if number < len(ends):
-                mine &= states[:, 0] < ends[number]
-            part = states.take(mine.nonzero()[0], axis=0).ravel()
-            made: NDArray[np.uint64] = self.shared.sort(part, np.empty_like(part))
-            return made.reshape(-1, words)
-
-        parts = self._each(one, range(workers))
-        return tuple(np.concatenate([part[:, n] for part in parts]) for n in range(words))
 
     def _counters(self) -> tuple[Numbers, ...]:
         """taken, cut, broken, stuck of one thread."""
@@ -237,5 +184,7 @@ def was_compiled(kernels: Kernels) -> bool:
 def _sources(kernels: Kernels) -> tuple[str, str]:
     """Of this protocol within its bounds, and of the tables for states of as many words."""
     words = kernels.packing.words
-    own = emit_scalar(kernels.ground, kernels.packing)
-    return emit_put(words) + f"@numba.njit(cache=True, nogil=True)\n{own}", emit_table(words)
+    own = [emit_scalar(kernels.ground, kernels.packing), emit_scalar_check(kernels.ground, kernels.packing)]
+    return emit_put(words) + "".join(f"@numba.njit(cache=True, nogil=True)\n{text}\n\n" for text in own), emit_table(
+        words
+    )

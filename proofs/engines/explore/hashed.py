@@ -71,11 +71,14 @@ def emit_table(count: int) -> str:
     What was not there is appended to ``fresh``.  ``at``: part, buffer and place in it where to go on; how many states
     were new.  False if the table has grown to ``load`` states (``at[4]``: its states) and must be enlarged first.
     ``enlarge(old, table, initial)``: both are in the order of the hash, so they are gone through side by side.
+    ``select(states, low, high, out, k)`` appends those whose first column is in that range to ``out``, which has k, and
+    room for one more; how many it has then.
     ``sort(states, spare)`` gives the one of both arrays in which the states then are in order.
     """
     functions = {
         "insert(table, initial, buffers, sizes, last, at, fresh, load)": _insert(count),
         "enlarge(old, table, initial)": _enlarge(count),
+        "select(states, low, high, out, k)": _select(count),
         "sort(states, spare)": _sort(count),
     }
     return "".join(_function(head, lines) for head, lines in functions.items())
@@ -150,6 +153,17 @@ def _enlarge(count: int) -> list[str]:
         f"        while not ({empty}):",
         f"            slot = U(0) if slot == last_slot else slot + U({count})",
         *(f"        table[slot + U({i})] = k{i}" for i in fields),
+    ]
+
+
+def _select(count: int) -> list[str]:
+    fields = range(count)
+    return [
+        "made = U(k)",
+        f"for n in range(U(0), U(states.size), U({count})):",
+        *(f"    out[made * U({count}) + U({i})] = states[n + U({i})]" for i in fields),
+        "    made += U((states[n] >= low) & (states[n] <= high))",
+        "return int(made)",
     ]
 
 

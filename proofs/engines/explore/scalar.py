@@ -38,6 +38,8 @@ def emit_scalar(ground: Ground, packing: Packing) -> str:
     lines = [
         f"made = np.empty({most * count}, np.int64)",
         f"row, fullest, room = start, U(0), U(buffer.size // {PARTS * count} - {most})",
+        "for size in sizes:",
+        "    fullest = max(fullest, size)",
         "while row < stop and fullest <= room:",
         f"    end, k = min(row + {batch(ground)}, stop), U(0)",
         "    while row < end:",
@@ -51,6 +53,14 @@ def emit_scalar(ground: Ground, packing: Packing) -> str:
         "return row",
     ]
     return function("expand", f"{columns}, start, stop, buffer, sizes, recent, taken, cut, broken, stuck", lines)
+
+
+def emit_scalar_check(ground: Ground, packing: Packing) -> str:
+    """``check``: of rows ``start`` to ``stop``, the first that decides each property, or -1, in ``found``."""
+    columns = ", ".join(f"f{i}" for i in range(packing.words))
+    body = _Scalar(ground, packing)
+    lines = ["for row in range(start, stop):", *(f"    {line}" for line in (*_read(packing.words), *body.decided()))]
+    return function("check", f"{columns}, start, stop, found", lines)
 
 
 def _read(count: int) -> list[str]:
@@ -81,6 +91,14 @@ class _Scalar:
                 continue
             result.append(f"    if {self._use(instance.limit)}:")
             result += [f"        {line}" for line in self._step(number, instance, broken[number])]
+        return result
+
+    def decided(self) -> list[str]:
+        table, ground = self.ground.table, self.ground
+        roots = [*(table.negate(p) for p in ground.always.values()), *ground.sometimes.values()]
+        result = [self._define(node) for node in below(roots) if node.op != "const"]
+        for number, root in enumerate(roots):
+            result += [f"if {self._use(root)} and found[{number}] < 0:", f"    found[{number}] = row"]
         return result
 
     def _broken(self, instance: Instance) -> dict[int, Node]:
