@@ -17,16 +17,17 @@ from fencepost.proofs.engines.explore.checkpoint import Checkpoint
 from fencepost.proofs.engines.explore.hashed import emit_put, emit_table
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
-from fencepost.proofs.engines.explore.scalar import emit_scalar, emit_scalar_check, most_made
+from fencepost.proofs.engines.explore.scalar import emit_scalar, most_made
 from fencepost.proofs.engines.explore.search import SMALL, Found, OutOfMemory, Search
 from fencepost.proofs.engines.explore.seen import Seen
-from fencepost.proofs.readings.ground import BoundsError
 from numpy.typing import NDArray
 
 ROWS = 1 << 13
 """Rows of the frontier that a thread takes at a time."""
 CHECKED = 1 << 16
 """Rows of which a thread asks at a time whether they decide a property."""
+RENAMINGS = 64
+"""Renamings beyond which a search does not go on compiled by itself: each takes a third of a second to compile."""
 Numbers = NDArray[np.int64]
 
 
@@ -42,8 +43,6 @@ class CompiledSearch(Search):
         return made
 
     def __init__(self, kernels: Kernels, threads: int, memory_limit: int, disk: Checkpoint | None = None) -> None:
-        if kernels.symmetry is not None:
-            raise BoundsError("engine='numba' does not search up to names; use engine='numpy'")
         own, shared = _sources(kernels)
         self.code, tables = loaded.load(own), loaded.load(shared)
         super().__init__(kernels, threads, memory_limit, disk)
@@ -57,6 +56,13 @@ class CompiledSearch(Search):
     @property
     def held(self) -> int:
         return self._levels_held * self.word_bytes + self.seen.nbytes
+
+    def predict(self, sizes: list[int]) -> int:
+        if len(sizes) < 2 or not sizes[-1]:
+            return self.held
+        new = int(sizes[-1] * sizes[-1] / sizes[-2])
+        # The level, what is new by thread, and that twice in order; growing tables are enlarged one after the other.
+        return self.held + 4 * new * self.word_bytes + self.seen.growth(new)
 
     def step(self) -> Found:
         columns, found = _columns(self.levels[-1]), Found()
@@ -171,8 +177,8 @@ def _columns(level: Words) -> tuple[Numbers, ...]:
 
 
 def is_possible(kernels: Kernels) -> bool:
-    """Whether numba is there, and searches so, each state by itself."""
-    return kernels.symmetry is None and loaded.is_there()
+    """Whether numba is there, and what would be compiled is not too much."""
+    return loaded.is_there() and (kernels.symmetry is None or len(kernels.symmetry.fields) <= RENAMINGS)
 
 
 def was_compiled(kernels: Kernels) -> bool:
@@ -184,7 +190,7 @@ def was_compiled(kernels: Kernels) -> bool:
 def _sources(kernels: Kernels) -> tuple[str, str]:
     """Of this protocol within its bounds, and of the tables for states of as many words."""
     words = kernels.packing.words
-    own = [emit_scalar(kernels.ground, kernels.packing), emit_scalar_check(kernels.ground, kernels.packing)]
+    own = emit_scalar(kernels.ground, kernels.packing, kernels.symmetry)
     return emit_put(words) + "".join(f"@numba.njit(cache=True, nogil=True)\n{text}\n\n" for text in own), emit_table(
         words
     )

@@ -222,7 +222,7 @@ def _run(
         _settle(search, result, search.restore(level, record), presences)
     result.resumed = search.distinct if len(search.levels) > 1 else 0
     while sizes := [len(level[0]) for level in search.levels]:
-        predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes, search.merging)
+        predicted = search.predict(sizes)
         result.stopped = _reason(search, result, predicted, enough)
         if progress is not None:
             warning = result.stopped or _warning(predicted, search.memory_limit)

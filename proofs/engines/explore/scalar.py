@@ -5,9 +5,12 @@ and numba turns int64 and uint64 in one expression into floating point.  Hashes 
 since of a signed index numba asks first whether it counts from the end.
 """
 
+from collections.abc import Mapping, Sequence
+
 from fencepost.proofs.engines.explore.emit import function
 from fencepost.proofs.engines.explore.hashed import PARTS, columns_of, signed, words_of
 from fencepost.proofs.engines.explore.packing import Cell, Packing
+from fencepost.proofs.engines.explore.symmetry import Symmetry
 from fencepost.proofs.readings.ground import Ground, Instance, Node, below
 
 MADE = 1024
@@ -24,7 +27,16 @@ def most_made(ground: Ground) -> int:
     return batch(ground) * max(1, len(ground.instances))
 
 
-def emit_scalar(ground: Ground, packing: Packing) -> str:
+def emit_scalar(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> list[str]:
+    """The functions ``check``, ``expand`` and, for a search up to names, what that needs."""
+    return [
+        _check(ground, packing),
+        *([_least(ground, packing, symmetry)] if symmetry else []),
+        _expand(ground, packing, symmetry),
+    ]
+
+
+def _expand(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> str:
     """``expand``: from row ``start`` of the frontier's columns on, puts the successors of each state, as columns, into
     the part of the buffer that their hash chooses.
 
@@ -35,6 +47,7 @@ def emit_scalar(ground: Ground, packing: Packing) -> str:
     body = _Scalar(ground, packing)
     count, most = packing.words, most_made(ground)
     columns = ", ".join(f"f{i}" for i in range(count))
+    alike = ["keep_least(made, k)"] if symmetry else []
     lines = [
         f"made = np.empty({most * count}, np.int64)",
         f"row, fullest, room = start, U(0), U(buffer.size // {PARTS * count} - {most})",
@@ -49,18 +62,42 @@ def emit_scalar(ground: Ground, packing: Packing) -> str:
         "        if not free:",
         "            stuck[0] += 1",
         "        row += 1",
+        *(f"    {line}" for line in alike),
         "    fullest = max(fullest, put(made, k, buffer, sizes, recent))",
         "return row",
     ]
     return function("expand", f"{columns}, start, stop, buffer, sizes, recent, taken, cut, broken, stuck", lines)
 
 
-def emit_scalar_check(ground: Ground, packing: Packing) -> str:
+def _check(ground: Ground, packing: Packing) -> str:
     """``check``: of rows ``start`` to ``stop``, the first that decides each property, or -1, in ``found``."""
     columns = ", ".join(f"f{i}" for i in range(packing.words))
     body = _Scalar(ground, packing)
     lines = ["for row in range(start, stop):", *(f"    {line}" for line in (*_read(packing.words), *body.decided()))]
     return function("check", f"{columns}, start, stop, found", lines)
+
+
+def _least(ground: Ground, packing: Packing, symmetry: Symmetry) -> str:
+    """``keep_least(made, k)``: instead of each of k states the one that is kept of those alike."""
+    count, body, kept = packing.words, _Scalar(ground, packing), ground.fields()
+    read = [f"c{i} = made[n * U({count}) + U({i})]" for i in range(count)]
+    words = [f"w{i}" for i in range(count)]
+    lines = [
+        *read,
+        *(f"{w} = {text}" for w, text in zip(words, words_of([f"c{i}" for i in range(count)]), strict=True)),
+    ]
+    lines += [f"b{i} = {w}" for i, w in enumerate(words)]
+    for made in symmetry.fields:
+        changed = {i: node for i, node in enumerate(made) if node is not kept[i]}
+        lines += body.defined([*changed.values(), *body.neighbours()])
+        lines += [f"x{i} = {text}" for i, text in enumerate(body.packed(changed))]
+        less = "False"
+        for i in range(count):
+            less = f"(U(x{i}) < U(b{i}) or (x{i} == b{i} and {less}))"
+        lines += [f"if {less}:", *(f"    b{i} = x{i}" for i in range(count))]
+    columns = columns_of([f"b{i}" for i in range(count)])
+    lines += [f"made[n * U({count}) + U({i})] = {text}" for i, text in enumerate(columns)]
+    return function("keep_least", "made, k", ["for n in range(k):", *(f"    {line}" for line in lines)])
 
 
 def _read(count: int) -> list[str]:
@@ -83,7 +120,7 @@ class _Scalar:
         broken = [self._broken(i) for i in instances]
         roots = [n for i in instances for n in (i.guard, i.limit, i.fits, *(v for _, v in i.updates))]
         roots += [node for found in broken for node in found.values()]
-        result = [self._define(node) for node in below([*roots, *self._neighbours()]) if node.op != "const"]
+        result = self.defined([*roots, *self.neighbours()])
         for number, instance in enumerate(instances):
             result.append(f"if {self._use(instance.guard)}:")
             result.append("    free = True")
@@ -96,7 +133,7 @@ class _Scalar:
     def decided(self) -> list[str]:
         table, ground = self.ground.table, self.ground
         roots = [*(table.negate(p) for p in ground.always.values()), *ground.sometimes.values()]
-        result = [self._define(node) for node in below(roots) if node.op != "const"]
+        result = self.defined(roots)
         for number, root in enumerate(roots):
             result += [f"if {self._use(root)} and found[{number}] < 0:", f"    found[{number}] = row"]
         return result
@@ -106,17 +143,17 @@ class _Scalar:
         nodes = {n: table.negate(self.ground.after(name, instance)) for n, name in enumerate(self.ground.steps)}
         return {n: node for n, node in nodes.items() if node is not table.false}
 
-    def _neighbours(self) -> list[Node]:
-        fields, table = self.ground.layout.fields, self.ground.table
-        return [
-            table.field(m, fields[m].high, fields[m].truth)
-            for cell in self.packing.cells
-            if len(cell.members) > 1
-            for m in cell.members
-        ]
+    def neighbours(self) -> list[Node]:
+        """Fields that share a cell, and are read when another one of it changes."""
+        fields = self.ground.fields()
+        return [fields[m] for cell in self.packing.cells if len(cell.members) > 1 for m in cell.members]
+
+    def defined(self, roots: Sequence[Node]) -> list[str]:
+        """Lines that compute what these need and no line before did."""
+        return [self._define(n) for n in below(roots) if n.op != "const" and n.number not in self.names]
 
     def _step(self, number: int, instance: Instance, broken: dict[int, Node]) -> list[str]:
-        words = self._packed(instance)
+        words = self.packed(dict(instance.updates))
         lines = [f"if {self._use(instance.fits)}:", f"    taken[{number}] += 1"]
         lines += [f"    x{n} = {text}" for n, text in enumerate(words)]
         columns = columns_of([f"x{n}" for n in range(len(words))])
@@ -127,18 +164,16 @@ class _Scalar:
             lines += [f"        broken[{prop}, 0] = row", f"        broken[{prop}, 1] = {number}"]
         return [*lines, "else:", f"    cut[{number}] += 1"]
 
-    def _packed(self, instance: Instance) -> list[str]:
-        """The successor's words."""
-        changed, fields = dict(instance.updates), self.ground.layout.fields
+    def packed(self, changed: Mapping[int, Node]) -> list[str]:
+        """The words of the state with these fields changed."""
+        fields = self.ground.fields()
         count = self.packing.words
         keep, constant, terms = [-1] * count, [0] * count, [list[str]() for _ in range(count)]
         for home in sorted({h for f in changed if (h := self.packing.cell[f]) is not None}):
             cell = self.packing.cells[home]
             keep[cell.word] &= ~(((1 << cell.bits) - 1) << cell.offset)
             for member in cell.members:
-                node = changed.get(member)
-                if node is None:
-                    node = self.ground.table.field(member, fields[member].high, fields[member].truth)
+                node = changed.get(member) or fields[member]
                 weight = self.packing.weight(member)
                 if node.op == "const":
                     constant[cell.word] += (node.data * weight) << cell.offset

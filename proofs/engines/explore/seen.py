@@ -53,6 +53,14 @@ class Seen:
         spare = [array for arrays in self.spare for array in arrays]
         return sum(array.nbytes for array in (*self.tables, *self.fresh, *spare, self.buffers))
 
+    def growth(self, new: int) -> int:
+        """Bytes that the tables will grow by with so many more states."""
+        size = sum(t.size for t in self.tables)
+        needed = size
+        while needed * LARGEST_LOAD < (sum(self.counts) + new) * self.words:
+            needed *= 2
+        return 8 * (needed - size)
+
     def _make_room(self, room: int) -> None:
         """For so many states in each part of the buffers, or fewer, as memory allows."""
         allowed = self.memory_limit // 8 // (self.threads * PARTS * self.words * 8)

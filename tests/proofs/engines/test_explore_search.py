@@ -8,9 +8,10 @@ import pytest
 from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
-from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, loaded, search
+from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, kernels, loaded, search
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
+from layouts import LAYOUTS
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
@@ -36,6 +37,34 @@ def test_engines_agree(alone: Exploration, threads: int) -> None:
     """The compiled engine finds the same states, counts and traces."""
     pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
     assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="numba")) == outcome(alone)
+
+
+@pytest.mark.parametrize("layout", ["two words", "five words", "shared bits"])
+def test_engines_agree_on_states_of_any_length(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several words, and of fields that share bits."""
+    pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
+    monkeypatch.setattr(kernels, "pack_fields", LAYOUTS[layout])
+    found, expected = (explore(SPEC, PROPERTIES, SMALL, engine=engine) for engine in ("numba", "numpy"))
+    assert outcome(found) == outcome(expected)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_small_buffers_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filled and emptied several times within a level; by three threads, which do not share the segments evenly."""
+    seen = pytest.importorskip("fencepost.proofs.engines.explore.seen")
+    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    for module, name, value in (
+        (seen, "ROOM", 1),
+        (seen, "SMALL", 64),
+        (compiled, "SMALL", 64),
+        (compiled, "ROWS", 97),
+    ):
+        monkeypatch.setattr(module, name, value)
+    emptied, empty = list[int](), seen.Seen.empty
+    monkeypatch.setattr(seen.Seen, "empty", lambda *given: emptied.append(1) or empty(*given))
+    found = explore(SPEC, PROPERTIES, TWO_TASKS, threads=threads, engine="numba")
+    assert outcome(found) == outcome(explore(SPEC, PROPERTIES, TWO_TASKS))
+    assert threads > 1 or len(emptied) > found.depth + 4
 
 
 @pytest.mark.parametrize("threads", [1, 3])
