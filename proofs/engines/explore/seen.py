@@ -39,7 +39,7 @@ class Seen:
         self.recent = [np.tile(initial, 1 << RECENT_BITS) for _ in range(threads)]
         # Kept from level to level, since memory that is asked for anew is cleared first.
         self.fresh, self.filled = [np.empty(0, np.int64) for _ in range(threads)], [0] * threads
-        self.spare = [(np.empty(0, np.uint64),) * 2 for _ in range(threads)]
+        self.spare = [(np.empty(0, np.uint64), np.empty(0, np.uint64)) for _ in range(threads)]
         self._make_room(ROOM)
         # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
         self.empty(1, lambda task, items: [task(item) for item in items])
@@ -124,7 +124,8 @@ class Seen:
 
         def one(number: int) -> Column:
             if self.spare[number][0].size < (total + 1) * self.words:
-                self.spare[number] = tuple(np.empty((total + 1) * self.words * 5 // 4, np.uint64) for _ in range(2))
+                room = (total + 1) * self.words * 5 // 4
+                self.spare[number] = np.empty(room, np.uint64), np.empty(room, np.uint64)
             mine, other = self.spare[number]
             count, low, high = 0, np.uint64(ends[number]), np.uint64(ends[number + 1] - 1)
             if ends[number] < ends[number + 1]:

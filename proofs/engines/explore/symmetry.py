@@ -12,7 +12,6 @@ from functools import reduce
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.interchangeable import interchangeable
-from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.properties import Property
 from fencepost.model.language.tree.types import AtomsType, MapType, OptionType, ScalarType, SeqType
 from fencepost.proofs.engines.explore.emit import columns
@@ -27,13 +26,14 @@ Renaming = Mapping[AtomsType, Sequence[int]]
 
 class Symmetry:
     """The renamings of a protocol's ``sorts`` within its bounds: ``fields`` has for each, but for the one that changes
-    nothing, what every field is afterwards.  InputError: nothing can be renamed, or a property cannot be judged so."""
+    nothing, what every field is afterwards.  InputError: nothing can be renamed."""
 
     def __init__(self, ground: Ground, packing: Packing, properties: Iterable[Property]) -> None:
-        spec, asked = ground.spec, list(properties)
-        if judged := [p.name for p in asked if isinstance(p, Refinement)]:
-            raise InputError(f"{judged[0]} is about the steps of a part, and is not judged up to names; leave it out")
-        terms = [term for p in asked for term in p.terms] + [danger.term for danger in spec.presences.values()]
+        spec = ground.spec
+        # What is said of the initial state is asked of that alone, which has no names.  A refinement is a relation of
+        # two states like any property of steps: the core's steps with all choices of their parameters.
+        terms = [term for p in properties for term in ((p.term,) if p.kind == "step" else p.terms)]
+        terms += [danger.term for danger in spec.presences.values()]
         self.sorts = [sort for sort in interchangeable(spec, terms) if _size(ground, sort) > 1]
         if not self.sorts:
             raise InputError(f"no sort of {spec.name} has several elements that differ by name alone")
