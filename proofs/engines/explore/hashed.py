@@ -37,6 +37,11 @@ def _hash(count: int) -> str:
     return "U(c0)" if count > 1 else f"U((c0 ^ (c0 >> 32)) * {signed(sets.A)})"
 
 
+def _slot(count: int) -> str:
+    """The hash as a fraction, of the slots of a segment, so that there may be any number of these."""
+    return f"slot = (((({_hash(count)}) << U({SEGMENT_BITS})) >> U(32)) * slots >> U(32)) * U({count})"
+
+
 def signed(word: int) -> int:
     word &= 2**64 - 1
     return word - 2**64 if word >= 2**63 else word
@@ -87,13 +92,12 @@ def emit_table(count: int) -> str:
 def _insert(count: int) -> list[str]:
     fields = range(count)
     load = [f"c{i} = buffer[n * U({count}) + U({i})]" for i in fields]
-    slot_of = f"slot = ((({_hash(count)}) << U({SEGMENT_BITS})) >> shift) * U({count})"
     differ = [f"c{i} ^= e{i}" for i in fields]
     same, empty = (" & ".join(f"(table[slot + U({i})] == {what.format(i)})" for i in fields) for what in ("c{}", "0"))
     return [
         f"last_slot, room = U(table.size - {count}), buffers.shape[1] // {PARTS}",
-        f"shift = U(64 - int(np.log2(table.size // {count})))",
-        "slots, rest = np.empty(64, np.uint64), np.empty(64, np.uint64)",
+        f"slots = U(table.size // {count})",
+        "places, rest = np.empty(64, np.uint64), np.empty(64, np.uint64)",
         *(f"e{i} = initial[{i}]" for i in fields),
         "new, held = U(at[3]), at[4]",
         f"length, touched = table.size // {PARTS // SEGMENTS}, np.int64(0)",
@@ -116,12 +120,12 @@ def _insert(count: int) -> list[str]:
         "            end, left = min(n + U(64), stop), U(0)",
         "            # Without a branch first, so that cache misses overlap: most are in their slot already.",
         "            while n < end:",
-        *(f"                {line}" for line in (*load, slot_of, *differ)),
-        "                slots[left], rest[left] = slot, n",
+        *(f"                {line}" for line in (*load, _slot(count), *differ)),
+        "                places[left], rest[left] = slot, n",
         f"                left += U(not ({same}))",
         "                n += U(1)",
         "            for m in range(left):",
-        "                n, slot = rest[m], slots[m]",
+        "                n, slot = rest[m], places[m]",
         *(f"                {line}" for line in (*load, *differ)),
         f"                while not ({same}):",
         f"                    if {empty}:",
@@ -144,12 +148,12 @@ def _enlarge(count: int) -> list[str]:
     empty = " & ".join(f"(table[slot + U({i})] == 0)" for i in fields)
     return [
         f"last_slot = U(table.size - {count})",
-        f"shift = U(64 - int(np.log2(table.size // {count})))",
+        f"slots = U(table.size // {count})",
         f"for n in range(U(0), U(old.size), U({count})):",
         *(f"    k{i} = old[n + U({i})]" for i in fields),
         f"    if {' | '.join(f'(k{i} != 0)' for i in fields)}:",
         "        c0 = k0 ^ initial[0]",
-        f"        slot = ((({_hash(count)}) << U({SEGMENT_BITS})) >> shift) * U({count})",
+        f"        {_slot(count)}",
         f"        while not ({empty}):",
         f"            slot = U(0) if slot == last_slot else slot + U({count})",
         *(f"        table[slot + U({i})] = k{i}" for i in fields),

@@ -19,8 +19,8 @@ ROOM, MOST_ROOM = 1 << 14, 1 << 16
 table is worth fetching for them."""
 SAMPLE = 1 << 12
 """States of a level by which it is divided among threads to be sorted."""
-# From this size on a table doubles when it grows, before it quadruples.
-LARGE = 1 << 18
+LARGE = 1 << 20
+"""Slots of a segment from which on it grows by half, where it quadruples before."""
 Numbers = NDArray[np.int64]
 Column = NDArray[np.uint64]
 Each = Callable[[Callable[[int], Any], Sequence[int]], list[Any]]
@@ -58,7 +58,7 @@ class Seen:
         size = sum(t.size for t in self.tables)
         needed = size
         while needed * LARGEST_LOAD < (sum(self.counts) + new) * self.words:
-            needed *= 2
+            needed += needed // 2
         return 8 * (needed - size)
 
     def _make_room(self, room: int) -> None:
@@ -105,7 +105,8 @@ class Seen:
 
     def _enlarge(self, segment: int) -> None:
         old = self.tables[segment]
-        size = old.size * (4 if old.size < LARGE else 2)
+        slots = old.size // self.words
+        size = self.words * (4 * slots if slots < LARGE else slots + slots // 2)
         if self.nbytes + 8 * size > self.memory_limit:
             raise OutOfMemory
         table = np.zeros(size, np.int64)
