@@ -26,8 +26,8 @@ ROWS = 1 << 13
 """Rows of the frontier that a thread takes at a time."""
 CHECKED = 1 << 16
 """Rows of which a thread asks at a time whether they decide a property."""
-RENAMINGS = 64
-"""Renamings beyond which a search does not go on compiled by itself: each takes a third of a second to compile."""
+LINES = 700
+"""Of source that are compiled in five seconds."""
 Numbers = NDArray[np.int64]
 
 
@@ -176,9 +176,16 @@ def _columns(level: Words) -> tuple[Numbers, ...]:
     return tuple(c.view(np.int64) for c in level)
 
 
-def is_possible(kernels: Kernels) -> bool:
-    """Whether numba is there, and what would be compiled is not too much."""
-    return loaded.is_there() and (kernels.symmetry is None or len(kernels.symmetry.fields) <= RENAMINGS)
+def is_possible() -> bool:
+    """Whether numba is there."""
+    return loaded.is_there()
+
+
+def effort(kernels: Kernels) -> float:
+    """How many times as long as `LINES` this takes to compile, and no less than once: 2,600 lines took 21 s, 4,000 took
+    37 s, and 5,500, most of them a refinement's conditions, 124 s."""
+    lines = _sources(kernels)[0].count("\n")
+    return max(1.0, (lines / LINES) ** 1.5)
 
 
 def was_compiled(kernels: Kernels) -> bool:

@@ -9,6 +9,7 @@ from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, kernels, loaded, search
+from fencepost.properties.catalogue import bounds_of, find
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 from layouts import LAYOUTS
@@ -72,21 +73,37 @@ def test_small_buffers_change_nothing(threads: int, monkeypatch: pytest.MonkeyPa
 def test_one_engine_goes_on_for_the_other(
     alone: Exploration, threads: int, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From some level on the compiled one, with the same states, counts and traces; not where it is not there, and not
-    for states that it does not take."""
+    """From some level on the compiled one, with the same states, counts and traces: later where there is more to
+    compile, and not where it is not there."""
     compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
     monkeypatch.setattr(exploration, "READY_FROM", 500)
     monkeypatch.setattr(exploration, "COMPILED_FROM", 2000)
     monkeypatch.setattr(compiled, "was_compiled", lambda kernels: known)
+    monkeypatch.setattr(compiled, "effort", lambda kernels: 1.5)
     began, take_over = list[int](), compiled.CompiledSearch.taking_over
     monkeypatch.setattr(
         compiled.CompiledSearch, "taking_over", lambda search: began.append(search.distinct) or take_over(search)
     )
     assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="auto")) == outcome(alone)
-    assert [(count >= (500 if known else 2000)) for count in began] == [True]
-    monkeypatch.setattr(compiled, "is_possible", lambda kernels: False)
+    assert [(count >= (500 if known else 3000)) for count in began] == [True]
+    monkeypatch.setattr(compiled, "is_possible", lambda: False)
     assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="auto")) == outcome(alone)
     assert len(began) == 1
+
+
+def test_what_takes_long_to_compile_waits() -> None:
+    """A refinement's conditions are many times as much to compile as the yardstick."""
+    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    variant = find("transactions/v2")[1]
+    assert variant is not None
+    efforts = [
+        compiled.effort(explore(spec, asked, bounds, max_depth=0).kernels)
+        for spec, asked, bounds in (
+            (SPEC, PROPERTIES, TWO_TASKS),
+            (variant.spec, {"does_as_the_core": variant.asked["does_as_the_core"]}, bounds_of(variant, "smoke")),
+        )
+    ]
+    assert efforts[0] == 1 and efforts[1] > 5
 
 
 def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +111,7 @@ def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.Mon
     compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     kernels = explore(SPEC, PROPERTIES, SMALL, max_depth=1).kernels
-    assert compiled.is_possible(kernels) and not compiled.was_compiled(kernels)
+    assert compiled.is_possible() and not compiled.was_compiled(kernels)
     explore(SPEC, PROPERTIES, SMALL, max_depth=1, engine="numba")
     assert compiled.was_compiled(kernels)
 
