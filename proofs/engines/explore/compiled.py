@@ -26,7 +26,7 @@ ROWS = 1 << 13
 """Rows of the frontier that a thread takes at a time."""
 CHECKED = 1 << 16
 """Rows of which a thread asks at a time whether they decide a property."""
-LINES = 700
+LINES = 1000
 """Of source that are compiled in five seconds."""
 Numbers = NDArray[np.int64]
 
@@ -185,7 +185,7 @@ def effort(kernels: Kernels) -> float:
     """How many times as long as `LINES` this takes to compile, and no less than once: 2,600 lines took 21 s, 4,000 took
     37 s, and 5,500, most of them a refinement's conditions, 124 s."""
     lines = _sources(kernels)[0].count("\n")
-    return max(1.0, (lines / LINES) ** 1.5)
+    return max(1.0, float((lines / LINES) ** 1.8))
 
 
 def was_compiled(kernels: Kernels) -> bool:
