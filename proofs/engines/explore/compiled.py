@@ -32,8 +32,7 @@ Numbers = NDArray[np.int64]
 
 
 class CompiledSearch(Search):
-    """The compiled search, with the interface of `Search`; ``runs`` stays empty, ``tables`` holds what has been seen,
-    segment by segment."""
+    """The compiled search, with the interface of `Search`; ``runs`` stays empty, and ``seen`` holds what there is."""
 
     @classmethod
     def taking_over(cls, search: Search) -> "CompiledSearch":

@@ -70,11 +70,12 @@ def emit_put(count: int) -> str:
 
 
 def emit_table(count: int) -> str:
-    """``insert(table, initial, buffers, sizes, parts, at, fresh, load)`` puts those parts of all buffers into a
-    segment's table.
+    """``insert(table, initial, buffers, sizes, last, at, fresh, load)`` puts the parts before ``last``, of all buffers,
+    into a segment's table.
 
     What was not there is appended to ``fresh``.  ``at``: part, buffer and place in it where to go on; how many states
-    were new.  False if the table has grown to ``load`` states (``at[4]``: its states) and must be enlarged first.
+    ``fresh`` has, and how many the table; the last one is there so that nothing is read in vain.  False if the table
+    has come to ``load`` states, and must be enlarged before it goes on.
     ``enlarge(old, table, initial)``: both are in the order of the hash, so they are gone through side by side.
     ``select(states, low, high, out, k)`` appends those whose first column is in that range to ``out``, which has k, and
     room for one more; how many it has then.
