@@ -54,12 +54,14 @@ class Seen:
         return sum(array.nbytes for array in (*self.tables, *self.fresh, *spare, self.buffers))
 
     def growth(self, new: int) -> int:
-        """Bytes that the tables will grow by with so many more states."""
-        size = sum(t.size for t in self.tables)
-        needed = size
-        while needed * LARGEST_LOAD < (sum(self.counts) + new) * self.words:
-            needed += needed // 2
-        return 8 * (needed - size)
+        """Bytes that the tables will grow by with so many more states, evenly spread."""
+        more = 0
+        for table, count in zip(self.tables, self.counts, strict=True):
+            slots = before = table.size // self.words
+            while slots * LARGEST_LOAD < count + new / SEGMENTS:
+                slots = _larger(slots)
+            more += 8 * self.words * (slots - before)
+        return more
 
     def _make_room(self, room: int) -> None:
         """For so many states in each part of the buffers, or fewer, as memory allows."""
@@ -105,8 +107,7 @@ class Seen:
 
     def _enlarge(self, segment: int) -> None:
         old = self.tables[segment]
-        slots = old.size // self.words
-        size = self.words * (4 * slots if slots < LARGE else slots + slots // 2)
+        size = self.words * _larger(old.size // self.words)
         if self.nbytes + 8 * size > self.memory_limit:
             raise OutOfMemory
         table = np.zeros(size, np.int64)
@@ -137,3 +138,7 @@ class Seen:
 
         parts = each(one, range(workers))
         return tuple(np.concatenate([part[:, n] for part in parts]) for n in range(self.words))
+
+
+def _larger(slots: int) -> int:
+    return 4 * slots if slots < LARGE else slots + slots // 2
