@@ -4,3 +4,7 @@ if __name__ != "fencepost.proofs":
     raise ImportError(
         "import this package as fencepost.proofs, not as proofs: under two names each class would exist twice"
     )
+
+from fencepost.proofs.processors import before_numpy
+
+before_numpy()

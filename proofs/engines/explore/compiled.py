@@ -1,106 +1,39 @@
 """Compiled: the search with numba, a hash table instead of sorted runs.  It compiles for seconds, and pays above some
-10 million states.
+million states.
 
-Each thread expands a part of the frontier into one buffer per owner of states (a hash of the state says which owner);
-then each owner puts what is new into its own table.  The new states are sorted into a level, so that counts and traces
-are those of the NumPy engine.
+Each thread expands rows of the frontier into a buffer in parts, by a hash of the states; when the buffers are full,
+each thread puts its share of the parts, of all buffers, into its share of the table.  The new states are sorted into a
+level, so that counts and traces are those of the NumPy engine.
 """
 
-import hashlib
-import importlib.util
-import os
-import sys
-import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
-from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.cache_folder import cache_folder
-from fencepost.proofs.engines.explore import sets
+from fencepost.proofs.engines.explore import loaded, sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint
+from fencepost.proofs.engines.explore.hashed import emit_put, emit_table
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
-from fencepost.proofs.engines.explore.scalar import emit_scalar
-from fencepost.proofs.engines.explore.search import Found, OutOfMemory, Search
-from fencepost.proofs.extras import how_to_install
+from fencepost.proofs.engines.explore.scalar import emit_scalar, most_made
+from fencepost.proofs.engines.explore.search import SMALL, Found, OutOfMemory, Search
+from fencepost.proofs.engines.explore.seen import Seen
 from fencepost.proofs.readings.ground import BoundsError
 from numpy.typing import NDArray
 
-ROOM = 1 << 17
-# From this size on a table doubles when it grows, before it quadruples.
-LARGE = 1 << 22
-# As many states as half a core's cache holds.
-RECENT = 1 << 15
-
-MIX = -7046029254386353131
-_HEAD = f'''"""Made by fencepost for one protocol and its bounds; safe to delete."""
-import numba
-import numpy as np
-
-MIX = np.int64({MIX})
-
-
-@numba.njit(cache=True, nogil=True)
-'''
-_INSERT = '''
-
-@numba.njit(cache=True, nogil=True)
-def insert(table, special, states, fresh):
-    """Puts states into the table (size a power of two; kept as state + 1, 0 is empty); how many were new."""
-    mask, new = table.size - 1, 0
-    shift = 64 - int(np.log2(table.size))
-    slots = np.empty(256, np.int64)
-    touched = np.int64(0)
-    for start in range(0, states.size, 256):
-        stop = min(start + 256, states.size)
-        # All of a batch is read without a branch first, so that its cache misses overlap.
-        for n in range(start, stop):
-            x = states[n]
-            slots[n - start] = (((x ^ (x >> 32)) * MIX) >> shift) & mask
-            touched ^= table[slots[n - start]]
-        for n in range(start, stop):
-            x, slot = states[n], slots[n - start]
-            if x == -1:
-                if not special[0]:
-                    special[0] = True
-                    fresh[new] = x
-                    new += 1
-                continue
-            while table[slot] != 0 and table[slot] != x + 1:
-                slot = (slot + 1) & mask
-            if table[slot] == 0:
-                table[slot] = x + 1
-                fresh[new] = x
-                new += 1
-    return new, touched
-
-
-@numba.njit(cache=True, nogil=True)
-def rehash(old, table):
-    """The high bits of the hash choose the slot, so both tables are gone through in order."""
-    mask = table.size - 1
-    shift = 64 - int(np.log2(table.size))
-    for n in range(old.size):
-        key = old[n]
-        if key != 0:
-            x = key - 1
-            slot = (((x ^ (x >> 32)) * MIX) >> shift) & mask
-            while table[slot] != 0:
-                slot = (slot + 1) & mask
-            table[slot] = key
-'''
-
-
-class NotInstalled(InputError):
-    """numba is asked for and not there."""
+ROWS = 1 << 13
+"""Rows of the frontier that a thread takes at a time."""
+CHECKED = 1 << 16
+"""Rows of which a thread asks at a time whether they decide a property."""
+LINES = 1000
+"""Of source that are compiled in five seconds."""
+Numbers = NDArray[np.int64]
 
 
 class CompiledSearch(Search):
-    """The compiled search, with the interface of `Search`; ``runs`` stays empty, ``tables`` holds what has been seen,
-    one per owner."""
+    """The compiled search, with the interface of `Search`; ``runs`` stays empty, and ``seen`` holds what there is."""
 
     @classmethod
     def taking_over(cls, search: Search) -> "CompiledSearch":
@@ -109,95 +42,95 @@ class CompiledSearch(Search):
         made.take_over(search)
         return made
 
-    def _append(self, level: Words) -> None:
-        """Puts what was found before into the tables."""
-        super()._append(level)
-        self.runs.clear()
-        if len(self.levels) > 1 and sets.size(level):
-            states = level[0].view(np.int64)
-            owners = _owners(states, self.threads)
-            self._each(partial(self._take, states, owners), range(self.threads))
-
     def __init__(self, kernels: Kernels, threads: int, memory_limit: int, disk: Checkpoint | None = None) -> None:
-        if kernels.packing.words > 1:
-            raise BoundsError("engine='numba' packs a state into 64 bits, and this one takes more; use engine='numpy'")
-        if kernels.symmetry is not None:
-            raise BoundsError("engine='numba' does not search up to names; use engine='numpy'")
         if kernels.partial_order is not None:
             raise BoundsError("engine='numba' takes all steps, without partial order; use engine='numpy'")
-        self.module = load_compiled(kernels)
+        own, shared = _sources(kernels)
+        self.code, tables = loaded.load(own), loaded.load(shared)
         super().__init__(kernels, threads, memory_limit, disk)
-        self.tables = [np.zeros(1 << 16, np.int64) for _ in range(threads)]
-        self.special = [np.zeros(1, np.bool_) for _ in range(threads)]
-        self.counts = [0] * threads
-        # The owner of the initial state is told by the same hash as all others', by letting it through every table.
-        first = self.levels[0][0].view(np.int64)
-        for owner in range(threads):
-            self.module.insert(self.tables[owner], self.special[owner], first, np.empty(1, np.int64))
-        self.recent = [np.full(RECENT, first[0]) for _ in range(threads)]
-        self.buffers = [np.empty((threads, ROOM + len(kernels.instances)), np.int64) for _ in range(threads)]
+        first = _columns(self.levels[0])
+        self.seen = Seen(tables, np.concatenate(first), threads, 2 * most_made(kernels.ground), memory_limit)
         # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
-        sizes = np.zeros(threads, np.int64)
-        self.module.expand(first, 0, 0, self.buffers[0], sizes, self.recent[0], *self._counters())
-        self.module.rehash(np.zeros(2, np.int64), np.zeros(4, np.int64))
+        self._expand_rows(first, [self._counters()], 0, 0, 0)
+        self._fill(first, 0, 0, 0)
+        self._check(first, 0)
 
     @property
     def held(self) -> int:
-        return self._levels_held * 8 + sum(t.nbytes for t in self.tables) + sum(b.nbytes for b in self.buffers)
+        return self._levels_held * self.word_bytes + self.seen.nbytes
+
+    def predict(self, sizes: list[int]) -> int:
+        if len(sizes) < 2 or not sizes[-1]:
+            return self.held
+        new = int(sizes[-1] * sizes[-1] / sizes[-2])
+        # The level, what is new by thread, and that twice in order; growing tables are enlarged one after the other.
+        return self.held + 4 * new * self.word_bytes + self.seen.growth(new)
 
     def step(self) -> Found:
-        frontier, found = self.levels[-1][0].view(np.int64), Found()
-        ends = np.linspace(0, frontier.size, self.threads + 1).astype(np.int64).tolist()
-        starts, fresh = ends[:-1], list[NDArray[np.int64]]()
+        columns, found = _columns(self.levels[-1]), Found()
         counts = [self._counters() for _ in range(self.threads)]
-        self.candidates = 0
-        while any(start < end for start, end in zip(starts, ends[1:], strict=True)):
-            sizes = [np.zeros(self.threads, np.int64) for _ in range(self.threads)]
-
-            def expand(t: int, starts: list[int] = starts, sizes: list[NDArray[np.int64]] = sizes) -> int:
-                made: int = self.module.expand(
-                    frontier, starts[t], ends[t + 1], self.buffers[t], sizes[t], self.recent[t], *counts[t]
-                )
-                return made
-
-            starts = self._each(expand, range(self.threads))
-            self.candidates += sum(int(s.sum()) for s in sizes)
-            fresh += self._each(partial(self._insert, sizes), range(self.threads))
-            if self.held > self.memory_limit:
-                raise OutOfMemory
+        self._through(columns[0].size, partial(self._expand_rows, columns, counts))
         self._settle(counts, found)
-        level: Words = (np.concatenate(fresh).view(np.uint64),) if fresh else (np.zeros(0, np.uint64),)
-        level[0].sort()
-        self.levels.append(self._kept(level))
+        self.levels.append(self._kept(self.seen.take(self._each)))
         return found
 
-    def _counters(self) -> tuple[NDArray[np.int64], ...]:
+    def check(self) -> Found:
+        columns, found = _columns(self.levels[-1]), Found()
+        blocks = self._each(partial(self._check, columns), range(0, columns[0].size, CHECKED))
+        for prop, rows in enumerate(zip(*blocks, strict=True)):
+            if (row := next((row for row in rows if row >= 0), None)) is not None:
+                found.state[prop] = row
+        return found
+
+    def _check(self, columns: tuple[Numbers, ...], start: int) -> list[int]:
+        """By property of states, the first row of a block that decides it, or -1."""
+        found = np.full(max(1, len(self.kernels.states)), -1, np.int64)
+        self.code.check(*columns, start, min(start + CHECKED, columns[0].size), found)
+        return found.tolist()
+
+    def _append(self, level: Words) -> None:
+        """Puts what was found before into the tables."""
+        self.levels.append(level)
+        if len(self.levels) > 1:
+            self._through(sets.size(level), partial(self._fill, _columns(level)))
+            self.seen.filled = [0] * self.threads
+
+    def _through(self, count: int, make: Callable[[int, int, int], int]) -> None:
+        """Has rows made into states until there are no more; those of them that are new are in ``seen`` then."""
+        rows, workers = _Rows(count, self.threads), self.threads if count > SMALL // 4 else 1
+        self.candidates = 0
+        self.seen.prepare()
+        while rows.left:
+            self._each(lambda t: rows.work(partial(make, t)), range(workers))
+            self.candidates += self.seen.empty(workers, self._each)
+            if self.held > self.memory_limit:
+                raise OutOfMemory
+
+    def _expand_rows(
+        self, columns: tuple[Numbers, ...], counts: list[tuple[Numbers, ...]], t: int, start: int, stop: int
+    ) -> int:
+        seen = self.seen
+        made: int = self.code.expand(*columns, start, stop, seen.buffers[t], seen.sizes[t], seen.recent[t], *counts[t])
+        return made
+
+    def _fill(self, columns: tuple[Numbers, ...], t: int, start: int, stop: int) -> int:
+        """As expanding does, with the states themselves."""
+        seen = self.seen
+        length = seen.room // 4
+        for at in range(start, max(stop, start + 1), length):
+            if int(seen.sizes[t].max()) + length > seen.room:
+                return at
+            made = np.stack([c[at : min(at + length, stop)] for c in columns], axis=1).ravel()
+            self.code.put(made, np.uint64(made.size // len(columns)), seen.buffers[t], seen.sizes[t], seen.recent[t])
+        return stop
+
+    def _counters(self) -> tuple[Numbers, ...]:
         """taken, cut, broken, stuck of one thread."""
         count = len(self.kernels.instances)
         broken = np.full((max(1, len(self.kernels.steps)), 2), -1, np.int64)
         return np.zeros(count, np.int64), np.zeros(count, np.int64), broken, np.zeros(1, np.int64)
 
-    def _insert(self, sizes: list[NDArray[np.int64]], owner: int) -> NDArray[np.int64]:
-        """Puts the states that this owner was given into its table, and keeps those that were not there."""
-        parts = [b[owner, : int(s[owner])] for b, s in zip(self.buffers, sizes, strict=True)]
-        return self._put(owner, np.concatenate(parts)).copy()
-
-    def _take(self, states: NDArray[np.int64], owners: NDArray[np.int64], owner: int) -> None:
-        self._put(owner, states[owners == owner])
-
-    def _put(self, owner: int, states: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those that the table of the owner did not have."""
-        while self.counts[owner] + states.size > self.tables[owner].size // 2:
-            old = self.tables[owner]
-            larger = np.zeros(old.size * (4 if old.size < LARGE else 2), np.int64)
-            self.module.rehash(old, larger)
-            self.tables[owner] = larger
-        fresh = np.empty(states.size, np.int64)
-        new, _ = self.module.insert(self.tables[owner], self.special[owner], states, fresh)
-        self.counts[owner] += new
-        return fresh[:new]
-
-    def _settle(self, counts: list[tuple[NDArray[np.int64], ...]], found: Found) -> None:
+    def _settle(self, counts: list[tuple[Numbers, ...]], found: Found) -> None:
         for taken, cut, broken, stuck in counts:
             tally = self.kernels.tally()
             tally.taken, tally.cut, tally.stuck = taken.tolist(), cut.tolist(), int(stuck[0])
@@ -207,69 +140,66 @@ class CompiledSearch(Search):
                     found.step[prop] = min((row, instance), found.step.get(prop, (row, instance)))
 
 
-def _owners(states: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Whose each state is, as ``expand`` has it."""
-    hashed = (states ^ (states >> 32)) * np.int64(MIX)
-    return ((hashed >> 16) & 0xFFFF) % count
+@dataclass
+class _Rows:
+    """What of a level is still to be gone through, by several threads: ``work`` takes a stretch after the other, until
+    one is not gone through to its end."""
+
+    count: int
+    threads: int
+    back: list[tuple[int, int]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.at, self.length = 0, max(1024, min(ROWS, -(-self.count // (8 * self.threads))))
+
+    @property
+    def left(self) -> bool:
+        return self.at < self.count or bool(self.back)
+
+    def work(self, make: Callable[[int, int], int]) -> None:
+        while taken := self._next():
+            start, stop = taken
+            if (end := make(start, stop)) < stop:
+                with self.lock:
+                    self.back.append((end, stop))
+                return
+
+    def _next(self) -> tuple[int, int] | None:
+        with self.lock:
+            if self.back:
+                return self.back.pop()
+            start = self.at
+            self.at = min(self.count, start + self.length)
+            return (start, self.at) if start < self.at else None
+
+
+def _columns(level: Words) -> tuple[Numbers, ...]:
+    return tuple(c.view(np.int64) for c in level)
 
 
 def is_possible(kernels: Kernels) -> bool:
-    """Whether numba is there, and searches so, with states of one word and each by itself."""
-    every = kernels.symmetry is None and kernels.partial_order is None
-    return kernels.packing.words == 1 and every and importlib.util.find_spec("numba") is not None
+    """Whether numba is there, and searches so: it takes all steps."""
+    return kernels.partial_order is None and loaded.is_there()
+
+
+def effort(kernels: Kernels) -> float:
+    """How many times as long as `LINES` this takes to compile, and no less than once: 2,600 lines took 21 s, 4,000 took
+    37 s, and 5,500, most of them a refinement's conditions, 124 s."""
+    lines = _sources(kernels)[0].count("\n")
+    return max(1.0, float((lines / LINES) ** 1.8))
 
 
 def was_compiled(kernels: Kernels) -> bool:
     """Whether the code for this protocol and its bounds is in the cache."""
-    name = _name_of(_source_of(kernels))
-    try:
-        return next((cache_folder() / "__pycache__").glob(f"{name}.expand-*.nbi"), None) is not None
-    except OSError:
-        return False
+    own, shared = _sources(kernels)
+    return loaded.was_compiled(own, "expand") and loaded.was_compiled(shared, "insert")
 
 
-def _source_of(kernels: Kernels) -> str:
-    return _HEAD + emit_scalar(kernels.ground, kernels.packing) + _INSERT
-
-
-def _name_of(source: str) -> str:
-    return f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
-
-
-def load_compiled(kernels: Kernels) -> Any:
-    """The compiled module, kept in the user's cache under a hash of its source, since numba caches by file."""
-    if importlib.util.find_spec("numba") is None:
-        raise NotInstalled(
-            f"engine='numba' needs numba, which is not installed: {how_to_install('fast')}, or use engine='numpy'"
-        )
-    source = _source_of(kernels)
-    name = _name_of(source)
-    for place in (cache_folder, _fresh_folder):
-        try:
-            folder = place()
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{name}.py"
-            if not path.exists():
-                # Another process may be writing the same file: put it in place in one step.
-                draft = folder / f"{name}.{os.getpid()}"
-                draft.write_text(source)
-                draft.replace(path)
-        except OSError:
-            continue
-        return _import(name, path)
-    raise OSError("no folder can be written for the compiled explorer; set XDG_CACHE_HOME to one that can")
-
-
-def _fresh_folder() -> Path:
-    """Where the cache can't be written: compiled anew each time."""
-    return Path(tempfile.mkdtemp(prefix="fencepost-"))
-
-
-def _import(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # numba looks its cached functions' module up by name.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+def _sources(kernels: Kernels) -> tuple[str, str]:
+    """Of this protocol within its bounds, and of the tables for states of as many words."""
+    words = kernels.packing.words
+    own = emit_scalar(kernels.ground, kernels.packing, kernels.symmetry)
+    return emit_put(words) + "".join(f"@numba.njit(cache=True, nogil=True)\n{text}\n\n" for text in own), emit_table(
+        words
+    )

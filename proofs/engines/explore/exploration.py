@@ -89,7 +89,7 @@ class Exploration:
 READY_FROM = 100_000
 """States from which the compiled search goes on by itself, where its code is in the cache."""
 COMPILED_FROM = 3_000_000
-"""States from which it is compiled for that: by then as much time has gone as compiling takes."""
+"""States from which it is compiled for that, or a multiple of it where there is more to compile."""
 Callback = Callable[[Progress], None]
 
 
@@ -176,20 +176,20 @@ class _Handing:
     def __init__(self, kernels: Kernels, engine: str) -> None:
         self.kernels, self.seconds = kernels, 0.0
         self._next: int | None = READY_FROM if engine == "auto" else None
+        self._compile = False
 
     def over(self, search: Search, sizes: list[int]) -> Search:
         """The search to go on with, after levels of these sizes."""
         if self._next is None or sum(sizes) < self._next or sizes[-1] < sizes[-2]:
             return search
-        from fencepost.proofs.engines.explore.compiled import CompiledSearch, is_possible, was_compiled
+        from fencepost.proofs.engines.explore.compiled import CompiledSearch, effort, is_possible, was_compiled
 
-        began, before = time.perf_counter(), self._next
-        self._next = None
-        if is_possible(self.kernels):
-            if before == COMPILED_FROM or was_compiled(self.kernels):
+        began, self._next = time.perf_counter(), None
+        if is_possible(search.kernels):
+            if self._compile or was_compiled(self.kernels):
                 search = CompiledSearch.taking_over(search)
             else:
-                self._next = COMPILED_FROM
+                self._next, self._compile = int(COMPILED_FROM * effort(self.kernels)), True
         self.seconds += time.perf_counter() - began
         return search
 
@@ -224,7 +224,7 @@ def _run(
         _settle(search, result, search.restore(level, record), presences)
     result.resumed = search.distinct if len(search.levels) > 1 else 0
     while sizes := [len(level[0]) for level in search.levels]:
-        predicted = memory.predict(search.held, sizes, search.candidates, search.word_bytes, search.merging)
+        predicted = search.predict(sizes)
         result.stopped = _reason(search, result, predicted, enough)
         if progress is not None:
             warning = result.stopped or _warning(predicted, search.memory_limit)

@@ -2,7 +2,8 @@
 
 A field has bits of its own, and within one byte if that can be arranged, since a byte is cheap to cut out of a column
 of states.  Where a state is just too long for a word, fields share bits as digits of one number (three values of 5
-take 7 bits, not 9), which is cheaper than a second word: that doubles the time of a search.
+take 7 bits, not 9), which is cheaper than a second word: that doubles the time of a search with NumPy, and adds half to
+a compiled one.
 """
 
 import itertools

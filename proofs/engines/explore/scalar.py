@@ -1,42 +1,112 @@
 """Scalar: the source of one protocol's successor function for numba, state by state instead of block by block.
 
-All in int64: a word's bits are read by shift and mask, so an arithmetic shift of a negative word does no harm, and
-numba turns int64 and uint64 in one expression into floating point.
+All values in int64: a word's bits are read by shift and mask, so an arithmetic shift of a negative word does no harm,
+and numba turns int64 and uint64 in one expression into floating point.  Hashes and places in arrays alone are uint64,
+since of a signed index numba asks first whether it counts from the end.
 """
 
+from collections.abc import Mapping, Sequence
+
 from fencepost.proofs.engines.explore.emit import function
+from fencepost.proofs.engines.explore.hashed import PARTS, columns_of, signed, words_of
 from fencepost.proofs.engines.explore.packing import Cell, Packing
+from fencepost.proofs.engines.explore.symmetry import Symmetry
 from fencepost.proofs.readings.ground import Ground, Instance, Node, below
 
-PARAMETERS = "frontier, start, stop, buffers, sizes, recent, taken, cut, broken, stuck"
+MADE = 1024
+"""Successors, at most, that are made before any is put anywhere: they stay in the nearest cache."""
 
 
-def emit_scalar(ground: Ground, packing: Packing) -> str:
-    """``expand``: from row ``start`` of ``frontier`` on, puts the successors of each state into the buffer of its
-    owner.
+def batch(ground: Ground) -> int:
+    """How many rows have that many."""
+    return max(1, min(64, MADE // max(1, len(ground.instances))))
 
-    A state put there not long ago (``recent``, by a part of the hash) is not put there again.
-    It returns the row at which it stopped, before ``stop`` if a buffer might overflow.
+
+def most_made(ground: Ground) -> int:
+    """The successors of so many rows at most."""
+    return batch(ground) * max(1, len(ground.instances))
+
+
+def emit_scalar(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> list[str]:
+    """The functions ``check``, ``expand`` and, for a search up to names, what that needs."""
+    return [
+        _check(ground, packing),
+        *([_least(ground, packing, symmetry)] if symmetry else []),
+        _expand(ground, packing, symmetry),
+    ]
+
+
+def _expand(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> str:
+    """``expand``: from row ``start`` of the frontier's columns on, puts the successors of each state, as columns, into
+    the part of the buffer that their hash chooses.
+
+    A state put there not long ago (``recent``, by its hash) is not put there again.
+    It returns the row at which it stopped, before ``stop`` if a part might overflow.
     ``broken[property]`` becomes the least (row, instance) that breaks a step property.
     """
     body = _Scalar(ground, packing)
-    most = len(ground.instances)
+    count, most = packing.words, most_made(ground)
+    columns = ", ".join(f"f{i}" for i in range(count))
+    alike = ["keep_least(made, k)"] if symmetry else []
     lines = [
-        "owners = sizes.size",
-        "last = recent.size - 1",
-        "room = buffers.shape[1]",
-        "for row in range(start, stop):",
-        "    for owner in range(owners):",
-        f"        if sizes[owner] + {most} > room:",
-        "            return row",
-        "    w0 = frontier[row]",
-        "    free = False",
-        *(f"    {line}" for line in body.lines()),
-        "    if not free:",
-        "        stuck[0] += 1",
-        "return stop",
+        f"made = np.empty({most * count}, np.int64)",
+        f"row, fullest, room = start, U(0), U(buffer.size // {PARTS * count} - {most})",
+        "for size in sizes:",
+        "    fullest = max(fullest, size)",
+        "while row < stop and fullest <= room:",
+        f"    end, k = min(row + {batch(ground)}, stop), U(0)",
+        "    while row < end:",
+        *(f"        {line}" for line in _read(packing.words)),
+        "        free = False",
+        *(f"        {line}" for line in body.lines()),
+        "        if not free:",
+        "            stuck[0] += 1",
+        "        row += 1",
+        *(f"    {line}" for line in alike),
+        "    fullest = max(fullest, put(made, k, buffer, sizes, recent))",
+        "return row",
     ]
-    return function("expand", PARAMETERS, lines)
+    return function("expand", f"{columns}, start, stop, buffer, sizes, recent, taken, cut, broken, stuck", lines)
+
+
+def _check(ground: Ground, packing: Packing) -> str:
+    """``check``: of rows ``start`` to ``stop``, the first that decides each property, or -1, in ``found``."""
+    columns = ", ".join(f"f{i}" for i in range(packing.words))
+    body = _Scalar(ground, packing)
+    lines = ["for row in range(start, stop):", *(f"    {line}" for line in (*_read(packing.words), *body.decided()))]
+    return function("check", f"{columns}, start, stop, found", lines)
+
+
+def _least(ground: Ground, packing: Packing, symmetry: Symmetry) -> str:
+    """``keep_least(made, k)``: instead of each of k states the one that is kept of those alike."""
+    count, body, kept = packing.words, _Scalar(ground, packing), ground.fields()
+    read = [f"c{i} = made[n * U({count}) + U({i})]" for i in range(count)]
+    words = [f"w{i}" for i in range(count)]
+    lines = [
+        *read,
+        *(f"{w} = {text}" for w, text in zip(words, words_of([f"c{i}" for i in range(count)]), strict=True)),
+    ]
+    lines += [f"b{i} = {w}" for i, w in enumerate(words)]
+    for made in symmetry.fields:
+        changed = {i: node for i, node in enumerate(made) if node is not kept[i]}
+        lines += body.defined([*changed.values(), *body.neighbours()])
+        lines += [f"x{i} = {text}" for i, text in enumerate(body.packed(changed))]
+        less = "False"
+        for i in range(count):
+            less = f"(U(x{i}) < U(b{i}) or (x{i} == b{i} and {less}))"
+        lines += [f"if {less}:", *(f"    b{i} = x{i}" for i in range(count))]
+    columns = columns_of([f"b{i}" for i in range(count)])
+    lines += [f"made[n * U({count}) + U({i})] = {text}" for i, text in enumerate(columns)]
+    return function("keep_least", "made, k", ["for n in range(k):", *(f"    {line}" for line in lines)])
+
+
+def _read(count: int) -> list[str]:
+    """The words of a row of the frontier."""
+    columns = [f"c{i}" for i in range(count)]
+    return [
+        *(f"c{i} = f{i}[row]" for i in range(count)),
+        *(f"w{i} = {text}" for i, text in enumerate(words_of(columns))),
+    ]
 
 
 class _Scalar:
@@ -50,7 +120,7 @@ class _Scalar:
         broken = [self._broken(i) for i in instances]
         roots = [n for i in instances for n in (i.guard, i.limit, i.fits, *(v for _, v in i.updates))]
         roots += [node for found in broken for node in found.values()]
-        result = [self._define(node) for node in below([*roots, *self._neighbours()]) if node.op != "const"]
+        result = self.defined([*roots, *self.neighbours()])
         for number, instance in enumerate(instances):
             result.append(f"if {self._use(instance.guard)}:")
             result.append("    free = True")
@@ -60,53 +130,62 @@ class _Scalar:
             result += [f"        {line}" for line in self._step(number, instance, broken[number])]
         return result
 
+    def decided(self) -> list[str]:
+        table, ground = self.ground.table, self.ground
+        roots = [*(table.negate(p) for p in ground.always.values()), *ground.sometimes.values()]
+        result = self.defined(roots)
+        for number, root in enumerate(roots):
+            result += [f"if {self._use(root)} and found[{number}] < 0:", f"    found[{number}] = row"]
+        return result
+
     def _broken(self, instance: Instance) -> dict[int, Node]:
         table = self.ground.table
         nodes = {n: table.negate(self.ground.after(name, instance)) for n, name in enumerate(self.ground.steps)}
         return {n: node for n, node in nodes.items() if node is not table.false}
 
-    def _neighbours(self) -> list[Node]:
-        fields, table = self.ground.layout.fields, self.ground.table
-        return [
-            table.field(m, fields[m].high, fields[m].truth)
-            for cell in self.packing.cells
-            if len(cell.members) > 1
-            for m in cell.members
-        ]
+    def neighbours(self) -> list[Node]:
+        """Fields that share a cell, and are read when another one of it changes."""
+        fields = self.ground.fields()
+        return [fields[m] for cell in self.packing.cells if len(cell.members) > 1 for m in cell.members]
+
+    def defined(self, roots: Sequence[Node]) -> list[str]:
+        """Lines that compute what these need and no line before did."""
+        return [self._define(n) for n in below(roots) if n.op != "const" and n.number not in self.names]
 
     def _step(self, number: int, instance: Instance, broken: dict[int, Node]) -> list[str]:
-        lines = [f"if {self._use(instance.fits)}:", f"    x = {self._packed(instance)}"]
-        lines += ["    h = (x ^ (x >> 32)) * MIX", "    place = (h >> 48) & last", f"    taken[{number}] += 1"]
-        lines += [
-            "    if recent[place] != x:",
-            "        recent[place] = x",
-            "        owner = ((h >> 16) & 0xFFFF) % owners",
-        ]
-        lines += ["        buffers[owner, sizes[owner]] = x", "        sizes[owner] += 1"]
+        words = self.packed(dict(instance.updates))
+        lines = [f"if {self._use(instance.fits)}:", f"    taken[{number}] += 1"]
+        lines += [f"    x{n} = {text}" for n, text in enumerate(words)]
+        columns = columns_of([f"x{n}" for n in range(len(words))])
+        lines += [f"    made[k * U({len(words)}) + U({n})] = {text}" for n, text in enumerate(columns)]
+        lines += ["    k += U(1)"]
         for prop, bad in broken.items():
             lines += [f"    if {self._use(bad)} and (broken[{prop}, 0] < 0 or row < broken[{prop}, 0]):"]
             lines += [f"        broken[{prop}, 0] = row", f"        broken[{prop}, 1] = {number}"]
         return [*lines, "else:", f"    cut[{number}] += 1"]
 
-    def _packed(self, instance: Instance) -> str:
-        """The successor's word."""
-        changed, fields = dict(instance.updates), self.ground.layout.fields
-        keep, constant, terms = -1, 0, list[str]()
+    def packed(self, changed: Mapping[int, Node]) -> list[str]:
+        """The words of the state with these fields changed."""
+        fields = self.ground.fields()
+        count = self.packing.words
+        keep, constant, terms = [-1] * count, [0] * count, [list[str]() for _ in range(count)]
         for home in sorted({h for f in changed if (h := self.packing.cell[f]) is not None}):
             cell = self.packing.cells[home]
-            keep &= ~(((1 << cell.bits) - 1) << cell.offset)
+            keep[cell.word] &= ~(((1 << cell.bits) - 1) << cell.offset)
             for member in cell.members:
-                node = changed.get(member)
-                if node is None:
-                    node = self.ground.table.field(member, fields[member].high, fields[member].truth)
+                node = changed.get(member) or fields[member]
                 weight = self.packing.weight(member)
                 if node.op == "const":
-                    constant += (node.data * weight) << cell.offset
+                    constant[cell.word] += (node.data * weight) << cell.offset
                 else:
-                    terms.append(f"(np.int64({self._use(node)}) * {weight} << {cell.offset})")
+                    terms[cell.word].append(f"(np.int64({self._use(node)}) * {weight} << {cell.offset})")
         # Digits of one cell are added; cells are disjoint, so adding all is the same as joining their bits.
-        total = " + ".join([f"(w0 & {_signed(keep)})", *([str(_signed(constant))] if constant else []), *terms])
-        return total
+        return [
+            " + ".join(
+                [kept if mask == -1 else f"({kept} & {signed(mask)})", *([str(signed(bits))] if bits else []), *more]
+            )
+            for kept, mask, bits, more in zip((f"w{n}" for n in range(count)), keep, constant, terms, strict=True)
+        ]
 
     def _use(self, node: Node) -> str:
         if node.op == "const":
@@ -139,12 +218,7 @@ class _Scalar:
         home = self.packing.cell[index]
         assert home is not None
         cell: Cell = self.packing.cells[home]
-        text = f"(w0 >> {cell.offset}) & {_signed((1 << cell.bits) - 1)}"
+        text = f"(w{cell.word} >> {cell.offset}) & {signed((1 << cell.bits) - 1)}"
         if len(cell.members) > 1:
             text = f"({text}) // {self.packing.weight(index)} % {self.packing.sizes[index]}"
         return f"({text}) != 0" if node.truth else text
-
-
-def _signed(word: int) -> int:
-    word &= 2**64 - 1
-    return word - 2**64 if word >= 2**63 else word

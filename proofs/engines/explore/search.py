@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from fencepost.proofs.engines.explore import sets
+from fencepost.proofs.engines.explore import memory, sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint, Record
 from fencepost.proofs.engines.explore.kernels import Kernels, Tally
 from fencepost.proofs.engines.explore.packing import Words
@@ -83,6 +83,10 @@ class Search(AbstractContextManager["Search"]):
     def merging(self) -> int:
         """States that the largest merge of runs may hold in memory."""
         return self.distinct if self.disk is None else 0
+
+    def predict(self, sizes: list[int]) -> int:
+        """Bytes held at the peak of the next level, after levels of these sizes."""
+        return memory.predict(self.held, sizes, self.candidates, self.word_bytes, self.merging)
 
     def restore(self, level: Words, record: Record) -> Found:
         """Goes on after a level that an earlier search has kept; what was found with it."""

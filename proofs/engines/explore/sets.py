@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 Column = NDArray[np.uint64]
 # Odd, so that multiplication can be undone; from splitmix64's and Knuth's constants.
-_A, _B = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
-_UNDO_B = np.uint64(pow(_B, -1, 2**64))
-_MIX_B = np.uint64(_B)
+A, B = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
+UNDO_B = pow(B, -1, 2**64)
+_MIX_B, _UNDO_B = np.uint64(B), np.uint64(UNDO_B)
 
 
 def _mixed(low: Words) -> Column:
     """The contribution of the lower words to the key: each times an odd number of its own."""
-    return reduce(xor, (word * np.uint64(pow(_A, i, 2**64)) for i, word in enumerate(low, 1)))
+    return reduce(xor, (word * np.uint64(pow(A, i, 2**64)) for i, word in enumerate(low, 1)))
 
 
 def to_set_order(words: Words) -> Words:

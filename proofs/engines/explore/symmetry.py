@@ -12,7 +12,6 @@ from functools import reduce
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.interchangeable import interchangeable
-from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.properties import Property
 from fencepost.model.language.tree.types import AtomsType, MapType, OptionType, ScalarType, SeqType
 from fencepost.proofs.engines.explore.emit import columns
@@ -26,21 +25,23 @@ Renaming = Mapping[AtomsType, Sequence[int]]
 
 
 class Symmetry:
-    """The renamings of a protocol's ``sorts`` within its bounds.  InputError: nothing can be renamed, or a property
-    cannot be judged so."""
+    """The renamings of a protocol's ``sorts`` within its bounds: ``fields`` has for each, but for the one that changes
+    nothing, what every field is afterwards.  InputError: nothing can be renamed."""
 
     def __init__(self, ground: Ground, packing: Packing, properties: Iterable[Property]) -> None:
-        spec, asked = ground.spec, list(properties)
-        if judged := [p.name for p in asked if isinstance(p, Refinement)]:
-            raise InputError(f"{judged[0]} is about the steps of a part, and is not judged up to names; leave it out")
-        terms = [term for p in asked for term in p.terms] + [danger.term for danger in spec.presences.values()]
+        spec = ground.spec
+        # What is said of the initial state is asked of that alone, which has no names.  A refinement is a relation of
+        # two states like any property of steps: the core's steps with all choices of their parameters.
+        terms = [term for p in properties for term in ((p.term,) if p.kind == "step" else p.terms)]
+        terms += [danger.term for danger in spec.presences.values()]
         self.sorts = [sort for sort in interchangeable(spec, terms) if _size(ground, sort) > 1]
         if not self.sorts:
             raise InputError(f"no sort of {spec.name} has several elements that differ by name alone")
         self.packing = packing
         orders = [itertools.permutations(range(_size(ground, sort))) for sort in self.sorts]
         every = [dict(zip(self.sorts, chosen, strict=True)) for chosen in itertools.product(*orders)]
-        self.moves = [_move(ground, packing, renaming) for renaming in every[1:]]  # the first one changes nothing
+        self.fields = [_renamed(ground, renaming) for renaming in every[1:]]  # the first one changes nothing
+        self.moves = [_move(ground, packing, made) for made in self.fields]
 
     def least(self, words: Words) -> Words:
         """Of each state, packed, the one that is kept."""
@@ -72,11 +73,9 @@ def _is_less(a: Words, b: Words) -> NDArray[np.bool_]:
     return reduce(lambda less, one: (one[0] < one[1]) | ((one[0] == one[1]) & less), zip(a, b, strict=True), np.False_)  # type: ignore[arg-type]
 
 
-def _move(ground: Ground, packing: Packing, renaming: Renaming) -> Callable[[Words], Words]:
+def _move(ground: Ground, packing: Packing, made: Sequence[Node]) -> Callable[[Words], Words]:
     """A function from packed states to what a renaming makes of them: only cells that change are written anew."""
-    table, fields = ground.table, ground.layout.fields
-    made = _renamed(ground, renaming)
-    kept = [table.field(i, f.high, f.truth) for i, f in enumerate(fields)]
+    kept = ground.fields()
     cells = [cell for cell in packing.cells if any(made[m] is not kept[m] for m in cell.members)]
     members = [m for cell in cells for m in cell.members]
     read = columns(packing, [made[m] for m in members])
@@ -96,8 +95,8 @@ def _move(ground: Ground, packing: Packing, renaming: Renaming) -> Callable[[Wor
 
 def _renamed(ground: Ground, renaming: Renaming) -> list[Node]:
     """The value of each field afterwards, over the values of fields before."""
-    spec, layout, table = ground.spec, ground.layout, ground.table
-    found = [table.field(i, f.high, f.truth) for i, f in enumerate(layout.fields)]
+    spec, layout = ground.spec, ground.layout
+    found = ground.fields()
     now = list(found)
     for name, kind in spec.types.items():
         place = layout.places[name]

@@ -88,6 +88,10 @@ class Ground:
     def decode(self, values: tuple[int, ...]) -> State:
         return self.layout.decode(values)
 
+    def fields(self) -> list[Node]:
+        """Each field, as it is in the state before."""
+        return [self.table.field(i, f.high, f.truth) for i, f in enumerate(self.layout.fields)]
+
     def after(self, name: str, instance: Instance) -> Node:
         """A step property as a condition on the state before, for the steps of one instance."""
         key = name, str(instance.event)
@@ -99,9 +103,8 @@ class Ground:
         """Conditions on the states before and after its steps as conditions on the state before."""
         known = self._primed.get(id(instance))
         if known is None:
-            fields, changed = self.layout.fields, dict(instance.updates)
-            current = ((i, changed.get(i) or self.table.field(i, f.high, f.truth)) for i, f in enumerate(fields))
-            later = {len(fields) + i: node for i, node in current}
+            fields, changed = self.fields(), dict(instance.updates)
+            later = {len(fields) + i: changed.get(i) or node for i, node in enumerate(fields)}
             known = self._primed[id(instance)] = self.table.substitution(later)
         return known
 

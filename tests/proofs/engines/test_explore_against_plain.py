@@ -1,15 +1,12 @@
 """The explorer against a search over plain dicts: the same counts, cuts, verdicts and traces of random protocols."""
 
 import functools
-import math
-from collections.abc import Sequence
 
 import pytest
 from fencepost.model.language.properties import Property
 from fencepost.proofs.engines.explore import Exploration, explore, kernels, reachable_sample
-from fencepost.proofs.engines.explore.packing import Cell, Packing, pack_fields
-from fencepost.proofs.readings.ground import Field
 from fencepost.proofs.readings.plain import Plain, freeze
+from layouts import LAYOUTS
 from random_protocols import BOUNDS, PlainSearch, plain_search, random_protocol
 
 LARGEST = 150
@@ -39,48 +36,6 @@ def check_traces(found: Exploration, plain: Plain, properties: dict[str, Propert
             assert not plain.holds(properties[name], trace.states[-2], trace.states[-1])
         else:
             assert plain.holds(properties[name], trace.states[-1]) == (properties[name].role == "witness")
-
-
-def spread(words: int, fields: Sequence[Field]) -> Packing:
-    """One field after the other in the next word, in bytes of their own where there are enough."""
-    sizes = tuple(f.high + 1 for f in fields)
-    used, cells = [0] * words, []
-    for index, size in enumerate(sizes):
-        if size > 1:
-            bits, word = (size - 1).bit_length(), index % words
-            cells.append(Cell(word, used[word], bits, (index,)))
-            used[word] += bits
-    return packing(sizes, cells, words)
-
-
-def in_two_words(_: str, fields: Sequence[Field]) -> Packing:
-    return spread(2, fields)
-
-
-def in_five_words(_: str, fields: Sequence[Field]) -> Packing:
-    return spread(5, fields)
-
-
-def sharing_bits(_: str, fields: Sequence[Field]) -> Packing:
-    """Neighbouring fields as digits of one number, up to a byte."""
-    sizes = tuple(f.high + 1 for f in fields)
-    cells: list[Cell] = []
-    members: list[int] = []
-    for index, size in [*enumerate(sizes), (len(sizes), 257)]:
-        if math.prod(sizes[m] for m in members) * size > 256:
-            bits = (math.prod(sizes[m] for m in members) - 1).bit_length()
-            cells.append(Cell(0, 8 * len(cells), bits, tuple(members)))
-            members = []
-        members.append(index)
-    return packing(sizes, cells, 1)
-
-
-def packing(sizes: tuple[int, ...], cells: list[Cell], words: int) -> Packing:
-    home = {m: number for number, cell in enumerate(cells) for m in cell.members}
-    return Packing(words, sizes, tuple(cells), tuple(home.get(i) for i in range(len(sizes))))
-
-
-LAYOUTS = {"one word": pack_fields, "two words": in_two_words, "five words": in_five_words, "shared bits": sharing_bits}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -8,9 +8,11 @@ import pytest
 from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
-from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, search
+from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, kernels, loaded, search
+from fencepost.properties.catalogue import bounds_of, find
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
+from layouts import LAYOUTS
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
@@ -38,26 +40,70 @@ def test_engines_agree(alone: Exploration, threads: int) -> None:
     assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="numba")) == outcome(alone)
 
 
+@pytest.mark.parametrize("layout", ["two words", "five words", "shared bits"])
+def test_engines_agree_on_states_of_any_length(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several words, and of fields that share bits."""
+    pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
+    monkeypatch.setattr(kernels, "pack_fields", LAYOUTS[layout])
+    found, expected = (explore(SPEC, PROPERTIES, SMALL, engine=engine) for engine in ("numba", "numpy"))
+    assert outcome(found) == outcome(expected)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_small_buffers_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filled and emptied several times within a level; by three threads, which do not share the segments evenly."""
+    seen = pytest.importorskip("fencepost.proofs.engines.explore.seen")
+    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    for module, name, value in (
+        (seen, "ROOM", 1),
+        (seen, "SMALL", 64),
+        (compiled, "SMALL", 64),
+        (compiled, "ROWS", 97),
+    ):
+        monkeypatch.setattr(module, name, value)
+    emptied, empty = list[int](), seen.Seen.empty
+    monkeypatch.setattr(seen.Seen, "empty", lambda *given: emptied.append(1) or empty(*given))
+    found = explore(SPEC, PROPERTIES, TWO_TASKS, threads=threads, engine="numba")
+    assert outcome(found) == outcome(explore(SPEC, PROPERTIES, TWO_TASKS))
+    assert threads > 1 or len(emptied) > found.depth + 4
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("known", [True, False], ids=["compiled before", "compiled for it"])
 def test_one_engine_goes_on_for_the_other(
     alone: Exploration, threads: int, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From some level on the compiled one, with the same states, counts and traces; not where it is not there, and not
-    for states that it does not take."""
+    """From some level on the compiled one, with the same states, counts and traces: later where there is more to
+    compile, and not where it is not there."""
     compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
     monkeypatch.setattr(exploration, "READY_FROM", 500)
     monkeypatch.setattr(exploration, "COMPILED_FROM", 2000)
     monkeypatch.setattr(compiled, "was_compiled", lambda kernels: known)
+    monkeypatch.setattr(compiled, "effort", lambda kernels: 1.5)
     began, take_over = list[int](), compiled.CompiledSearch.taking_over
     monkeypatch.setattr(
         compiled.CompiledSearch, "taking_over", lambda search: began.append(search.distinct) or take_over(search)
     )
     assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="auto")) == outcome(alone)
-    assert [(count >= (500 if known else 2000)) for count in began] == [True]
-    monkeypatch.setattr(compiled, "is_possible", lambda kernels: False)
+    assert [(count >= (500 if known else 3000)) for count in began] == [True]
+    monkeypatch.setattr(compiled, "is_possible", lambda _: False)
     assert outcome(explore(SPEC, PROPERTIES, SMALL, threads=threads, engine="auto")) == outcome(alone)
     assert len(began) == 1
+
+
+def test_what_takes_long_to_compile_waits() -> None:
+    """A refinement's conditions are many times as much to compile as the yardstick."""
+    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    variant = find("transactions/v2")[1]
+    assert variant is not None
+    efforts = [
+        compiled.effort(explore(spec, asked, bounds, max_depth=0).kernels)
+        for spec, asked, bounds in (
+            (SPEC, PROPERTIES, TWO_TASKS),
+            (variant.spec, {"does_as_the_core": variant.asked["does_as_the_core"]}, bounds_of(variant, "smoke")),
+        )
+    ]
+    assert efforts[0] == 1 and efforts[1] > 5
 
 
 def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,16 +111,16 @@ def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.Mon
     compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     kernels = explore(SPEC, PROPERTIES, SMALL, max_depth=1).kernels
-    assert compiled.is_possible(kernels) and not compiled.was_compiled(kernels)
+    assert compiled.is_possible() and not compiled.was_compiled(kernels)
     explore(SPEC, PROPERTIES, SMALL, max_depth=1, engine="numba")
     assert compiled.was_compiled(kernels)
 
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numba its engine says what to install."""
-    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled")
-    monkeypatch.setattr(compiled.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(compiled.NotInstalled, match=r"pip install -e '\.\[fast\]' in "):
+    pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
+    monkeypatch.setattr(loaded.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(loaded.NotInstalled, match=r"pip install -e '\.\[fast\]' in "):
         explore(SPEC, PROPERTIES, SMALL, engine="numba")
     with pytest.raises(ValueError, match="engine 'tlc' is unknown"):
         explore(SPEC, PROPERTIES, SMALL, engine="tlc")

@@ -1,0 +1,54 @@
+"""What NumPy is told of the processor that it would not ask for.
+
+On AMD's Zen 4 the instruction by which AVX-512 sorting moves elements is microcode, and sorting takes four times as
+long as with AVX2 (34 and 9 ns an element of 32,768; numpy/x86-simd-sort#6, openjdk/jdk#24053).  A search with NumPy
+sorts more than anything else: without AVX-512 it takes about half of the time there.
+"""
+
+import os
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+
+VARIABLE = "NPY_DISABLE_CPU_FEATURES"
+WITH_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"
+"""As releases from 2.4 on call them.  Names that a release does not have are a warning, so earlier ones are told
+nothing."""
+
+
+def spare_slow_sorting(environment: MutableMapping[str, str], described: str, release: str) -> None:
+    """Sets NumPy's variable for a processor so ``described``, as /proc/cpuinfo has it, unless it is set.  NumPy reads
+    it when it is imported."""
+    if is_zen_4(described) and _at_least(release, (2, 4)):
+        environment.setdefault(VARIABLE, WITH_AVX512)
+
+
+def is_zen_4(described: str) -> bool:
+    """AMD's family 25 is Zen 3, without AVX-512, and Zen 4."""
+    told = dict(line.split(":", 1) for line in described.splitlines() if ":" in line)
+    told = {key.strip(): value.strip() for key, value in told.items()}
+    return (
+        told.get("vendor_id") == "AuthenticAMD"
+        and told.get("cpu family") == "25"
+        and "avx512f" in told.get("flags", "").split()
+    )
+
+
+def _at_least(release: str, wanted: tuple[int, int]) -> bool:
+    parts = release.split(".")
+    return len(parts) > 1 and all(p.isdecimal() for p in parts[:2]) and (int(parts[0]), int(parts[1])) >= wanted
+
+
+def before_numpy() -> None:
+    """Does so for this process, where NumPy is not there yet."""
+    if "numpy" in sys.modules or VARIABLE in os.environ:
+        return
+    try:
+        with Path("/proc/cpuinfo").open() as lines:
+            described = lines.read(1 << 13).split("\n\n", 1)[0]  # the first core
+    except OSError:
+        return
+    if is_zen_4(described):
+        from importlib.metadata import version
+
+        spare_slow_sorting(os.environ, described, version("numpy"))
