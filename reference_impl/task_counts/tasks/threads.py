@@ -10,7 +10,7 @@ itself as soon as the condition holds, also when it is stalled no longer).
 The order is fixed by the numbers of the threads, so that the same calls give the same events.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,12 +88,19 @@ class Threads:
             del self.threads[thread.number]
             thread.at = None
 
+    def ready(self) -> Iterator[tuple[Thread, Operation]]:
+        """Threads that a driver can let go on, with what they would do, oldest thread first."""
+        stalled = self.stalled
+        for thread in self.threads.values():
+            at = thread.at
+            if type(at) is Operation and thread.worker not in stalled:
+                yield thread, at
+
     def waiting(self) -> list[tuple[int, str, int, int, int]]:
         """(number, operation, worker, connector, task) of all that a driver can let happen, oldest thread first."""
         return [
             (thread.number, at.name, thread.worker, at.connector, at.task)
-            for thread in self.threads.values()
-            if isinstance(at := thread.at, Operation) and thread.worker not in self.stalled
+            for thread, at in self.ready()
         ]
 
     def step(self, number: int, outcome: str) -> None:

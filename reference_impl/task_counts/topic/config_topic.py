@@ -59,7 +59,12 @@ class ConfigTopic:
 
     def end(self, committed: bool) -> int:
         """Where reading ends for now, exclusive; not before an open transaction is decided."""
-        return self.brokers.log(self.partition).read_limit(committed)
+        return self.brokers.leaders[self.partition].log.read_limit(committed)
+
+    def may_have(self, position: int) -> bool:
+        """Whether anything stands at a position or behind it, readable or not: cheaper to ask than where reading
+        ends."""
+        return position < len(self.brokers.leaders[self.partition].log.batches)
 
     def records(self, position: int = 0, committed: bool = True) -> Iterable[Placed]:
         """All (offset, record) from a position on that a reader gets."""
@@ -68,6 +73,10 @@ class ConfigTopic:
         for batch in self._reader.skipping(answer):
             if batch.base_offset not in self.removed:
                 yield batch.base_offset, contents[batch.record]
+
+    def version(self) -> tuple[int, int]:
+        """What is committed and not compacted away is the same as long as this is."""
+        return self.end(True), len(self.removed)
 
     # Writing is a producer's; here is what others hear of it
 

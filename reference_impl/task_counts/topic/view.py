@@ -34,7 +34,7 @@ class View:
     def is_behind(self) -> bool:
         """Whether there is a record to read."""
         topic = self.env.topic
-        if self.position >= topic.end(self.committed):  # asked over and over
+        if not topic.may_have(self.position) or self.position >= topic.end(self.committed):  # asked over and over
             return False
         return topic.read(self.position, self.committed) is not None
 
