@@ -98,7 +98,10 @@ class Sends:
     @property
     def outstanding(self) -> bool:
         """Whether some record has no final answer, or has not even left."""
-        return any(lane.in_flight or lane.unsent for lane in self.lanes.values())
+        for lane in self.lanes.values():
+            if lane.in_flight or lane.unsent:
+                return True
+        return False
 
     def add(self, partition: int, *records: int) -> None:
         """Send records as one batch, as soon as that is possible."""
@@ -116,7 +119,7 @@ class Sends:
             self.transmit(in_flight[0])
         if not lane.unsent or not self.sender.may_send_to(partition):
             return
-        while lane.unsent and self.has_room(lane) and all(batch.request != NONE for batch in in_flight):
+        while lane.unsent and self.has_room(lane) and NONE not in [batch.request for batch in in_flight]:
             records = lane.unsent.popleft()
             batch = SentBatch(records, partition, self.next_sequence(lane), lane.sent)
             lane.sent += 1
