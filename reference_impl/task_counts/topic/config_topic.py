@@ -33,6 +33,7 @@ class ConfigTopic:
     ) -> None:
         self.brokers = brokers
         self.partition = partition
+        self.leader = brokers.leaders[partition]  # of whose log readers ask over and over
         self.log = log
         self.numbers = numbers
         self.removed: set[int] = set()
@@ -59,12 +60,7 @@ class ConfigTopic:
 
     def end(self, committed: bool) -> int:
         """Where reading ends for now, exclusive; not before an open transaction is decided."""
-        return self.brokers.leaders[self.partition].log.read_limit(committed)
-
-    def may_have(self, position: int) -> bool:
-        """Whether anything stands at a position or behind it, readable or not: cheaper to ask than where reading
-        ends."""
-        return position < len(self.brokers.leaders[self.partition].log.batches)
+        return self.leader.log.read_limit(committed)
 
     def records(self, position: int = 0, committed: bool = True) -> Iterable[Placed]:
         """All (offset, record) from a position on that a reader gets."""
