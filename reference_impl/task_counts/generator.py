@@ -71,6 +71,10 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.rows = self.system.env.log.rows
         self.users = Users(self.system, self.run)
         self.nodes = Faults(self.system, self.run, self.kernel, self.faults, self.users)
+        self.begin_scheduling()
+
+    def begin_scheduling(self) -> None:
+        """Nothing has been noticed yet."""
         self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it; 0: at once
         self.quiet = False
         self.noticed_ms = 0

@@ -102,10 +102,7 @@ class Threads:
 
     def waiting(self) -> list[tuple[int, str, int, int, int]]:
         """(number, operation, worker, connector, task) of all that a driver can let happen, oldest thread first."""
-        return [
-            (thread.number, at.name, thread.worker, at.connector, at.task)
-            for thread, at in self.ready()
-        ]
+        return [(thread.number, at.name, thread.worker, at.connector, at.task) for thread, at in self.ready()]
 
     def step(self, number: int, outcome: str) -> None:
         """The operation of a thread happens. `failed`: it does not, and the thread is told; `lost`: it does, and the

@@ -70,9 +70,9 @@ class ConfigTopic:
             if batch.base_offset not in self.removed:
                 yield batch.base_offset, contents[batch.record]
 
-    def version(self) -> tuple[int, int]:
-        """What is committed and not compacted away is the same as long as this is."""
-        return self.end(True), len(self.removed)
+    def version(self) -> tuple[int, int, int]:
+        """What `records` has from the beginning is the same as long as this is."""
+        return self.end(True), len(self.removed), self.leader.log.leader_epoch
 
     # Writing is a producer's; here is what others hear of it
 
