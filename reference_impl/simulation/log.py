@@ -47,7 +47,7 @@ class EventLog:
             "    rows = self.rows\n"
             f"    rows.append((len(rows), self.kernel.now, kind, {', '.join(columns)}))\n"
             f"def unheard({parameters}):\n"
-            '    """Write nothing.  (It has the parameters of emit: a call with any keywords would make a dict of them.)"""\n'
+            '    """Write nothing.  (With the parameters of emit, since any keywords would become a dict.)"""\n'
             "def readable(row):\n"
             '    """The event of one row."""\n'
             "    return new(event, (row[0], row[1], names[row[2]], *row[3:]))\n",

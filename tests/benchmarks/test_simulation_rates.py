@@ -36,7 +36,7 @@ Rows = Iterable[tuple[int, ...]]
 SEED = 7
 EVENTS = 12_000
 """In a unit, about."""
-ROUNDS = 5
+ROUNDS = 3
 
 MOST = {
     "id-blocks/kraft": 4,

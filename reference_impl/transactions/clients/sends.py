@@ -98,7 +98,7 @@ class Sends:
     @property
     def outstanding(self) -> bool:
         """Whether some record has no final answer, or has not even left."""
-        return any([lane.in_flight or lane.unsent for lane in self.lanes.values()])
+        return any(lane.in_flight or lane.unsent for lane in self.lanes.values())
 
     def add(self, partition: int, *records: int) -> None:
         """Send records as one batch, as soon as that is possible."""
