@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from fencepost.proofs.scale.collecting import seldom_collected
 from fencepost.proofs.scale.estimates import require_affordable
 from fencepost.proofs.scale.jobs import cores_here
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
@@ -261,7 +262,7 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
     simulate = simulator_named(recipe.simulator)
     faults: dict[str, int] = {}
     name = f"part-{unit.number:05d}{ATTEMPT}{uuid4().hex}.parquet"
-    with ExitStack() as files:
+    with seldom_collected(), ExitStack() as files:
         writers = [
             files.enter_context(HistoryWriter(d.directory, name, VOCABULARIES[d.protocol], variant=d.variant))
             for d in recipe.datasets

@@ -237,11 +237,7 @@ class FreeRun(connect.FreeRun):
         self.rows = env.log.rows
         self.users = Users(self.system, self.run)
         self.nodes = WorkerFaults(self.system, self.run, self.kernel, self.faults, self.users)
-        self.slow: dict[int, tuple[str, int]] = {}
-        self.quiet = False
-        self.noticed_ms = 0
-        self.bustle = 0
-        self.idle = 0
+        self.begin_scheduling()
 
     # How it goes on
 
@@ -303,8 +299,9 @@ class FreeRun(connect.FreeRun):
 
     def is_settled(self) -> bool:
         """Also: no task has failed since, as one may by a message that was late when faults stopped."""
-        failed = any(row[2] == ConnectKind.TASK_FAILED for row in self.rows[self.bustle :])
-        return super().is_settled() and not failed
+        if not super().is_settled():
+            return False
+        return all(row[2] != ConnectKind.TASK_FAILED for row in self.rows[self.bustle :])
 
     def let_transactions_end(self) -> None:
         """Tasks stand still: what they have open is aborted when its time is up, and everything is read once more."""

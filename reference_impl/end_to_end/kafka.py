@@ -17,6 +17,7 @@ from fencepost.reference_impl.transactions.brokers.producer_state import NO_GUAR
 from fencepost.reference_impl.transactions.brokers.states import PREPARED
 from fencepost.reference_impl.transactions.clients.admin import Admin, Fenced
 from fencepost.reference_impl.transactions.clients.roles import ReaderRole
+from fencepost.reference_impl.transactions.events import TransactionEventLog
 from fencepost.reference_impl.transactions.messages import ProduceRequest
 
 FIRST_OF_OFFSETS = 10
@@ -32,7 +33,7 @@ class StuckError(RuntimeError):
 class Silent:
     """An environment in which nothing is told."""
 
-    emit = staticmethod(connect.unheard)
+    emit = staticmethod(TransactionEventLog.unheard)
 
 
 class Kafka(copying.System):

@@ -9,6 +9,7 @@ from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.simulation.environment import numbered
 from fencepost.reference_impl.transactions import environment as below
 from fencepost.reference_impl.transactions.environment import DrivenPace, SeededPace, partition_name
+from fencepost.reference_impl.transactions.events import TransactionEventLog
 
 if TYPE_CHECKING:
     from fencepost.reference_impl.group_fencing.parts import Parts
@@ -33,10 +34,6 @@ def producer_name(number: int) -> str:
     return f"producer-{number}"
 
 
-def unheard(*_: object, **__: object) -> None:
-    """Takes the events of the transactions below, which are another history's, and drops them."""
-
-
 class Environment(below.Environment):
     """One per cluster. `contents` has what each record of the transactions below carries; `writing`, what the records
     numbered next will; `tell` writes an event; `assignments` has, by member, the answer that named its partitions."""
@@ -54,7 +51,7 @@ class Environment(below.Environment):
         self.options = options
         self.parts = parts
         self.tell = self.log.emit
-        self.emit = unheard
+        self.emit = TransactionEventLog.unheard  # which are another history's
         self.old = set(range(options.old))  # slots whose instances are from before KIP-447
         self.hidden = False  # whether the brokers' metadata do not have the input topic (yet)
         self.assignments: dict[int, object] = {}

@@ -15,11 +15,12 @@ Handler = Callable[[Any], object]
 class Kernel:
     """Virtual time and everything queued in it. Entries due at the same time run in the order they were queued."""
 
-    __slots__ = ("_queue", "_queued", "now", "random")
+    __slots__ = ("_draw", "_queue", "_queued", "now", "random")
 
     def __init__(self, seed: int) -> None:
         self.now = 0
         self.random = Random(seed)
+        self._draw = self.random.random
         self._queue: list[tuple[int, int, Handler, Any]] = []
         self._queued = 0
 
@@ -35,7 +36,7 @@ class Kernel:
 
     def spread(self, mean_us: int) -> int:
         """A random duration around `mean_us`: uniform between 0 and twice the mean, in whole microseconds."""
-        return int(self.random.random() * (2 * mean_us + 1))
+        return int(self._draw() * (2 * mean_us + 1))
 
     def advance(self, duration_us: int) -> None:
         """Let `duration_us` pass: what falls due runs, each entry at its own time."""

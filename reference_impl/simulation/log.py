@@ -25,6 +25,9 @@ class EventLog:
     kind_names: ClassVar[Mapping[int, str]]
     """The lower-case name of each kind, by its code."""
 
+    unheard: ClassVar[Callable[..., None]]
+    """Takes what `emit` takes, and drops it: for a cluster whose events are not part of the history."""
+
     readable: ClassVar[Callable[[Row], Any]]
     """The event of one row: its named tuple, with the kind by name."""
 
@@ -37,17 +40,21 @@ class EventLog:
         columns = event._fields[3:]
         cls.kind_names = MappingProxyType(names)
         scope: dict[str, Any] = {"names": names, "event": event, "new": tuple.__new__}
+        parameters = f"kind, {', '.join(f'{column}={ABSENT.get(column, -1)}' for column in columns)}"
         exec(
-            f"def emit(self, kind, {', '.join(f'{column}={ABSENT.get(column, -1)}' for column in columns)}):\n"
+            f"def emit(self, {parameters}):\n"
             '    """Append one row; columns not given do not apply."""\n'
             "    rows = self.rows\n"
             f"    rows.append((len(rows), self.kernel.now, kind, {', '.join(columns)}))\n"
+            f"def unheard({parameters}):\n"
+            '    """Write nothing.  (With the parameters of emit, since any keywords would become a dict.)"""\n'
             "def readable(row):\n"
             '    """The event of one row."""\n'
             "    return new(event, (row[0], row[1], names[row[2]], *row[3:]))\n",
             scope,
         )
         setattr(cls, "emit", scope["emit"])  # noqa: B010 (a type checker takes a method to be final)
+        cls.unheard = staticmethod(scope["unheard"])
         cls.readable = staticmethod(scope["readable"])
 
     def __init__(self, kernel: Kernel) -> None:

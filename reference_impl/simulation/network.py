@@ -47,8 +47,9 @@ class Network:
 
     def send(self, kind: str, source: str, target: str, body: Any) -> None:
         """Put a message on its way to the node (or alias) called `target`."""
-        message = self._message(kind, source, target, body)
-        self.in_flight[message.number] = message
+        number = self._sent
+        self._sent = number + 1
+        self.in_flight[number] = Message(number, kind, source, target, body)
 
     def deliver(self, number: int, keep: bool = False) -> None:
         """Deliver one message now; with `keep` a copy stays in flight, to be delivered again."""
@@ -57,14 +58,16 @@ class Network:
             del self.in_flight[number]
         self.nodes[message.target].arrive(message)
 
+    def deliver_all(self) -> None:
+        """Deliver what is in flight, oldest first, and what is sent meanwhile, until nothing is left."""
+        in_flight, nodes = self.in_flight, self.nodes
+        while in_flight:
+            message = in_flight.pop(next(iter(in_flight)))  # numbered as they are sent
+            nodes[message.target].arrive(message)
+
     def drop(self, number: int) -> None:
         """Lose one message."""
         del self.in_flight[self._find(number).number]
-
-    def _message(self, kind: str, source: str, target: str, body: Any) -> Message:
-        number = self._sent
-        self._sent += 1
-        return Message(number, kind, source, target, body)
 
     def _find(self, number: int) -> Message:
         message = self.in_flight.get(number)
@@ -79,22 +82,24 @@ class Network:
 class LossyNetwork(Network):
     """Delivers by itself: latency around `latency_us`; each message may be dropped, doubled, or held up for long."""
 
-    __slots__ = ("_faults", "_latency_us", "_long_us", "_odds")
+    __slots__ = ("_faults", "_latency_us", "_long_us", "_odds", "_random")
 
     def __init__(self, kernel: Kernel, faults: FaultMix, odds: Mapping[str, float], latency_us: int, long_us: int):
         super().__init__(kernel)
         self._faults = faults
         self._latency_us = latency_us
         self._long_us = long_us
+        self._random = kernel.random.random
         drop, duplicate, delay = (odds.get(fault, 0.0) for fault in ("drop", "duplicate", "delay"))
         self._odds = (drop, drop + duplicate, drop + duplicate + delay)
 
     def send(self, kind: str, source: str, target: str, body: Any) -> None:
         """Send; at most one fault per message, so that the rates add up to the share of messages hit."""
-        message = self._message(kind, source, target, body)
-        kernel = self.kernel
-        delay_us = kernel.spread(self._latency_us)
-        luck = kernel.random.random()
+        message = Message(self._sent, kind, source, target, body)
+        self._sent += 1
+        kernel, random = self.kernel, self._random
+        delay_us = int(random() * (2 * self._latency_us + 1))  # as Kernel.spread, whose call every message would pay
+        luck = random()
         drop, duplicate, delay = self._odds
         if luck < delay:
             if luck < drop:

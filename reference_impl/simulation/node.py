@@ -32,7 +32,10 @@ class Node:
 
     def arrive(self, message: Message) -> None:
         """A message reaches the node: lost if it is down, held if it is paused."""
-        self._when_awake(self.receive, message)
+        if self.paused:
+            self._held.append((self.receive, message))
+        elif self.running:
+            self.receive(message)
 
     def after(self, delay_us: int, handler: Handler, argument: Any = None) -> None:
         """A timer of this life of the node: `handler(argument)` in `delay_us`, unless it crashes before."""
@@ -60,14 +63,12 @@ class Node:
         self.paused = False
         held, self._held = self._held, []
         for handler, argument in held:
-            self._when_awake(handler, argument)
+            self._fire((self.incarnation, handler, argument))
 
     def _fire(self, timer: tuple[int, Handler, Any]) -> None:
         incarnation, handler, argument = timer
-        if incarnation == self.incarnation:
-            self._when_awake(handler, argument)
-
-    def _when_awake(self, handler: Handler, argument: Any) -> None:
+        if incarnation != self.incarnation:
+            return
         if self.paused:
             self._held.append((handler, argument))
         elif self.running:

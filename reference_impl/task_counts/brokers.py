@@ -21,16 +21,13 @@ from fencepost.reference_impl.transactions.clients.admin import Admin, Fenced
 from fencepost.reference_impl.transactions.clients.producer import Producer
 from fencepost.reference_impl.transactions.config import Config as TransactionsConfig
 from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment
+from fencepost.reference_impl.transactions.events import TransactionEventLog
 from fencepost.reference_impl.transactions.messages import ProduceRequest
 
 CONFIG_TOPIC, OUTPUT_TOPIC, OFFSETS_TOPIC, SECOND_CONFIG_TOPIC = 0, 1, 2, 3
 PARTITIONS = 4
 BACKOFF_MS = 20  # the shortest back-off of a client
 MAX_WAIT_MS = 60_000  # max.block.ms: a call that takes longer has no end
-
-
-def unheard(*_: object, **__: object) -> None:
-    """Takes the brokers' own events, which are not part of a history of workers, and drops them."""
 
 
 class KafkaEnvironment(Environment):
@@ -40,7 +37,7 @@ class KafkaEnvironment(Environment):
 
     def __init__(self, config: TransactionsConfig, kernel: Kernel) -> None:
         super().__init__(config, kernel, Network(kernel), DrivenPace())
-        self.emit = unheard
+        self.emit = TransactionEventLog.unheard  # which are not part of a history of workers
         self.contents: dict[int, Any] = {}
         self.content: Any = None  # of the record sent next
 
@@ -136,8 +133,6 @@ class Brokers:
     def settle(self) -> None:
         """Deliver what is in flight, oldest first, and finish appends, until nothing is left."""
         network = self.env.network
-        while True:
-            if network.in_flight:
-                network.deliver(next(iter(network.in_flight)))  # numbered as they are sent
-            elif not self.coordinator.finish_append(True):
-                return
+        network.deliver_all()
+        while self.coordinator.finish_append(True):
+            network.deliver_all()

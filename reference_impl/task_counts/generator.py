@@ -71,10 +71,17 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.rows = self.system.env.log.rows
         self.users = Users(self.system, self.run)
         self.nodes = Faults(self.system, self.run, self.kernel, self.faults, self.users)
+        self.begin_scheduling()
+
+    def begin_scheduling(self) -> None:
+        """Nothing has been noticed yet."""
         self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it; 0: at once
         self.quiet = False
         self.noticed_ms = 0
         self.bustle = 0  # rows there were when a thread last had something to do but a task's work
+        self.committed: set[tuple[int, int, int]] = set()  # (connector, task, set) of the commits since then
+        self.counted = 0  # rows looked at for these
+        self.newest: tuple[object, list[tuple[int, int, int]] | None] = None, None  # of the topic as it was last
         self.idle = 0  # steps since a thread went on: the longer, the more time passes in one
 
     def play(self) -> None:
@@ -118,9 +125,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         now, slow = self.kernel.now, self.slow
         waiting: list[int] = []
         working: list[int] = []
-        threads = self.system.threads()
-        for thread in threads:
-            number, operation = thread[0], thread[1]
+        for thread, at in self.system.env.threads.ready():
+            number, operation = thread.number, at.name
             seen = slow.get(number)
             if seen is None or seen[0] != operation:
                 seen = slow[number] = (operation, self.slowness(now))
@@ -131,7 +137,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         nodes = self.nodes
         if nodes.first_steps:
             nodes.first_steps -= 1
-            awake = [thread[0] for thread in threads if thread[2] == nodes.first and thread[1] in AT_WORK]
+            awake = [thread[0] for thread in self.system.threads() if thread[2] == nodes.first and thread[1] in AT_WORK]
             if awake:
                 return awake[int(self.random() * len(awake))]
         chosen = working if working and (not waiting or self.random() < self.run.work_share) else waiting
@@ -170,11 +176,22 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     def is_settled(self) -> bool:
         """Whether every task of every newest set has committed a transaction since the last time that any thread had
         something else to do."""
-        sets = None if self.bustle >= len(self.rows) else self.newest_sets()
-        if sets is None:
+        if self.bustle >= len(self.rows):
             return False
-        committed = {(r[4], r[5], r[7]) for r in self.rows[self.bustle :] if r[2] == Kind.TRANSACTION_COMMITTED}
-        return all((c, task, place) in committed for c, place, tasks in sets for task in range(tasks))
+        if self.counted < self.bustle:
+            self.committed.clear()
+            self.counted = self.bustle
+        for row in self.rows[self.counted :]:
+            if row[2] == Kind.TRANSACTION_COMMITTED:
+                self.committed.add((row[4], row[5], row[7]))
+        self.counted = len(self.rows)
+        version = self.system.env.topic.version()
+        if version != self.newest[0]:
+            self.newest = version, self.newest_sets()
+        sets = self.newest[1]
+        return sets is not None and all(
+            (connector, task, place) in self.committed for connector, place, tasks in sets for task in range(tasks)
+        )
 
     def newest_sets(self) -> list[tuple[int, int, int]] | None:
         """(connector, place, tasks) of the newest set of every connector that exists, as the topic's end says; None

@@ -1,11 +1,13 @@
 """Simulators and checks for the tests of generation and replay; workers import them by name."""
 
+import gc
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fencepost.proofs.scale.collecting import YOUNG
 from fencepost.proofs.scale.replay import Judged
 from fencepost.properties.history import ABSENT, HistoryError
 from fencepost.properties.history.checking import Violation
@@ -24,6 +26,11 @@ def counting(seed: int, config: Mapping[str, Any]) -> tuple[list[Row], dict[str,
 
 def rows_only(seed: int, _: Mapping[str, Any]) -> list[Row]:
     return [_hand_out(0, seed % 1000)]
+
+
+def watching_the_collector(seed: int, _: Mapping[str, Any]) -> tuple[list[Row], dict[str, int]]:
+    """As a fault: the collector of cycles runs seldom."""
+    return [_hand_out(0, seed % 1000)], {"seldom collected": int(gc.get_threshold()[0] == YOUNG)}
 
 
 def empty(_: int, __: Mapping[str, Any]) -> list[Row]:

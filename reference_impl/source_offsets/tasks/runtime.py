@@ -141,7 +141,7 @@ class ExactlyOnce(Runtime):
 
     def is_idle(self) -> bool:
         """An open transaction is looked after, though the source has nothing."""
-        return not self.source.has_more() and not (self.open and self.boundary.is_due(self.host.now_ms()))
+        return not (self.source.has_more() or (self.open and self.boundary.is_due(self.host.now_ms())))
 
     def polled(self, batch: list[Record]) -> None:
         super().polled(batch)

@@ -18,12 +18,17 @@ class SourceTask:
     def __init__(self, config: Config, found: Mapping[int, int], rounds: Mapping[int, int]) -> None:
         self.config = config
         self.next = {p: Record(p, rounds[p], offset + 1) for p, offset in found.items()}
+        self.unread = self.look_for_more()  # kept, since every idle task asks after everything that happens
         self.turn = 0  # whose record comes next
         self.batches = 0  # since the connector last asked for an end of the transaction
         self.asked = -1  # what operators of the source have it ask for, with the next batch
 
     def has_more(self) -> bool:
         """Whether any partition has a record that was not polled."""
+        return self.unread
+
+    def look_for_more(self) -> bool:
+        """As `has_more`, of what comes next now."""
         return any(record.offset <= self.config.records for record in self.next.values())
 
     def poll(self) -> list[Record]:
@@ -41,13 +46,14 @@ class SourceTask:
             idle = 0
             batch.append(record)
             self.next[partition] = self.following(record)
+        self.unread = self.look_for_more()
         return batch
 
     def following(self, record: Record) -> Record:
         """The record behind this one."""
         if not self.config.stored_offset(record.round, record.offset):
             return Record(record.partition, record.round + 1, 1)
-        return record._replace(offset=record.offset + 1)
+        return Record(record.partition, record.round, record.offset + 1)
 
     def boundary(self) -> int:
         """Which end of the transaction the connector asks for with the batch that it has returned: 1 commit, 0 abort,

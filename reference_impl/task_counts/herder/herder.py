@@ -114,13 +114,14 @@ class Herder:
 
     def must_claim(self) -> bool:
         """Whether a leader was fenced, or could not open its producer: it claims again (618.26)."""
-        return self.is_leader and self.privilege.fenced
+        return self.leader == self.node and self.privilege.fenced
 
     def must_make_key(self) -> bool:
         """Whether the leader has to write a new session key."""
-        if not self.is_leader or not self.env.revision.signs or self.env.now_ms < self.not_before_ms:
+        if self.leader != self.node or not self.env.revision.signs:
             return False
-        return needs_new_key(key_in(self.view.state.session_key), self.env.now_ms)
+        now_ms = self.env.now_ms
+        return now_ms >= self.not_before_ms and needs_new_key(key_in(self.view.state.session_key), now_ms)
 
     def make_key(self) -> Script:
         """Write a new session key; if that fails, read to the end before the next try."""
@@ -264,7 +265,7 @@ class Herder:
         """Whether the next thing to do is a rebalance: asked for here, or heard of in a heartbeat."""
         if self.rejoin or self.wanted > self.offset:
             return True
-        return self.group.must_rejoin(self.node) and self.has_noticed()
+        return self.env.group.must_rejoin(self.node) and self.has_noticed()
 
     def has_noticed(self) -> bool:
         """An expired member hears of it with its next heartbeat, all else at once."""

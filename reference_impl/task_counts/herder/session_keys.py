@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -59,7 +60,10 @@ def key_in(value: Mapping[str, Any] | None) -> SessionKey | None:
     """The key that a `session-key` record holds, None for none."""
     if value is None:
         return None
-    return SessionKey(base64.b64decode(value["key"]), value["algorithm"], value["creation-timestamp"])
+    return SessionKey(_decoded(value["key"]), value["algorithm"], value["creation-timestamp"])
+
+
+_decoded = lru_cache(maxsize=64)(base64.b64decode)  # a leader asks before all that it does whether its key is too old
 
 
 def needs_new_key(key: SessionKey | None, now_ms: int, ttl_ms: int = TTL_MS) -> bool:

@@ -10,9 +10,9 @@ itself as soon as the condition holds, also when it is stalled no longer).
 The order is fixed by the numbers of the threads, so that the same calls give the same events.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 OK, FAILED, LOST = "ok", "failed", "lost"
 OUTCOMES = (OK, FAILED, LOST)
@@ -31,8 +31,7 @@ class OperationError(Refused):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """The next step of a thread that is visible outside of it. `interrupted`: when it holds, the thread turns back
     before doing it."""
 
@@ -44,11 +43,15 @@ class Operation:
     interrupted: Callable[[], bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """The thread waits until this holds."""
 
     until: Callable[[], bool]
+
+
+def at_once() -> bool:
+    """A thread that has not begun waits for nothing."""
+    return True
 
 
 INTERRUPTED = object()  # what a thread gets from a `yield` that it has turned back from
@@ -64,6 +67,7 @@ class Thread:
     worker: int
     script: Script
     at: Operation | Wait | None = None
+    may_go_on: Callable[[], bool] | None = None  # asked over and over; None: never without the driver
     begun: bool = field(default=False)
 
 
@@ -79,7 +83,7 @@ class Threads:
         """A new thread, which runs as soon as the running one waits; returns its number."""
         number = self._started
         self._started += 1
-        self.threads[number] = Thread(number, worker, script)
+        self.threads[number] = Thread(number, worker, script, None, at_once)
         return number
 
     def kill(self, worker: int) -> None:
@@ -88,13 +92,17 @@ class Threads:
             del self.threads[thread.number]
             thread.at = None
 
+    def ready(self) -> Iterator[tuple[Thread, Operation]]:
+        """Threads that a driver can let go on, with what they would do, oldest thread first."""
+        stalled = self.stalled
+        for thread in self.threads.values():
+            at = thread.at
+            if type(at) is Operation and thread.worker not in stalled:
+                yield thread, at
+
     def waiting(self) -> list[tuple[int, str, int, int, int]]:
         """(number, operation, worker, connector, task) of all that a driver can let happen, oldest thread first."""
-        return [
-            (thread.number, at.name, thread.worker, at.connector, at.task)
-            for thread in self.threads.values()
-            if isinstance(at := thread.at, Operation) and thread.worker not in self.stalled
-        ]
+        return [(thread.number, at.name, thread.worker, at.connector, at.task) for thread, at in self.ready()]
 
     def step(self, number: int, outcome: str) -> None:
         """The operation of a thread happens. `failed`: it does not, and the thread is told; `lost`: it does, and the
@@ -124,7 +132,7 @@ class Threads:
 
     def run(self, thread: Thread, result: Any = None, error: Exception | None = None) -> None:
         """From where the thread waits to where it waits next."""
-        thread.at = None
+        thread.at, thread.may_go_on = None, at_once
         try:
             if error is not None:
                 thread.at = thread.script.throw(error)
@@ -133,17 +141,14 @@ class Threads:
                 thread.begun = True
         except StopIteration:
             self.threads.pop(thread.number, None)
+            return
+        at = thread.at
+        thread.may_go_on = at.until if type(at) is Wait else at.interrupted if type(at) is Operation else at_once
 
     def _next(self) -> Thread | None:
         stalled = self.stalled
         for thread in self.threads.values():  # after every step: the innermost loop of every history
-            if thread.worker in stalled:
-                continue
-            at = thread.at
-            if type(at) is Operation:
-                if at.interrupted is None or not at.interrupted():
-                    continue
-            elif type(at) is Wait and not at.until():
-                continue
-            return thread  # it waits for nothing: it has not begun, or can go on
+            may_go_on = thread.may_go_on
+            if may_go_on is not None and thread.worker not in stalled and may_go_on():
+                return thread
         return None

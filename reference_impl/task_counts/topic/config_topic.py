@@ -33,6 +33,7 @@ class ConfigTopic:
     ) -> None:
         self.brokers = brokers
         self.partition = partition
+        self.leader = brokers.leaders[partition]  # of whose log readers ask over and over
         self.log = log
         self.numbers = numbers
         self.removed: set[int] = set()
@@ -59,7 +60,7 @@ class ConfigTopic:
 
     def end(self, committed: bool) -> int:
         """Where reading ends for now, exclusive; not before an open transaction is decided."""
-        return self.brokers.log(self.partition).read_limit(committed)
+        return self.leader.log.read_limit(committed)
 
     def records(self, position: int = 0, committed: bool = True) -> Iterable[Placed]:
         """All (offset, record) from a position on that a reader gets."""
@@ -68,6 +69,10 @@ class ConfigTopic:
         for batch in self._reader.skipping(answer):
             if batch.base_offset not in self.removed:
                 yield batch.base_offset, contents[batch.record]
+
+    def version(self) -> tuple[int, int, int]:
+        """What `records` has from the beginning is the same as long as this is."""
+        return self.end(True), len(self.removed), self.leader.log.leader_epoch
 
     # Writing is a producer's; here is what others hear of it
 

@@ -34,7 +34,8 @@ class View:
     def is_behind(self) -> bool:
         """Whether there is a record to read."""
         topic = self.env.topic
-        if self.position >= topic.end(self.committed):  # asked over and over
+        # Asked over and over, mostly by who is at the very end of the log, readable or not.
+        if self.position >= len(topic.leader.log.batches) or self.position >= topic.end(self.committed):
             return False
         return topic.read(self.position, self.committed) is not None
 

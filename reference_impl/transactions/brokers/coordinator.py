@@ -338,12 +338,9 @@ class Coordinator(Node):
         if error or (begun and request.partition in now.topic_partitions):
             answer(error)
             return
-        target = now._replace(
-            state=TransactionState.ONGOING,
-            topic_partitions=now.topic_partitions | {request.partition},
-            txn_start_timestamp=now.txn_start_timestamp if begun else self.env.now_ms,
-            txn_last_update_timestamp=self.env.now_ms,
-        )
+        now_ms = self.env.now_ms
+        partitions, start_ms = now.topic_partitions | {request.partition}, now.txn_start_timestamp if begun else now_ms
+        target = now.entering(TransactionState.ONGOING, partitions, start_ms, now_ms)
         metadata.prepare(target.state)
         self.transitions.write(metadata, target, partial(self.added, answer))
 
@@ -489,12 +486,10 @@ class Coordinator(Node):
 
     def prepare_end(self, metadata: TransactionMetadata, committed: bool) -> Transit:
         """The Prepare state; in v2 one epoch on, and with the next producer id if that was the last epoch (txn.9)."""
-        now = metadata.now
-        target = now._replace(
-            state=TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT,
-            txn_start_timestamp=self.env.now_ms if now.state in IDLE else now.txn_start_timestamp,
-            txn_last_update_timestamp=self.env.now_ms,
-        )
+        now, now_ms = metadata.now, self.env.now_ms
+        state = TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT
+        start_ms = now_ms if now.state in IDLE else now.txn_start_timestamp
+        target = now.entering(state, now.topic_partitions, start_ms, now_ms)
         return self.bumped_at_end(target) if self.bumps_on_end() else target
 
     def bumped_at_end(self, target: Transit) -> Transit:

@@ -94,15 +94,14 @@ class PartitionLeader(Node):
         producer, as one not answered yet, and have the next batch of its open transaction refused.
         """
         number, request = message.body.number, self.batch_of(message.body.data)
-        waiting = Waiting(message.source, number, request, NO_GUARD)
         if not self.log.needs_guard(request):
-            self.append(waiting)
+            self.append(Waiting(message.source, number, request, NO_GUARD))
         elif self.env.config.is_recent and self.log.is_older(request):
-            self.refuse(waiting, ErrorCode.INVALID_PRODUCER_EPOCH)
+            self.refuse(Waiting(message.source, number, request, NO_GUARD), ErrorCode.INVALID_PRODUCER_EPOCH)
         elif self.must_wait_for_marker(request):
-            self.refuse(waiting, ErrorCode.CONCURRENT_TRANSACTIONS)
+            self.refuse(Waiting(message.source, number, request, NO_GUARD), ErrorCode.CONCURRENT_TRANSACTIONS)
         else:
-            self.ask(waiting._replace(guard=self.log.start_verification(request)))
+            self.ask(Waiting(message.source, number, request, self.log.start_verification(request)))
 
     def batch_of(self, data: ProduceRequest) -> ProduceRequest:
         """The batch that a request wants written."""

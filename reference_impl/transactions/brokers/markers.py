@@ -71,9 +71,7 @@ class Markers:
     def completed(self, metadata: TransactionMetadata) -> Transit:
         """The Complete state; where the epochs of an id are used up, it moves on to the next id at epoch 0 (txn.4)."""
         now = metadata.now
-        target = now._replace(
-            state=COMPLETION[now.state], topic_partitions=frozenset(), txn_last_update_timestamp=self.env.now_ms
-        )
+        target = now.entering(COMPLETION[now.state], frozenset(), now.txn_start_timestamp, self.env.now_ms)
         if now.next_producer_id < 0:
             return target
         return target._replace(
@@ -138,7 +136,8 @@ class Markers:
 
     def write_completion(self, this_round: MarkerRound) -> None:
         """Record that the transaction is over; nothing new can begin until that is durable."""
-        target = this_round.target._replace(txn_last_update_timestamp=self.env.now_ms)
+        done = this_round.target
+        target = done.entering(done.state, done.topic_partitions, done.txn_start_timestamp, self.env.now_ms)
         self.coordinator.transitions.write(
             this_round.metadata, target, partial(self.completion_written, this_round), keep_pending=True
         )

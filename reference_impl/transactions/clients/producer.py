@@ -42,7 +42,7 @@ class Producer(ProducerCalls):
             self.started = True
         elif partition not in self.added and partition not in self.to_add and partition != self.adding:
             self.to_add.append(partition)
-        self.sends.add(partition, *(self.env.next_record() for _ in range(count)))
+        self.sends.add(partition, *[self.env.next_record() for _ in range(count)])
         self.go_on()
         return True
 

@@ -69,6 +69,9 @@ class ProducerCalls(Node):
         self.added: set[int] = set()
         self.epoch_bump_required = False
         self.call = CoordinatorCall(env, self)
+        self.inits = Question("init", self.ask_init, self.told_init)
+        self.adds = Question("add", self.ask_add, self.told_add)
+        self.ends = Question("end", self.ask_end, self.told_end)
         self.sends = self.sends_class(env, self, self)
         env.emit(Kind.CLIENT_STARTED, client=self.client, txn_id=self.txn_id)
 
@@ -80,10 +83,10 @@ class ProducerCalls(Node):
             return
         if self.to_add:
             self.adding = self.to_add.pop(0)
-            self.call.start(Question("add", self.ask_add, self.told_add))
+            self.call.start(self.adds)
         elif self.state in COMPLETING and not self.sends.outstanding:
             if self.started:
-                self.call.start(Question("end", self.ask_end, self.told_end))
+                self.call.start(self.ends)
             else:  # no broker has heard of this transaction
                 self.tell_end(NONE, 0, self.producer_id, self.epoch)
                 self.end_transaction()
@@ -95,7 +98,7 @@ class ProducerCalls(Node):
     def initialize(self) -> None:
         """Ask for a producer id and epoch, or (KIP-360) for the next epoch of those held."""
         self.state = State.INITIALIZING
-        self.call.start(Question("init", self.ask_init, self.told_init))
+        self.call.start(self.inits)
 
     def adopt(self, producer_id: int, epoch: int) -> None:
         """Go on under this pair."""

@@ -116,7 +116,7 @@ class Sends:
             self.transmit(in_flight[0])
         if not lane.unsent or not self.sender.may_send_to(partition):
             return
-        while lane.unsent and self.has_room(lane) and all(batch.request != NONE for batch in in_flight):
+        while lane.unsent and self.has_room(lane) and NONE not in [batch.request for batch in in_flight]:
             records = lane.unsent.popleft()
             batch = SentBatch(records, partition, self.next_sequence(lane), lane.sent)
             lane.sent += 1
