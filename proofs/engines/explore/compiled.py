@@ -6,19 +6,12 @@ then each owner puts what is new into its own table.  The new states are sorted 
 are those of the NumPy engine.
 """
 
-import hashlib
-import importlib.util
-import os
-import sys
-import tempfile
 from functools import partial
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.cache_folder import cache_folder
+from fencepost.proofs import kept_code
 from fencepost.proofs.engines.explore import sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint
 from fencepost.proofs.engines.explore.kernels import Kernels
@@ -213,60 +206,22 @@ def _owners(states: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 def is_possible(kernels: Kernels) -> bool:
     """Whether numba is there, and searches so, with states of one word and each by itself."""
-    return kernels.packing.words == 1 and kernels.symmetry is None and importlib.util.find_spec("numba") is not None
+    return kernels.packing.words == 1 and kernels.symmetry is None and kept_code.is_possible()
 
 
 def was_compiled(kernels: Kernels) -> bool:
     """Whether the code for this protocol and its bounds is in the cache."""
-    name = _name_of(_source_of(kernels))
-    try:
-        return next((cache_folder() / "__pycache__").glob(f"{name}.expand-*.nbi"), None) is not None
-    except OSError:
-        return False
+    return kept_code.is_kept(_source_of(kernels), "expand")
 
 
 def _source_of(kernels: Kernels) -> str:
     return _HEAD + emit_scalar(kernels.ground, kernels.packing) + _INSERT
 
 
-def _name_of(source: str) -> str:
-    return f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
-
-
 def load_compiled(kernels: Kernels) -> Any:
-    """The compiled module, kept in the user's cache under a hash of its source, since numba caches by file."""
-    if importlib.util.find_spec("numba") is None:
+    """The compiled module."""
+    if not kept_code.is_possible():
         raise NotInstalled(
             f"engine='numba' needs numba, which is not installed: {how_to_install('fast')}, or use engine='numpy'"
         )
-    source = _source_of(kernels)
-    name = _name_of(source)
-    for place in (cache_folder, _fresh_folder):
-        try:
-            folder = place()
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{name}.py"
-            if not path.exists():
-                # Another process may be writing the same file: put it in place in one step.
-                draft = folder / f"{name}.{os.getpid()}"
-                draft.write_text(source)
-                draft.replace(path)
-        except OSError:
-            continue
-        return _import(name, path)
-    raise OSError("no folder can be written for the compiled explorer; set XDG_CACHE_HOME to one that can")
-
-
-def _fresh_folder() -> Path:
-    """Where the cache can't be written: compiled anew each time."""
-    return Path(tempfile.mkdtemp(prefix="fencepost-"))
-
-
-def _import(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # numba looks its cached functions' module up by name.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return kept_code.load(_source_of(kernels))

@@ -30,7 +30,9 @@ class Retold:
         """The rows of these events."""
         for place, event in enumerate(events):
             following = events[place + 1] if place + 1 < len(events) else None
-            yield from ((place, row) for row in self.rows(event, following) if row["kind"] in self.kinds)
+            for row in self.rows(event, following):
+                if row["kind"] in self.kinds:
+                    yield place, row
 
     def rows(self, event: Any, following: Any) -> Iterator[Row]:
         raise NotImplementedError(f"{type(self).__name__} must say which rows an event is: override rows()")

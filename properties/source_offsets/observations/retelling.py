@@ -48,7 +48,9 @@ class Tasks:
             if not self.begun:
                 self.begun = True
                 yield place, _row(event, kind="configured", separate=True)
-            yield from ((place, row) for row in self.rows(event) if row["kind"] in self.kinds)
+            for row in self.rows(event):
+                if row["kind"] in self.kinds:
+                    yield place, row
 
     def rows(self, event: Any) -> Iterator[Row]:
         told = getattr(self, f"_{event.kind}", None)
