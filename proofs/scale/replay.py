@@ -32,7 +32,7 @@ class Judged:
 
     violations: list[Violation]
     undecided: Mapping[str, int] = field(default_factory=dict)
-    followed_by: Mapping[str, int] = field(default_factory=dict)
+    followed_by: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 Kernel = Callable[[dict[str, np.ndarray]], Judged]

@@ -89,7 +89,7 @@ def _typed(
     for name, declared in columns.items():
         kind = scalar(declared)
         column = values[name].astype(bool if isinstance(kind, BoolType) else np.int64, copy=False)
-        if isinstance(kind, AtomsType) and column.min(initial=0) < 0:
-            column = np.where(column < 0, sizes[kind.bound], column)
+        if isinstance(kind, AtomsType) and (column.min(initial=0) < 0 or column.max(initial=0) > sizes[kind.bound]):
+            column = np.where(column < 0, sizes[kind.bound], np.minimum(column, sizes[kind.bound]))
         typed[name] = column
     return typed

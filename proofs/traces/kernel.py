@@ -64,7 +64,7 @@ class ConformanceKernel:
         for history, reason in undecided.items():
             if history not in violated:
                 reasons[reason] = reasons.get(reason, 0) + 1
-        return Judged(violations, reasons, dict(by))
+        return Judged(violations, reasons, {name: count for name, count in by.items() if count})
 
     def compile(self) -> bool:
         """Has the events of this variant followed by compiled code from now on, also in processes to come.  False where
