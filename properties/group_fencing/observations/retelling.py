@@ -94,13 +94,13 @@ class Applications:
             found = self.instances[member] = Instance()
         return found
 
-    def by(self, member: int, *rows: Row) -> Iterator[Row]:
+    def by(self, member: int, *rows: Row) -> Sequence[Row]:
         """What an instance does: now, or behind what is kept back of it."""
         instance = self.of(member)
-        if instance.later:
-            instance.later.extend(rows)
-        else:
-            yield from rows
+        if not instance.later:
+            return rows
+        instance.later.extend(rows)
+        return ()
 
     def poll(self) -> Iterator[Row]:
         """One poll is over."""

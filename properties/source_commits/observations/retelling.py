@@ -58,7 +58,8 @@ class Flushes(Retold):
             self.under_way.setdefault(event.partition, []).append((event.flush, event.offset))
         elif event.kind == "offset_written":
             yield from self.overtaken(event)
-        yield _row(event)
+        if event.kind in self.kinds:
+            yield _row(event)
         if event.kind in ENDS:
             yield from self.lost(event)
 
@@ -89,5 +90,5 @@ class Transactions(Retold):
         refused = following is not None and following.kind == "dropped"
         if event.kind == "submitted" and refused and following.record == event.record:
             return
-        if event.kind != "dropped":
+        if event.kind != "dropped" and event.kind in self.kinds:
             yield _row(event)

@@ -56,7 +56,7 @@ class Tasks:
         told = getattr(self, f"_{event.kind}", None)
         if told is not None:
             yield from told(event)
-        elif event.instance == _NONE or event.instance in self.followed:
+        elif event.kind in self.kinds and (event.instance == _NONE or event.instance in self.followed):
             yield _row(event)
 
     def _configured(self, event: Any) -> Iterator[Row]:
