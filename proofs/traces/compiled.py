@@ -21,16 +21,12 @@ class Compiled:
     """The code of one variant, in one process."""
 
     def __init__(self, columns: Columns, names: tuple[str, ...], phases: Mapping[int, tuple[Phase, ...]]) -> None:
-        self._ready, self._code, self._waited = False, None, 0
-        if not kept_code.is_possible():
-            return
-        try:
-            self._code: Straight | None = straight(columns.types, names, phases)
-        except ColumnsError:
-            return
+        self._ready, self._waited = False, 0
+        self._code = _code(columns, names, phases) if kept_code.is_possible() else None
         self._numbers = np.full(2 * MOST_KINDS, -1)  # negative codes count from the end
-        self._numbers[list(self._code.kinds)] = np.arange(len(self._code.kinds))
-        self._ready = kept_code.is_kept(self._code.source, "follow")
+        if self._code is not None:
+            self._numbers[list(self._code.kinds)] = np.arange(len(self._code.kinds))
+            self._ready = kept_code.is_kept(self._code.source, "follow")
 
     def compile(self) -> bool:
         """Compiles it, or takes it from the cache, and follows all further events so.  False if there is no code."""
@@ -66,3 +62,10 @@ class Compiled:
             given, values, left,
         )  # fmt: skip
         return left
+
+
+def _code(columns: Columns, names: tuple[str, ...], phases: Mapping[int, tuple[Phase, ...]]) -> Straight | None:
+    try:
+        return straight(columns.types, names, phases)
+    except ColumnsError:
+        return None

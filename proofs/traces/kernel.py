@@ -112,9 +112,7 @@ class ConformanceKernel:
         allowed = list(replay.allowed(stop.state))
         return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, told)
 
-    def _judged(
-        self, columns: Mapping[str, np.ndarray], by: Counter[str]
-    ) -> tuple[list[Misfit], Mapping[int, str]]:
+    def _judged(self, columns: Mapping[str, np.ndarray], by: Counter[str]) -> tuple[list[Misfit], Mapping[int, str]]:
         """The misfits of the piece, and why a history is not decided, by its number.  ``by`` counts the events that are
         held against the model by what they are followed with."""
         if self._followed:
@@ -177,7 +175,7 @@ class ConformanceKernel:
 
     def _misfits(self, batch: Batch, by: Counter[str]) -> list[Misfit]:
         """Of compiled code it is only asked in which lanes something may not fit."""
-        spec, phases = model(self.protocol, self.variant)
+        spec, _ = model(self.protocol, self.variant)
         left = _compiled(self.protocol, self.variant).left(Columns(spec, batch.constants), batch)
         if left is not None:
             by["compiled"] += len(batch.kind)

@@ -1,5 +1,5 @@
-"""The source of one loop over whole lanes, event by event: what each kind of event means as straight-line code for numba,
-over the cells of one state, which stay in the processor's first cache.
+"""The source of one loop over whole lanes, event by event: what each kind of event means as straight-line code for
+numba, over the cells of one state, which stay in the processor's first cache.
 
 The loop only says which lanes it does not follow to their end.  `lockstep.py` then looks at these, and says which event
 does not fit, and why; so a lane may be left to it for whatever is not worth its code here: a sum beyond ``LARGEST``, a
@@ -70,10 +70,10 @@ _HEAD = '''"""Made by fencepost for one protocol; safe to delete."""
 import numba
 import numpy as np
 '''
-_DECORATOR = "@numba.njit(cache=True, nogil=True)"
+_DECORATOR = "@numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)"
 _LOOP = f"""
 
-{_DECORATOR}
+@numba.njit(cache=True, nogil=True)
 def follow(starts, kind, first, s, b, d, c, left):
     for lane in range(starts.size - 1):
         s[:] = first
@@ -171,7 +171,13 @@ class _Function:
     def value(self, node: Term, scope: _Scope) -> str:
         """The name or literal of a term's value, computed once where all that it depends on is known."""
         if node.op == "const":
-            return "0" if node.data is None else str(node.data) if node.data is True or node.data is False else str(int(node.data))
+            return (
+                "0"
+                if node.data is None
+                else str(node.data)
+                if node.data is True or node.data is False
+                else str(int(node.data))
+            )
         home = scope.home(free_locals(node))
         if node not in home.names:
             text = self.text(node, home)

@@ -117,7 +117,9 @@ class _Emitter:
         if scope is home or not _is_name(text):
             return text
         if ("lifted", text) not in scope.values:
-            scope.values["lifted", text] = self.fresh(f"{text}[..., {', '.join(['None'] * (scope.depth - home.depth))}]")
+            scope.values["lifted", text] = self.fresh(
+                f"{text}[..., {', '.join(['None'] * (scope.depth - home.depth))}]"
+            )
         return scope.values["lifted", text]
 
     def fits(self, updates: tuple[Update, ...], scope: _Scope) -> list[str]:
