@@ -199,8 +199,8 @@ RAISED = (*_RAISES, Kind.transaction_refused)
 
 
 def certain(e: Events, rows: Sequence[int]) -> Iterator[int]:
-    """``rows``: of one history, those of the kinds in `RAISED`.  Those at which a producer is refused that was fenced in
-    somebody's sight, or could have been by nobody else.
+    """Of the rows of one history that are of the kinds in `RAISED`, those at which a producer is refused that was
+    fenced in somebody's sight, or could have been by nobody else.
 
     A fence whose answer is lost, and a transaction that took too long, raise an epoch that nobody is seen to have been
     given: the next one seen then is not the next one.
