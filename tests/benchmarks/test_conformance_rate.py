@@ -67,7 +67,7 @@ def test_compiled_code_is_worth_its_while(columns: Columns, tmp_path: Path, monk
     """By processor time, in one run: with compiled code a row group takes less than as columns, and finds the same."""
     pytest.importorskip("numba", reason="compiled code needs numba: pip install -e '.[fast]'")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    judge = conformance_kernel("kraft", {"block_size": 10}, "id-blocks")
+    judge = conformance_kernel("kraft", {"block_size": 10, "max_id": 100_000}, "id-blocks")
     made._compiled.cache_clear()
     spent, found = [], []
     for compiles in (False, True):

@@ -1,8 +1,8 @@
 """Compiles conditions and updates to a NumPy function over the arrays of `columns.py`, straight from the terms.
 
 Equal terms are computed once. Within a quantifier arrays have one more axis, for all values of its variables; what does
-not depend on these is computed without it. A sum is checked for overflow unless the caller knows (`magnitudes.py`) that none
-can.
+not depend on these is computed without it. A sum is checked for overflow unless the caller knows (`magnitudes.py`)
+that none can.
 """
 
 from collections.abc import Callable, Mapping, Sequence

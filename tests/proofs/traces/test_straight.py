@@ -110,7 +110,7 @@ def test_straight_code_finds_what_columns_find(
 @pytest.mark.usefixtures("straight")
 def test_every_bent_history_by_itself() -> None:
     """Which lanes are left to columns decides nothing: one by one the histories are judged as they are together."""
-    judge = conformance_kernel("kraft", {"block_size": 10}, "id-blocks")
+    judge = conformance_kernel("kraft", {"block_size": 10, "max_id": 100_000}, "id-blocks")
     wrong = bent(histories(range(4), ROUGH), judge, 12, seed=2)
     together = judge(wrong).violations
     parts = [{name: column[wrong["history"] == h] for name, column in wrong.items()} for h in range(12)]
@@ -121,7 +121,7 @@ def test_every_bent_history_by_itself() -> None:
 @pytest.mark.usefixtures("straight")
 def test_what_may_leave_int64_is_left_to_columns() -> None:
     """Columns beyond its numbers are followed without it, and sums beyond them are looked at again: it misses none."""
-    judge = conformance_kernel("kraft", {"block_size": 10}, "id-blocks")
+    judge = conformance_kernel("kraft", {"block_size": 10, "max_id": 100_000}, "id-blocks")
     columns = histories(range(2), {})
     columns["first"][columns["first"] >= 0] += 2**60
     assert judge(columns) == by_columns(judge, columns)
@@ -135,7 +135,7 @@ def test_numba_compiles_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Compiled it finds the same; then it is kept, and taken from the cache by the next process (10 s and more)."""
     pytest.importorskip("numba", reason="compiled code needs numba: pip install -e '.[fast]'")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    judge = conformance_kernel("kraft", {"block_size": 10}, "id-blocks")
+    judge = conformance_kernel("kraft", {"block_size": 10, "max_id": 100_000}, "id-blocks")
     wrong = bent(histories(range(4), ROUGH), judge, 12, seed=2)
     expected = by_columns(judge, wrong)
     assert judge(wrong).followed_by.keys() == {"columns"}
