@@ -286,6 +286,10 @@ class Replayed(TypedDict):
     seconds: Seconds
     cpu_seconds: float
     dangers: dict[str, int]
+    followed_by: Annotated[
+        dict[str, dict[str, int]],
+        Meta(description="By check, how many events compiled code, columns or plain states followed; they agree."),
+    ]
     events_per_second: float
     sources: Sources
     required: list[str]

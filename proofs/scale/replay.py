@@ -27,10 +27,12 @@ NOTHING_TO_JUDGE = "nothing to judge: no event of these histories is what it spe
 
 @dataclass(frozen=True)
 class Judged:
-    """The findings of a further check: violations, and how many histories it could not decide, by the reason."""
+    """The findings of a further check: violations, how many histories it could not decide, by the reason, and how many
+    events were followed by what: all of it finds the same."""
 
     violations: list[Violation]
     undecided: Mapping[str, int] = field(default_factory=dict)
+    followed_by: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 Kernel = Callable[[dict[str, np.ndarray]], Judged]
@@ -65,7 +67,8 @@ class ReplayReport:
     judge; `not_promised` why it is not asked of them; `undecided` how many histories a further check did not decide, by
     the reason. `dangers`: how often the events show each danger, if that was asked. `predicted`: by property, how many
     violations beside those in `violations` are as the documents predict of the variant, by what excuses them. `seconds`
-    is from start to report, `cpu_seconds` what the workers spent on reading and checking, on all cores together.
+    is from start to report, `cpu_seconds` what the workers spent on reading and checking, on all cores together;
+    `followed_by`: how many events each further check followed by what, all of which finds the same.
     """
 
     events: int
@@ -81,6 +84,7 @@ class ReplayReport:
     cpu_seconds: float = field(compare=False)
     dangers: dict[str, int] = field(default_factory=dict)
     predicted: dict[str, dict[str, int]] = field(default_factory=dict)
+    followed_by: dict[str, dict[str, int]] = field(default_factory=dict, compare=False)
 
     @property
     def holds(self) -> bool:
@@ -132,6 +136,7 @@ class Checked:
     figures: dict[str, int]
     cpu_seconds: float
     dangers: dict[str, int] = field(default_factory=dict)
+    followed_by: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def replay(
@@ -220,6 +225,11 @@ def _report(
         predicted={
             name: dict(sorted(found.predicted.items())) for name, found in sorted(findings.items()) if found.predicted
         },
+        followed_by={
+            name: sums
+            for name in asked
+            if (sums := _sums([piece.followed_by[name] for piece in checked if name in piece.followed_by]))
+        },
     )
 
 
@@ -243,14 +253,15 @@ def check_piece(
     if excuses is not None:
         findings |= without_excused(properties, findings, columns, config, excuses)
     undecided: dict[str, Mapping[str, int]] = {}
+    followed_by: dict[str, Mapping[str, int]] = {}
     for name, kernel in further:
         found = kernel(columns)
-        undecided[name] = found.undecided
+        undecided[name], followed_by[name] = found.undecided, found.followed_by
         judged = histories - sum(found.undecided.values())
         findings[name] = Finding(judged, len(found.violations), min(found.violations, default=None))
     dangers = counted(SIGNS.get(protocol, ()), columns) if count_dangers else {}
     spent = time.thread_time() - started
-    return Checked(len(columns["history"]), histories, findings, undecided, figures, spent, dangers)
+    return Checked(len(columns["history"]), histories, findings, undecided, figures, spent, dangers, followed_by)
 
 
 def without_excused(

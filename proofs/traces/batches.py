@@ -50,6 +50,17 @@ class Batch:
         ends = [*self.starts[1:].tolist(), len(self.history)] if len(self.history) else []
         yield from zip(self.starts.tolist(), ends, strict=True)
 
+    def of_lanes(self, chosen: np.ndarray) -> "Batch":
+        """The events of the lanes for which ``chosen`` is true."""
+        kept, lanes = chosen[self.history], np.flatnonzero(chosen)
+        lane = (np.cumsum(chosen) - 1)[self.history[kept]]
+        values = {name: column[kept] for name, column in self.values.items()}
+        told = self.told
+        return Batch(
+            lane, self.kind[kept], starts_of(lane), values, self.sizes, self.rows[kept], self.constants,
+            lambda lane: told(int(lanes[lane])),
+        )  # fmt: skip
+
     def events(
         self, begin: int, end: int, phases: Mapping[int, tuple[Phase, ...]]
     ) -> list[tuple[tuple[Phase, ...] | None, dict[str, int]]]:
@@ -78,7 +89,7 @@ def _typed(
     for name, declared in columns.items():
         kind = scalar(declared)
         column = values[name].astype(bool if isinstance(kind, BoolType) else np.int64, copy=False)
-        if isinstance(kind, AtomsType) and column.min(initial=0) < 0:
-            column = np.where(column < 0, sizes[kind.bound], column)
+        if isinstance(kind, AtomsType) and (column.min(initial=0) < 0 or column.max(initial=0) > sizes[kind.bound]):
+            column = np.where(column < 0, sizes[kind.bound], np.minimum(column, sizes[kind.bound]))
         typed[name] = column
     return typed

@@ -7,6 +7,7 @@
 Only the first event of a history that does not fit is told, since after it the model's state is unknown.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,6 +21,7 @@ from fencepost.proofs.readings.columns import Columns
 from fencepost.proofs.readings.columns.magnitudes import NOTHING, Growth, growth_of_step, stays_small
 from fencepost.proofs.scale.replay import Judged, Undecided
 from fencepost.proofs.traces.batches import Batch, batch_of
+from fencepost.proofs.traces.compiled import Compiled
 from fencepost.proofs.traces.explanations import explanation, told_check, told_event
 from fencepost.proofs.traces.lockstep import Misfit, misfits
 from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
@@ -49,7 +51,8 @@ class ConformanceKernel:
 
         A history that does not fit is violated, however little of it could be decided.
         """
-        found, undecided = self._judged(columns)
+        by = Counter[str]()
+        found, undecided = self._judged(columns, by)
         violations = [
             Violation(
                 int(columns["history"][m.row]), int(columns["step"][m.row]), "conformance", self._told(columns, m)
@@ -61,11 +64,18 @@ class ConformanceKernel:
         for history, reason in undecided.items():
             if history not in violated:
                 reasons[reason] = reasons.get(reason, 0) + 1
-        return Judged(violations, reasons)
+        return Judged(violations, reasons, {name: count for name, count in by.items() if count})
+
+    def compile(self) -> bool:
+        """Has the events of this variant followed by compiled code from now on, also in processes to come.  False where
+        there is no such code: numba is not installed, or events leave something to choose."""
+        if self._followed:
+            return False
+        return _compiled(self.protocol, self.variant).compile()
 
     def misfits(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
         """Row and failed check of the first event of each history that does not fit, in order of history."""
-        return self._judged(columns)[0]
+        return self._judged(columns, Counter())[0]
 
     def misfits_plainly(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
         """The same by the plain reading: slow, and exact where a number leaves int64."""
@@ -102,12 +112,14 @@ class ConformanceKernel:
         allowed = list(replay.allowed(stop.state))
         return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, told)
 
-    def _judged(self, columns: Mapping[str, np.ndarray]) -> tuple[list[Misfit], Mapping[int, str]]:
-        """The misfits of the piece, and why a history is not decided, by its number."""
+    def _judged(self, columns: Mapping[str, np.ndarray], by: Counter[str]) -> tuple[list[Misfit], Mapping[int, str]]:
+        """The misfits of the piece, and why a history is not decided, by its number.  ``by`` counts the events that are
+        held against the model by what they are followed with."""
         if self._followed:
+            by["states"] += len(columns["kind"])
             return self._judged_by_candidates(columns)
         batches, undecided = self._laid_out(columns)
-        return self._first([m for batch in batches for m in self._misfits(batch)], columns), undecided
+        return self._first([m for batch in batches for m in self._misfits(batch, by)], columns), undecided
 
     @cached_property
     def _followed(self) -> Followed | None:
@@ -161,7 +173,19 @@ class ConformanceKernel:
         laid = conforming.lay_out(columns, self.variant, self.settings)
         return [batch_of(part, conforming.columns, phases) for part in laid.parts], laid.undecided
 
-    def _misfits(self, batch: Batch) -> list[Misfit]:
+    def _misfits(self, batch: Batch, by: Counter[str]) -> list[Misfit]:
+        """Of compiled code it is only asked in which lanes something may not fit."""
+        spec, _ = model(self.protocol, self.variant)
+        left = _compiled(self.protocol, self.variant).left(Columns(spec, batch.constants), batch)
+        if left is not None:
+            by["compiled"] += len(batch.kind)
+            if not left.any():
+                return []
+            batch = batch.of_lanes(left)
+            by["compiled"] -= len(batch.kind)
+        return self._misfits_in_columns(batch, by)
+
+    def _misfits_in_columns(self, batch: Batch, by: Counter[str]) -> list[Misfit]:
         spec, phases = model(self.protocol, self.variant)
         computed, stored = _growth(self.protocol, self.variant, tuple(batch.constants.items()))
         steps = batch.longest * max(map(len, phases.values()))
@@ -169,7 +193,9 @@ class ConformanceKernel:
         try:
             found = misfits(Columns(spec, batch.constants), phases, batch, checked=checked, strange=NO_SUCH_KIND)
         except OverflowError:
+            by["plain"] += len(batch.kind)
             return self._misfits_plainly(batch)
+        by["columns"] += len(batch.kind)
         return [Misfit(int(batch.rows[m.row]), m.check) for m in found]
 
     def _misfits_plainly(self, batch: Batch) -> list[Misfit]:
@@ -239,6 +265,12 @@ def model(protocol: str, variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, 
     by_name = phases_by_kind(spec, conforming.columns, conforming.observations[variant])
     codes = {**conforming.vocabulary.codes, **conforming.between}
     return spec, {int(codes[name]): of_kind for name, of_kind in by_name.items()}
+
+
+@lru_cache
+def _compiled(protocol: str, variant: str) -> Compiled:
+    spec, phases = model(protocol, variant)
+    return Compiled(Columns(spec, dict.fromkeys(spec.constants, 0)), tuple(CONFORMING[protocol].columns), phases)
 
 
 @lru_cache

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from fencepost.proofs import kept_code
 from fencepost.proofs.engines.explore import loaded, sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint
 from fencepost.proofs.engines.explore.hashed import emit_put, emit_table
@@ -180,7 +181,7 @@ def _columns(level: Words) -> tuple[Numbers, ...]:
 
 def is_possible(kernels: Kernels) -> bool:
     """Whether numba is there, and searches so: it takes all steps."""
-    return kernels.partial_order is None and loaded.is_there()
+    return kernels.partial_order is None and kept_code.is_possible()
 
 
 def effort(kernels: Kernels) -> float:

@@ -42,8 +42,6 @@ NAMES: dict[str, Any] = {
     "maximum": np.maximum,
     "minus": minus,
     "plus": plus,
-    "repeat": np.repeat,
-    "tile": np.tile,
     "where": np.where,
 }
 """Names that the source of a compiled step may use."""

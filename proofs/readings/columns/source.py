@@ -1,19 +1,19 @@
 """Compiles conditions and updates to a NumPy function over the arrays of `columns.py`, straight from the terms.
 
-Equal terms are computed once. Within a quantifier every row is repeated once for each value of its variables, so that
-all arrays stay one-dimensional. A sum is checked for overflow unless the caller knows (`magnitudes.py`) that none
-can.
+Equal terms are computed once. Within a quantifier arrays have one more axis, for all values of its variables; what does
+not depend on these is computed without it. A sum is checked for overflow unless the caller knows (`magnitudes.py`)
+that none can.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from fencepost.model.language.tracing.recording import Update
-from fencepost.model.language.tree.terms import Term
-from fencepost.model.language.tree.types import EnumType, MapType, ScalarType, Type
+from fencepost.model.language.tree.terms import Term, free_locals
+from fencepost.model.language.tree.types import BOOL, AtomsType, EnumType, MapType, ScalarType, Type
 from fencepost.proofs.readings.columns.arithmetic import NAMES
 
 Masks = tuple[np.ndarray, ...]
@@ -48,7 +48,7 @@ def compile_step(
     """``columns``: the locals that are given as columns, in order. ``inside``: the caller knows that they lie in
     their domains."""
     emitter = _Emitter(dict(constants), dict(types), inside, checked)
-    scope = _Scope("rows", "len(rows)", {name: f"c{i}" for i, name in enumerate(columns)})
+    scope = _Scope({name: f"c{i}" for i, name in enumerate(columns)}, ("len(rows)",))
     held = [emitter.value(c, scope) for c in conditions]
     held += emitter.fits(updates, scope)
     if held:
@@ -58,6 +58,7 @@ def compile_step(
     body = "\n".join(f"        {line}" for line in [*emitter.lines, *writes, "return None"])
     heads = [f"    {name} = arrays[{variable!r}]" for variable, name in emitter.arrays.items()]
     heads += [f"    {name} = domain(kinds[{i}])" for i, name in enumerate(emitter.domains.values())]
+    heads += [f"    {name} = indices(({', '.join(of)},)).reshape({len(of)}, -1)" for of, name in emitter.ranges.items()]
     parameters = ", ".join(["rows", *scope.locals.values()])
     source = "\n".join(["def bind(arrays, domain):", *heads, f"    def run({parameters}):", body, "    return run", ""])
     space: dict[str, Any] = NAMES | {"kinds": tuple(emitter.domains)}
@@ -66,13 +67,20 @@ def compile_step(
 
 
 class _Scope:
-    """Where terms are evaluated: the rows, and within a quantifier each row once for every value of its variables."""
+    """Where terms are evaluated: the rows; within a quantifier each row and value of its variables, on one more axis.
+    ``shape``: of all arrays there, or what they are broadcast to."""
 
-    def __init__(self, rows: str, count: str, columns: dict[str, str]) -> None:
-        self.rows, self.count, self.locals = rows, count, columns
+    def __init__(self, locals_: dict[str, str], shape: tuple[str, ...], outer: "_Scope | None" = None) -> None:
+        self.locals, self.shape, self.outer = locals_, shape, outer
         self.values: dict[Any, str] = {}
-        self.outer: _Scope | None = None
-        self.each = ""
+
+    def home(self, needed: frozenset[str]) -> "_Scope":
+        """The outermost in which these variables have values."""
+        return self if self.outer is None or not needed.isdisjoint(self.locals) else self.outer.home(needed)
+
+    @property
+    def depth(self) -> int:
+        return len(self.shape)
 
 
 class _Emitter:
@@ -81,6 +89,7 @@ class _Emitter:
         self.lines: list[str] = []
         self.arrays: dict[str, str] = {}
         self.domains: dict[ScalarType, str] = {}
+        self.ranges: dict[tuple[str, ...], str] = {}
         self._quantified: set[str] = set()
         self._names = 0
 
@@ -96,10 +105,22 @@ class _Emitter:
         return self.domains.setdefault(kind, f"d{len(self.domains)}")
 
     def value(self, node: Term, scope: _Scope) -> str:
-        """The name or literal of a term's value: an array with one entry per row of the scope, or a scalar."""
-        if node not in scope.values:
-            scope.values[node] = self._value(node, scope)
-        return scope.values[node]
+        """The name or literal of a term's value: a scalar, or an array that fits the scope's shape.  It is computed
+        where all that it depends on is known."""
+        home = scope.home(free_locals(node))
+        if node not in home.values:
+            home.values[node] = self._value(node, home)
+        return self._lifted(home.values[node], home, scope)
+
+    def _lifted(self, text: str, home: _Scope, scope: _Scope) -> str:
+        """What was computed further out, with an axis for each quantifier within which it is used."""
+        if scope is home or not _is_name(text):
+            return text
+        if ("lifted", text) not in scope.values:
+            scope.values["lifted", text] = self.fresh(
+                f"{text}[..., {', '.join(['None'] * (scope.depth - home.depth))}]"
+            )
+        return scope.values["lifted", text]
 
     def fits(self, updates: tuple[Update, ...], scope: _Scope) -> list[str]:
         """A step that assigns outside a map's keys lies beyond the bounds: the conditions that it does not."""
@@ -116,24 +137,21 @@ class _Emitter:
         if update.appends:
             raise _no_sequences(update.variable)
         array = self.array(update.variable)
-        if update.bound:
-            inner = self._each(update.bound, scope)
-            kind = self.types[update.variable]
-            assert isinstance(kind, MapType)
-            at = self._index(kind, tuple(inner.locals[n] for n, _ in update.bound), inner)
-            return f"{array}[{at}] = {self.value(update.value, inner)}"
-        if not update.keys:
-            return f"{array}[{scope.rows}] = {self.value(update.value, scope)}"
         kind = self.types[update.variable]
-        assert isinstance(kind, MapType)
-        at = self._index(kind, tuple(self._key(k, scope) for k in update.keys), scope)
-        return f"{array}[{at}] = {self.value(update.value, scope)}"
+        inner = self._each(update.bound, scope) if update.bound else scope
+        if not isinstance(kind, MapType):
+            return f"{array}[rows] = {self.value(update.value, scope)}"
+        keys = [(inner.locals[name], inner) for name, _ in update.bound]
+        at = self._index(kind, keys or [self._key(k, scope) for k in update.keys], inner)
+        return f"{array}[{at}] = {self.value(update.value, inner)}"
 
     def _value(self, node: Term, scope: _Scope) -> str:
         if node.op in ("forall", "exists"):
             return self._quantifier(node, scope)
         if node.op == "local":
-            return self._local(node.data, scope)
+            if node.data not in scope.locals:
+                raise ColumnsError(f"no column is given for {node.data}; there are {', '.join(scope.locals) or 'none'}")
+            return scope.locals[node.data]
         if node.op == "const":
             return _literal(node.data)
         if node.op == "constant":
@@ -145,10 +163,11 @@ class _Emitter:
             assert isinstance(kind, MapType)
             if node.args[0].data[1]:
                 raise ColumnsError(f"{node.args[0].data[0]}' is read: columns hold one state, not the one after it too")
-            at = self._index(kind, tuple(self._key(k, scope) for k in node.args[1:]), scope)
+            at = self._index(kind, [self._key(k, scope) for k in node.args[1:]], scope)
             return self.fresh(f"{self.array(node.args[0].data[0])}.take({at})")
         a = [self.value(x, scope) for x in node.args]
-        return self.fresh(self._operation(node, a))
+        text = self._operation(node, a)
+        return self.fresh(text) if any(map(_is_name, a)) or node.type == BOOL else f"({text})"
 
     def _operation(self, node: Term, a: list[str]) -> str:
         match node.op:
@@ -165,7 +184,7 @@ class _Emitter:
                 return f"maximum({a[0]} - {a[1]}, 0)"
             case "eq" | "lt" | "le":
                 text = f"{a[0]} {({'eq': '==', 'lt': '<', 'le': '<='})[node.op]} {a[1]}"
-                return text if any(x[0] in "tc" for x in a) else f"bool_({text})"
+                return text if any(map(_is_name, a)) else f"bool_({text})"
             case "and" | "or":
                 return (" & " if node.op == "and" else " | ").join(a)
             case "not":
@@ -184,52 +203,59 @@ class _Emitter:
             raise ColumnsError(f"{name}' is read: columns hold one state, not the one after it too")
         if isinstance(node.type, MapType):
             raise ColumnsError(f"the map {name} stands as a value; only its entries are values")
-        return self.fresh(f"{self.array(name)}.take({scope.rows})")
-
-    def _local(self, name: str, scope: _Scope) -> str:
-        if name not in scope.locals:
-            if scope.outer is None:
-                raise ColumnsError(f"no column is given for {name}; there are {', '.join(scope.locals) or 'none'}")
-            scope.locals[name] = self.fresh(f"repeat({self._local(name, scope.outer)}, {scope.each})")
-        return scope.locals[name]
+        return self.fresh(f"{self.array(name)}.take(rows)")
 
     def _quantifier(self, node: Term, scope: _Scope) -> str:
         inner = self._each(node.data, scope)
         body = self.value(node.args[0], inner)
-        shape = f"broadcast_to({body}, {inner.count}).reshape({scope.count}, {inner.each})"
-        return self.fresh(f"{shape}.{'all' if node.op == 'forall' else 'any'}(axis=1)")
+        if node.args[0] not in inner.values:  # nothing in it depends on the variables
+            body = f"broadcast_to({body}, ({', '.join(inner.shape)}))"
+        return self.fresh(f"{body}.{'all' if node.op == 'forall' else 'any'}(axis=-1)")
 
     def _each(self, bound: tuple[tuple[str, ScalarType], ...], scope: _Scope) -> _Scope:
-        each = self.fresh(" * ".join(self.domain(kind) for _, kind in bound))
-        inner = _Scope(self.fresh(f"repeat({scope.rows}, {each})"), "", {})
-        inner.count, inner.outer, inner.each = f"len({inner.rows})", scope, each
-        shape = "".join(f"{self.domain(kind)}, " for _, kind in bound)
-        for i, (name, _) in enumerate(bound):
-            inner.locals[name] = self.fresh(f"tile(indices(({shape}))[{i}].ravel(), {scope.count})")
-            self._quantified.add(inner.locals[name])
-        return inner
+        of = tuple(self.domain(kind) for _, kind in bound)
+        every = self.ranges.setdefault(of, f"q{len(self.ranges)}")
+        names = {name: f"{every}[{place}]" for place, (name, _) in enumerate(bound)}
+        self._quantified.update(names.values())
+        return _Scope(names, (*scope.shape, f"{every}.shape[1]"), scope)
 
-    def _key(self, node: Term, scope: _Scope) -> str:
-        text = self.value(node, scope)
-        if self._surely_inside(node, text):
-            return text
+    def _key(self, node: Term, scope: _Scope) -> tuple[str, _Scope]:
+        """A key, within its domain or the number after, and where it is computed."""
+        home = scope.home(free_locals(node))
+        text = self.value(node, home)
+        if self._surely_inside(node, text) or (self.inside and _stays_inside(node.type)):
+            return text, home
         held = ("key", text)
-        if held not in scope.values:
-            scope.values[held] = self.fresh(f"held({text}, {self.domain(node.type)})")  # type: ignore[arg-type]
-        return scope.values[held]
+        if held not in home.values:
+            home.values[held] = self.fresh(f"held({text}, {self.domain(node.type)})")  # type: ignore[arg-type]
+        return home.values[held], home
 
     def _surely_inside(self, node: Term, text: str) -> bool:
         named = node.op == "const" and isinstance(node.type, EnumType)
         return named or text in self._quantified or (self.inside and node.op == "local")
 
-    def _index(self, kind: MapType, keys: tuple[str, ...], scope: _Scope) -> str:
-        held = ("index", kind.keys, keys)
-        if held not in scope.values:
-            text = scope.rows
-            for sort, key in zip(kind.keys, keys, strict=True):
-                text = f"({text}) * ({self.domain(sort)} + 1) + {key}"
-            scope.values[held] = self.fresh(text)
-        return scope.values[held]
+    def _index(self, kind: MapType, keys: Sequence[tuple[str, _Scope]], scope: _Scope) -> str:
+        """The cells of entries of a map, its keys one after another, each where it is known."""
+        text, where = "rows", scope.home(frozenset())
+        for place, (sort, (key, home)) in enumerate(zip(kind.keys, keys, strict=True)):
+            inner = max(where, home, key=lambda one: one.depth)
+            said = ("index", kind.keys[: place + 1], tuple(keys[: place + 1]))
+            if said not in inner.values:
+                row, its = self._lifted(text, where, inner), self._lifted(key, home, inner)
+                inner.values[said] = self.fresh(f"{row} * ({self.domain(sort)} + 1) + {its}")
+            text, where = inner.values[said], inner
+        return self._lifted(text, where, scope)
+
+
+def _is_name(text: str) -> bool:
+    """Whether it stands for an array, or for a scalar of NumPy's, and not for a literal."""
+    return text[0] in "tcqr"
+
+
+def _stays_inside(kind: Type) -> bool:
+    """Whether no value of this type leaves the domain by more than one: none is computed but from others of it, and
+    what names no member has the number after the last."""
+    return isinstance(kind, AtomsType | EnumType)
 
 
 def _literal(value: Any) -> str:

@@ -76,26 +76,31 @@ class Applications:
                 self.of(self.polling).polled_in = event.generation
                 following = events[place + 1] if place + 1 < len(events) else None
                 if following is None or (following.kind, following.client) != ("consumed", event.client):
-                    yield from ((place, row) for row in self.poll())
+                    for row in self.poll():
+                        yield place, row
                 continue
             teller = getattr(self, event.kind, None)
             if teller is not None:
-                yield from ((place, row) for row in teller(event))
+                for row in teller(event):
+                    yield place, row
 
     def member_of(self, client: int) -> int:
         """The model's member that an instance is."""
         return client
 
     def of(self, member: int) -> Instance:
-        return self.instances.setdefault(member, Instance())
+        found = self.instances.get(member)
+        if found is None:
+            found = self.instances[member] = Instance()
+        return found
 
-    def by(self, member: int, *rows: Row) -> Iterator[Row]:
+    def by(self, member: int, *rows: Row) -> Sequence[Row]:
         """What an instance does: now, or behind what is kept back of it."""
         instance = self.of(member)
-        if instance.later:
-            instance.later.extend(rows)
-        else:
-            yield from rows
+        if not instance.later:
+            return rows
+        instance.later.extend(rows)
+        return ()
 
     def poll(self) -> Iterator[Row]:
         """One poll is over."""

@@ -30,7 +30,9 @@ class Retold:
         """The rows of these events."""
         for place, event in enumerate(events):
             following = events[place + 1] if place + 1 < len(events) else None
-            yield from ((place, row) for row in self.rows(event, following) if row["kind"] in self.kinds)
+            for row in self.rows(event, following):
+                if row["kind"] in self.kinds:
+                    yield place, row
 
     def rows(self, event: Any, following: Any) -> Iterator[Row]:
         raise NotImplementedError(f"{type(self).__name__} must say which rows an event is: override rows()")
@@ -56,7 +58,8 @@ class Flushes(Retold):
             self.under_way.setdefault(event.partition, []).append((event.flush, event.offset))
         elif event.kind == "offset_written":
             yield from self.overtaken(event)
-        yield _row(event)
+        if event.kind in self.kinds:
+            yield _row(event)
         if event.kind in ENDS:
             yield from self.lost(event)
 
@@ -87,5 +90,5 @@ class Transactions(Retold):
         refused = following is not None and following.kind == "dropped"
         if event.kind == "submitted" and refused and following.record == event.record:
             return
-        if event.kind != "dropped":
+        if event.kind != "dropped" and event.kind in self.kinds:
             yield _row(event)

@@ -48,13 +48,15 @@ class Tasks:
             if not self.begun:
                 self.begun = True
                 yield place, _row(event, kind="configured", separate=True)
-            yield from ((place, row) for row in self.rows(event) if row["kind"] in self.kinds)
+            for row in self.rows(event):
+                if row["kind"] in self.kinds:
+                    yield place, row
 
     def rows(self, event: Any) -> Iterator[Row]:
         told = getattr(self, f"_{event.kind}", None)
         if told is not None:
             yield from told(event)
-        elif event.instance == _NONE or event.instance in self.followed:
+        elif event.kind in self.kinds and (event.instance == _NONE or event.instance in self.followed):
             yield _row(event)
 
     def _configured(self, event: Any) -> Iterator[Row]:

@@ -13,10 +13,10 @@ import numpy as np
 from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.pieces import starts_of
-from fencepost.properties.layouts import FEW, renumbered
+from fencepost.properties.layouts import FEW, one_of, renumbered
 from fencepost.properties.task_counts.history.events import TASK_COUNTS, Kind
 from fencepost.properties.task_counts.observations.events import BY_VARIANT, COLUMNS
-from fencepost.properties.task_counts.offline.lanes import FOUND_COUNTED, Events, Lane, certain, lanes_of
+from fencepost.properties.task_counts.offline.lanes import FOUND_COUNTED, RAISED, Events, Lane, certain, lanes_of
 from fencepost.properties.task_counts.online.followed import MODELS
 
 READ = (
@@ -56,12 +56,14 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
     starts = starts_of(columns["history"]).tolist()
     fenced = np.zeros(len(columns["kind"]), bool)
     undecided, by_class = dict[int, str](), dict[int, list[Lane]]()
+    raised = np.flatnonzero(one_of(columns["kind"], RAISED))
     many = set(columns["history"][np.maximum(columns["task"], columns["count"]) > FEW].tolist())
     for begin, end in pairwise([*starts, len(events["kind"])]):
         lanes, reason = lanes_of(events, begin, end, asks=variant in ASKING, known=_known(variant))
         if events["history"][begin] in many:
             lanes, reason = [], TOO_MANY
-        fenced[list(certain(events, begin, end))] = True
+        of_producers = raised[slice(*np.searchsorted(raised, (begin, end)))].tolist()
+        fenced[list(certain(events, of_producers))] = True
         for lane in lanes:
             size = next((c for c in CLASSES if lane.places <= c), 0)
             reason = reason or ("" if size else TOO_MANY)

@@ -69,7 +69,12 @@ class Lane:
     def take(self, e: Events, row: int) -> None:
         """One more event of the connector, or of all."""
         kind = e["kind"][row]
-        if self.reason or (kind == Kind.set_written and self._deleted):
+        if self.reason:
+            return
+        if kind not in _STEERING:
+            self._add(e, row, kind, e["instance"][row])
+            return
+        if kind == Kind.set_written and self._deleted:
             return  # nobody takes note of a set of a connector that is deleted
         if kind == Kind.worker_stopped:
             self._stop(row, e["node"][row])
@@ -182,20 +187,29 @@ def lanes_of(e: Events, begin: int, end: int, *, asks: bool, known: frozenset[in
 
 
 _CODES = frozenset(int(kind) for kind in Kind)
+_STEERING = frozenset({
+    Kind.worker_stopped, Kind.round_asked, Kind.round_answered, Kind.count_written, Kind.topic_claimed,
+    Kind.connector_written, Kind.connector_tombstoned, Kind.set_written, Kind.round_started, Kind.task_checked_again,
+    Kind.compacted, Kind.task_checked,
+})  # fmt: skip
+"""Kinds that say something of sets or of rounds; of all others a lane only takes down what they say."""
 _RAISES = (Kind.producer_opened, Kind.id_fenced)
+RAISED = (*_RAISES, Kind.transaction_refused)
+"""What tells of the epochs of producers."""
 
 
-def certain(e: Events, begin: int, end: int) -> Iterator[int]:
-    """Rows at which a producer is refused that was fenced in somebody's sight, or could have been by nobody else.
+def certain(e: Events, rows: Sequence[int]) -> Iterator[int]:
+    """Of the rows of one history that are of the kinds in `RAISED`, those at which a producer is refused that was
+    fenced in somebody's sight, or could have been by nobody else.
 
     A fence whose answer is lost, and a transaction that took too long, raise an epoch that nobody is seen to have been
     given: the next one seen then is not the next one.
     """
     seen: dict[int, list[tuple[int, int]]] = {}  # by producer id: rows and epochs, in order
-    for row in range(begin, end):
+    for row in rows:
         if e["kind"][row] in _RAISES and e["error"][row] == 0:
             seen.setdefault(e["producer_id"][row], []).append((row, e["epoch"][row]))
-    for row in range(begin, end):
+    for row in rows:
         if e["kind"][row] == Kind.transaction_refused:
             epoch = e["epoch"][row]
             later = next((raised for raised in seen.get(e["producer_id"][row], []) if raised[1] > epoch), None)

@@ -8,6 +8,7 @@ import pytest
 from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
+from fencepost.proofs import kept_code
 from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, kernels, loaded, search
 from fencepost.properties.catalogue import bounds_of, find
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
@@ -111,7 +112,7 @@ def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.Mon
     compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     kernels = explore(SPEC, PROPERTIES, SMALL, max_depth=1).kernels
-    assert compiled.is_possible() and not compiled.was_compiled(kernels)
+    assert compiled.is_possible(kernels) and not compiled.was_compiled(kernels)
     explore(SPEC, PROPERTIES, SMALL, max_depth=1, engine="numba")
     assert compiled.was_compiled(kernels)
 
@@ -119,7 +120,7 @@ def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numba its engine says what to install."""
     pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
-    monkeypatch.setattr(loaded.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(kept_code.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(loaded.NotInstalled, match=r"pip install -e '\.\[fast\]' in "):
         explore(SPEC, PROPERTIES, SMALL, engine="numba")
     with pytest.raises(ValueError, match="engine 'tlc' is unknown"):

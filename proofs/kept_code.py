@@ -1,0 +1,64 @@
+"""Code that is made for one protocol and compiled by numba: kept in the user's cache under a hash of its source, since
+numba caches by file."""
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fencepost.proofs.cache_folder import cache_folder
+
+
+def is_possible() -> bool:
+    """Whether numba is there."""
+    return importlib.util.find_spec("numba") is not None
+
+
+def is_kept(source: str, function: str) -> bool:
+    """Whether this function of the source was compiled before, on this machine."""
+    try:
+        return next((cache_folder() / "__pycache__").glob(f"{_name_of(source)}.{function}-*.nbi"), None) is not None
+    except OSError:
+        return False
+
+
+def load(source: str) -> Any:
+    """The module with this source; what it has is compiled when it is called first, or taken from the cache."""
+    name = _name_of(source)
+    for place in (cache_folder, _fresh_folder):
+        try:
+            folder = place()
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{name}.py"
+            if not path.exists():
+                # Another process may be writing the same file: put it in place in one step.
+                draft = folder / f"{name}.{os.getpid()}"
+                draft.write_text(source)
+                draft.replace(path)
+        except OSError:
+            continue
+        return _import(name, path)
+    raise OSError("no folder can be written for compiled code; set XDG_CACHE_HOME to one that can")
+
+
+def _name_of(source: str) -> str:
+    return f"fencepost_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+
+
+def _fresh_folder() -> Path:
+    """Where the cache can't be written: compiled anew each time."""
+    return Path(tempfile.mkdtemp(prefix="fencepost-"))
+
+
+def _import(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # numba looks its cached functions' module up by name.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
