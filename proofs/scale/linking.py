@@ -41,6 +41,8 @@ def nodes_of(columns: Mapping[str, np.ndarray], links: Sequence[Link]) -> tuple[
     nodes, there = np.zeros(shape, np.uint64), np.ones(shape, bool)
     for at, link in enumerate(links):
         nodes[at] = hashed(columns, link.columns, np.uint64(at))
+        if link.kinds:
+            there[at] = np.isin(columns["kind"], [int(kind) for kind in link.kinds])
         if not link.blank:
             for name in link.columns:
                 there[at] &= columns[name] >= 0

@@ -32,12 +32,16 @@ from fencepost.properties.history.spreading import COMMON, Spread, spread_of
 Whole = TypeVar("Whole")
 Columns = dict[str, np.ndarray]
 
-SLICE = 1 << 19
-"""Rows that are read and dealt out at a time, at most."""
+SLICES = 4
+"""So many of what a worker holds are read and dealt out one after the other: it has them in several copies."""
+LEAST, SLICE = 1 << 14, 1 << 22
+"""Rows that are read and dealt out at a time, at least and at most: each time makes a file for each route."""
 BUCKETS = 512
 """Into which rows are dealt out, at most: several make a piece, as many as fit."""
 FINER = 4
 """So many buckets for each piece, that pieces come out alike."""
+FIGURES = ""
+"""In place of a property: the figures."""
 FOLLOWED = "it is larger than what one worker holds, and is followed from its beginning to its end"
 
 
@@ -83,12 +87,11 @@ class Outcome(Generic[Whole]):
 
 @dataclass(frozen=True)
 class _Task:
-    """A piece: some buckets of a route, how many rows these must have, and the files that they are in."""
+    """A piece of what takes a route: how many rows it must have, and the files that they are in, with the buckets."""
 
     route: Route
-    buckets: tuple[int, ...]
     rows: int
-    files: tuple[str, ...]
+    files: Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def rekey(
     properties = properties_of(protocol)
     run = partial(run_units, spark=limits.spark, cores=limits.cores)
     ordered = sorted(pieces, key=lambda piece: (piece.first_history, piece.first_step))
-    size = max(1, min(limits.events, SLICE))
+    size = max(LEAST, min(SLICE, limits.events // SLICES))
     large = _large(opened, ordered, limits.events, size, run)
     small = sum(piece.rows for piece in ordered) - sum(large.values())
     columns = properties.vocabulary.schema.names if every_column else properties.columns
@@ -134,7 +137,9 @@ def rekey(
         read: list[Read] = run(ordered, partial(deal, plan=plan), label="dealing out")
         _require_whole(ordered, read)
         tasks, unknown = _tasks(plan, [dealt for one in read for dealt in one.dealt], limits.events)
-        judge = partial(_judge, plan=plan, config=config, whole=whole, every=every_violation)
+        judge = partial(
+            _judge, plan=plan, config=_knowing(tasks, plan, config, run), whole=whole, every=every_violation
+        )  # fmt: skip
         judged: list[_Judged] = run(tasks, judge, label="judging pieces")
         violating = _together(judged)
         findings = _told(ordered, read, properties, config, names, judged, violating, run)
@@ -148,8 +153,9 @@ def rekey(
     keys = {name: told.told for route in routes if (told := route.spread) for name in route.names}
     told = Rekeyed(len(large), sum(large.values()), len(of_large), limits.events, keys) if large else None
     return Outcome(
-        findings, _sums(one.figures for one in judged), len(large),
-        [one.small for one in judged if one.histories], sum(one.rows for one in read), begun, unknown, told, violating,
+        findings, {} if FIGURES in unknown else _sums(one.figures for one in judged), len(large),
+        [one.small for one in judged if one.histories], sum(one.rows for one in read), begun,
+        {name: why for name, why in unknown.items() if name != FIGURES}, told, violating,
         sum(one.cpu_seconds for one in (*read, *judged)),
     )  # fmt: skip
 
@@ -175,7 +181,7 @@ def _routes(
     groups: dict[Any, list[tuple[str, Spread]]] = {}
     for name, spread in ((name, spread_of(properties.properties[name])) for name in names):
         groups.setdefault(_alike(spread), []).append((name, spread))
-    groups.setdefault(_alike(properties.spread_of_figures), []).append(("", properties.spread_of_figures))
+    groups.setdefault(_alike(properties.spread_of_figures), []).append((FIGURES, properties.spread_of_figures))
     found = []
     if small:
         found.append(Route(0, None, (), False, columns, _buckets(small, limit)))
@@ -189,14 +195,14 @@ def _routes(
             Route(
                 len(found), together, tuple(name for name, _ in members if name), any(not name for name, _ in members),
                 tuple(name for name in properties.vocabulary.schema.names if name in read),
-                1 if together.whole else _buckets(large, limit),
+                _buckets(large, limit),
             )
         )  # fmt: skip
     return tuple(found)
 
 
 def _alike(spread: Spread) -> Any:
-    return spread.links, spread.everywhere, spread.ends, spread.kinds if spread.whole else None
+    return spread.links, spread.everywhere, spread.ends, spread.somewhere, spread.kinds if spread.whole else None
 
 
 def _buckets(rows: int, limit: int) -> int:
@@ -243,14 +249,12 @@ def _tasks(plan: Plan, dealt: Sequence[Dealt], limit: int) -> tuple[list[_Task],
         shared, sums = int(counts[-1]), counts[:-1].tolist()
         most = max((many + shared for many in sums if many), default=0)
         if most > limit and route.spread is not None:
-            where = "have to be in one place" if route.spread.whole else f"are held together by {route.spread.told}"
-            why = f"of a history that was re-keyed {most:,} events {where}, and a worker holds {limit:,}"
-            unknown |= dict.fromkeys(route.names, why)
-        files = tuple(one.file for one in mine)
+            why = f"of a history that was re-keyed {most:,} events {_where(route.spread)}, and a worker holds {limit:,}"
+            unknown |= dict.fromkeys([*route.names, *([FIGURES] if route.figures else [])], why)
         waiting, rows = list[int](), shared
         for bucket, many in [*enumerate(sums), (-1, limit + 1)]:
             if waiting and rows + many > limit:
-                tasks.append(_Task(route, tuple(waiting), rows, files))
+                tasks.append(_Task(route, rows, _files(mine, [*waiting, route.buckets])))
                 waiting, rows = [], shared
             if many and many + shared <= limit and bucket >= 0:
                 waiting.append(bucket)
@@ -258,12 +262,47 @@ def _tasks(plan: Plan, dealt: Sequence[Dealt], limit: int) -> tuple[list[_Task],
     return tasks, unknown
 
 
+def _where(spread: Spread) -> str:
+    """Why so many events are in a piece."""
+    if spread.whole:
+        return "have to be in one place"
+    kinds = ", ".join(sorted(kind.name for kind in spread.everywhere))
+    held = f"are held together by {spread.told}" if spread.links else "are in each piece"
+    return f"{held}, with all {kinds}" if kinds else held
+
+
+def _files(dealt: Sequence[Dealt], buckets: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """The files that have rows in these buckets, with those in which they have."""
+    found = {one.file: tuple(bucket for bucket in buckets if one.counts[bucket]) for one in dealt}
+    return {file: there for file, there in found.items() if there}
+
+
+def _knowing(
+    tasks: Sequence[_Task], plan: Plan, config: Mapping[str, Any], run: Callable[..., Any]
+) -> Mapping[str, Any]:
+    """The config, and what pieces have to know of the rest of their histories."""
+    asking = [task for task in tasks if task.route.spread is not None and task.route.spread.somewhere is not None]
+    found = run(asking, partial(_found_somewhere, plan=plan, config=config), label="what is found somewhere")
+    known: dict[str, np.ndarray] = {}
+    for name, histories in found:
+        known[name] = np.union1d(known.get(name, np.zeros(0, np.int64)), histories)
+    return {**config, **known}
+
+
+def _found_somewhere(task: _Task, plan: Plan, config: Mapping[str, Any]) -> tuple[str, np.ndarray]:
+    """In a worker."""
+    spread = task.route.spread
+    assert spread is not None and spread.somewhere is not None
+    view = properties_of(plan.protocol).view_of(gathered(plan, task.route, task.files), config)
+    return spread.somewhere.__name__, spread.somewhere(view)
+
+
 def _judge(
     task: _Task, plan: Plan, config: Mapping[str, Any], whole: Callable[[Columns, int], Any], every: bool
 ) -> _Judged:
     """Judge one piece.  In a worker."""
     began = time.thread_time()
-    columns = gathered(plan, task.route, task.buckets, task.files)
+    columns = gathered(plan, task.route, task.files)
     rows = len(columns["history"])
     if task.route.spread is None:
         histories = check_whole(columns, "small histories that were dealt out")
@@ -349,7 +388,7 @@ def _picked(unit: tuple[Piece, tuple[tuple[int, int], ...]], protocol: str) -> C
     vocabulary = properties_of(protocol).vocabulary
     parts = list[Columns]()
     wanted = np.array(sorted(step for _, step in asked)), np.array(sorted({history for history, _ in asked}))
-    for columns in slices(piece, vocabulary, vocabulary.schema.names, SLICE):
+    for columns in slices(piece, vocabulary, vocabulary.schema.names, LEAST):
         likely = np.flatnonzero(np.isin(columns["step"], wanted[0]) & np.isin(columns["history"], wanted[1]))
         if len(likely):
             parts.append({name: values[likely] for name, values in columns.items()})

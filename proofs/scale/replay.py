@@ -239,7 +239,7 @@ def _report(
             for name, finding in sorted(findings.items())
             if finding.violations
         },
-        unknown={**unknown, **empty},
+        unknown={**empty, **unknown},
         not_promised=unpromised,
         undecided=undecided,
         figures=_sums([piece.figures for piece in checked]),

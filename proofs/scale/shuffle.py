@@ -158,9 +158,9 @@ def _deal(
     rows = _taken({name: columns[name] for name in {*route.columns, "kind"}}, chosen)
     many = len(rows["history"])
     bucket = np.zeros(many, np.int64)
-    if many and spread is None:
+    if many and (spread is None or spread.whole):
         bucket = (hashed(rows, ()) % np.uint64(route.buckets)).astype(np.int64)
-    elif many and spread is not None and not spread.whole:
+    elif many and spread is not None:
         bucket = (held_together(rows, spread.links, links) % np.uint64(route.buckets)).astype(np.int64)
         if spread.everywhere:
             bucket[_of_kinds(rows, spread.everywhere)] = route.buckets
@@ -177,17 +177,17 @@ def _deal(
     return Dealt(route.number, name, counts)
 
 
-def gathered(plan: Plan, route: Route, buckets: Sequence[int], files: Sequence[str]) -> Columns:
-    """The rows of some buckets, and those that go to every piece, sorted by (history, step)."""
-    wanted = [*buckets, route.buckets]
+def gathered(plan: Plan, route: Route, files: Mapping[str, Sequence[int]]) -> Columns:
+    """The rows of some buckets of each file, sorted by (history, step)."""
     batches = []
-    for name in files:
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    for name, buckets in files.items():
         with _opened(plan.scratch, name) as stream:
-            file = pa.ipc.open_file(stream)
-            batches += [file.get_batch(bucket) for bucket in wanted]
+            file = pa.ipc.open_file(stream, options=options)
+            batches += [file.get_batch(bucket) for bucket in buckets]
     found = {}
     for at, name in enumerate(route.columns):
-        parts = [_numbers(batch.column(at)) for batch in batches if batch.num_rows]
+        parts = [_numbers(batch.column(at)) for batch in batches]
         found[name] = np.concatenate(parts) if parts else np.zeros(0, np.int64)
     history, step = found["history"], found["step"]
     if ((history[1:] < history[:-1]) | ((history[1:] == history[:-1]) & (step[1:] < step[:-1]))).any():

@@ -79,7 +79,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             version = told["schema_version"]
             if version == SCHEMA_VERSION:
                 totals = msgspec.convert(told.pop("totals"), HistoryFile)
-                manifest = msgspec.convert(told, cls)
+                manifest = msgspec.convert(told, cls, str_keys=True)
         except HistoryError:
             raise
         except KeyError as missing:

@@ -6,10 +6,12 @@ the send, and the send its transaction with what the client was told.  Of a decl
 read off the declaration; of others `Spread` says it where their `key` and the kinds that they need do not.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from fencepost.properties.history.checking import HistoryProperty
@@ -21,10 +23,11 @@ COMMON = ("history", "step", "kind")
 @dataclass(frozen=True)
 class Link:
     """Events of one history that are equal in all of these columns stay together; `blank`: those to which they do not
-    apply, too."""
+    apply, too.  `kinds`: the events that it holds together; empty: all."""
 
     columns: tuple[str, ...]
     blank: bool = False
+    kinds: frozenset[IntEnum] = frozenset()
 
     def __str__(self) -> str:
         return " and ".join(self.columns).replace("_", " ")
@@ -37,8 +40,9 @@ class Spread:
     `kinds`: those that it looks at, be they needed or not; empty: all.  `links`: what holds events together; none:
     every event is judged by itself.  `everywhere`: kinds of which every part has all events, which are not judged.
     `whole`: all events of the kinds are needed in one place; `ends`: with them the last event of each other kind.
-    `somewhere`: what a piece has to know of the rest of its history: the name of a set of histories, and what finds it
-    in a piece (see `HistoryProperties.knowing`).  `columns`: those that it reads; empty: all that its protocol reads.
+    `somewhere`: the histories for which something is found in some part, by number, where that matters in all of them:
+    their kernels find the numbers in the config, under the name of the function.  `columns`: those that it reads;
+    empty: all that its protocol reads.
     """
 
     kinds: frozenset[IntEnum] = frozenset()
@@ -46,6 +50,7 @@ class Spread:
     everywhere: frozenset[IntEnum] = frozenset()
     whole: bool = False
     ends: bool = False
+    somewhere: Callable[[Any], np.ndarray] | None = None
     columns: tuple[str, ...] = ()
 
     @property
@@ -81,31 +86,36 @@ def spread_of(item: "HistoryProperty[Any]") -> Spread:
 def of_declared(kernel: "Declared", needs: frozenset[IntEnum]) -> Spread:
     """What a declaration says: related events are found by equal columns, or, where it names none, in all of the
     history."""
+    from fencepost.properties.history.related import IT
+
     kinds, columns = kernel.kinds | needs, tuple(sorted({*COMMON, *_read(kernel)}))
     anywhere = [event for event in kernel.related if not event.by]
     everywhere = frozenset(kind for event in anywhere for kind in event.kinds)
     asked = {event.asking for event in kernel.related}
     if everywhere & {*kernel.each.kinds} or any(event in asked for event in anywhere):
         return Spread(kinds, whole=True, columns=columns)
-    blank: dict[tuple[str, ...], bool] = {}
+    links: dict[tuple[str, ...], Link] = {}
     for event in kernel.related:
-        if event.by:
-            blank[event.by] = blank.get(event.by, False) or event.blank
-    return Spread(kinds, _least(blank), everywhere, columns=columns)
+        asking = kernel.each.kinds if event.asking is IT else getattr(event.asking, "kinds", ())
+        known = links.get(event.by, Link(event.by))
+        of_kinds = known.kinds | {*event.kinds, *asking}
+        links[event.by] = Link(event.by, known.blank or event.blank, of_kinds)
+    return Spread(kinds, _least([link for names, link in links.items() if names]), everywhere, columns=columns)
 
 
-def _least(blank: Mapping[tuple[str, ...], bool]) -> tuple[Link, ...]:
-    """The columns that all have in common, or else each, but for those that another one implies."""
-    every = list(blank)
-    if not every:
+def _least(links: Sequence[Link]) -> tuple[Link, ...]:
+    """One of the columns that all have in common, or else each, but for those that another one implies."""
+    if not links:
         return ()
-    if shared := tuple(name for name in every[0] if all(name in names for names in every)):
-        return (Link(shared, any(blank.values())),)
-    return tuple(
-        Link(names, blank[names] or any(blank[other] for other in every if {*names} < {*other}))
-        for names in every
-        if not any({*other} < {*names} for other in every)
-    )
+    if shared := tuple(name for name in links[0].columns if all(name in link.columns for link in links)):
+        return (Link(shared, any(link.blank for link in links)),)
+    found = []
+    for link in links:
+        if not any({*other.columns} < {*link.columns} for other in links):
+            implied = [other for other in links if {*link.columns} <= {*other.columns}]
+            kinds = frozenset[IntEnum]().union(*(other.kinds for other in implied))
+            found.append(Link(link.columns, any(other.blank for other in implied), kinds))
+    return tuple(found)
 
 
 def _read(kernel: "Declared") -> Iterator[str]:
