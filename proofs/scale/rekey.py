@@ -71,7 +71,7 @@ class Limits:
 class Outcome(Generic[Whole]):
     """The findings on large histories, and how many there are; what was found on each piece of small ones; rows and
     histories of all; by property why it is undecided, and the violating rows: history, step, and that of the event that
-    explains it (-1: none)."""
+    explains it (-1: none); `events` are all columns of these, of the first alone where not all were asked for."""
 
     findings: dict[str, Finding]
     figures: dict[str, int]
@@ -82,6 +82,7 @@ class Outcome(Generic[Whole]):
     unknown: dict[str, str]
     told: Rekeyed | None
     violating: dict[str, np.ndarray]
+    events: Columns
     cpu_seconds: float
 
 
@@ -142,7 +143,9 @@ def rekey(
         )  # fmt: skip
         judged: list[_Judged] = run(tasks, judge, label="judging pieces")
         violating = _together(judged)
-        findings = _told(ordered, read, properties, config, names, judged, violating, run)
+        firsts = {name: rows if every_violation else rows[:1] for name, rows in violating.items()}
+        wanted = {(history, step) for rows in firsts.values() for history, *steps in rows.tolist() for step in steps}
+        events = rows_at(ordered, read, properties, wanted, run)
     for task, one in zip(tasks, judged, strict=True):
         if task.rows != one.rows:
             raise HistoryError(f"{opened.location}: a piece has {one.rows} rows of the {task.rows} dealt out to it")
@@ -153,9 +156,9 @@ def rekey(
     keys = {name: told.told for route in routes if (told := route.spread) for name in route.names}
     told = Rekeyed(len(large), sum(large.values()), len(of_large), limits.events, keys) if large else None
     return Outcome(
-        findings, {} if FIGURES in unknown else _sums(one.figures for one in judged), len(large),
+        _told(properties.view_of(events, config), properties, names, judged, firsts), {} if FIGURES in unknown else _sums(one.figures for one in judged), len(large),
         [one.small for one in judged if one.histories], sum(one.rows for one in read), begun,
-        {name: why for name, why in unknown.items() if name != FIGURES}, told, violating,
+        {name: why for name, why in unknown.items() if name != FIGURES}, told, firsts, events,
         sum(one.cpu_seconds for one in (*read, *judged)),
     )  # fmt: skip
 
@@ -340,19 +343,15 @@ def _together(judged: Sequence[_Judged]) -> dict[str, np.ndarray]:
 
 
 def _told(
-    pieces: Sequence[Piece], read: Sequence[Read], properties: HistoryProperties, config: Mapping[str, Any],
-    names: Sequence[str], judged: Sequence[_Judged], violating: Mapping[str, np.ndarray], run: Callable[..., Any],
+    view: Any, properties: HistoryProperties, names: Sequence[str], judged: Sequence[_Judged],
+    violating: Mapping[str, np.ndarray],
 ) -> dict[str, Finding]:  # fmt: skip
     """The findings, with the first violation of each in words."""
-    firsts = {name: rows[0].tolist() for name, rows in violating.items() if len(rows)}
-    wanted = {(history, step) for history, *steps in firsts.values() for step in steps if step != NONE}
-    found = rows_at(pieces, read, properties, wanted, run)
-    view, place = properties.view_of(found, config), places(found)
-    findings = {}
+    findings, place = {}, places(view.columns)
     for name in names:
         first = None
-        if name in firsts:
-            history, step, other = firsts[name]
+        if len(rows := violating.get(name, ())):
+            history, step, other = rows[0].tolist()
             told = properties.properties[name].tell(view, place[history, step], place.get((history, other), NONE))
             first = Violation(history, step, name, told)
         counts = (sum(one.judged.get(name, 0) for one in judged), sum(one.counts.get(name, 0) for one in judged))
@@ -369,7 +368,7 @@ def rows_at(
     pieces: Sequence[Piece], read: Sequence[Read], properties: HistoryProperties, wanted: Iterable[tuple[int, int]],
     run: Callable[..., Any],
 ) -> Columns:  # fmt: skip
-    """All columns of some events, in order of history and step."""
+    """All columns of some events, in order of history and step; of those that there are."""
     asked = sorted(wanted)
     units = [
         (piece, mine) for piece, one in zip(pieces, read, strict=True)
@@ -386,13 +385,15 @@ def _picked(unit: tuple[Piece, tuple[tuple[int, int], ...]], protocol: str) -> C
     """The rows of some events of a row group.  In a worker."""
     piece, asked = unit
     vocabulary = properties_of(protocol).vocabulary
-    parts = list[Columns]()
-    wanted = np.array(sorted(step for _, step in asked)), np.array(sorted({history for history, _ in asked}))
-    for columns in slices(piece, vocabulary, vocabulary.schema.names, LEAST):
-        likely = np.flatnonzero(np.isin(columns["step"], wanted[0]) & np.isin(columns["history"], wanted[1]))
-        if len(likely):
-            parts.append({name: values[likely] for name, values in columns.items()})
-    return {name: np.concatenate([part[name] for part in parts]) for name in vocabulary.schema.names}
+    names, wanted = vocabulary.schema.names, set(asked)
+    parts: list[Columns] = [{name: np.zeros(0, np.int64) for name in names}]
+    histories, steps = (np.unique([at[part] for at in asked]) for part in range(2))
+    for columns in slices(piece, vocabulary, names, LEAST):
+        likely = np.flatnonzero(np.isin(columns["step"], steps) & np.isin(columns["history"], histories))
+        pairs = zip(columns["history"][likely].tolist(), columns["step"][likely].tolist(), strict=True)
+        mine = likely[[at in wanted for at in pairs]] if len(likely) else likely
+        parts += [{name: values[mine] for name, values in columns.items()}] if len(mine) else []
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
 def _sums(figures: Iterable[Mapping[str, int]]) -> dict[str, int]:
