@@ -262,6 +262,16 @@ class Violated(TypedDict):
     first: Annotated[Any, Meta(description="The first violation, with its events.")]
 
 
+class Rekeyed(TypedDict):
+    """Histories larger than a worker's memory, judged in pieces."""
+
+    histories: int
+    events: int
+    pieces: int
+    limit: Annotated[int, Meta(description="Events in a piece, at most.")]
+    keys: Annotated[dict[str, str], Meta(description="By property, in what events agree that stay together.")]
+
+
 class Replayed(TypedDict):
     """Histories held against their properties and the model."""
 
@@ -285,6 +295,7 @@ class Replayed(TypedDict):
     seconds: Seconds
     cpu_seconds: float
     dangers: dict[str, int]
+    rekeyed: Annotated[Rekeyed | None, Meta(description="Null where every history was judged as a whole.")]
     events_per_second: float
     sources: Sources
     required: list[str]

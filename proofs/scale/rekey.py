@@ -10,13 +10,14 @@ and pieces are counted at each step and must add up.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.scratch import scratch
 from fencepost.proofs.scale.shuffle import Dealt, Plan, Read, Route, bring_together, deal, gathered, sizes, tied
 from fencepost.proofs.scale.units import SparkSettings, run_units
@@ -55,6 +56,16 @@ class Rekeyed:
     pieces: int
     limit: int
     keys: dict[str, str]
+
+    def lines(self) -> Iterator[str]:
+        """In words: how many histories, and what they were dealt out by."""
+        what = "1 history was" if self.histories == 1 else f"{self.histories:,} histories were"
+        yield (
+            f"{what} re-keyed: {self.events:,} events, judged in {self.pieces:,} pieces of at most {self.limit:,} by what "
+            "they have in common:"
+        )
+        for key in dict.fromkeys(self.keys.values()):
+            yield f"    {key}: {', '.join(name_in_words(n) for n, told in self.keys.items() if told == key)}"
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Spread:
     def told(self) -> str:
         """`record or txn`: by what events are held together."""
         if self.whole:
-            return "all of its kinds in one piece"
+            return "all events of their kinds"
         return " or ".join(map(str, self.links)) or "each event by itself"
 
 
