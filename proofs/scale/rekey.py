@@ -139,8 +139,9 @@ def rekey(
     run = partial(run_units, spark=limits.spark, cores=limits.cores)
     ordered = sorted(pieces, key=lambda piece: (piece.first_history, piece.first_step))
     size = max(LEAST, min(SLICE, limits.events // SLICES))
-    large = _large(opened, ordered, limits.events, size, run)
-    small = sum(piece.rows for piece in ordered) - sum(large.values())
+    counts = _sizes(opened, ordered, size, run)
+    large = {history: many for history, many in counts.items() if many > limits.events}
+    small = {history: many for history, many in counts.items() if history not in large}
     columns = properties.vocabulary.schema.names if every_column else properties.columns
     routes = _routes(properties, names, sum(large.values()), small, limits.events, tuple(columns))
     with scratch(limits.spark, limits.scratch) as place:
@@ -174,10 +175,10 @@ def rekey(
     )  # fmt: skip
 
 
-def _large(
-    opened: HistoryDirectory, pieces: Sequence[Piece], limit: int, size: int, run: Callable[..., Any]
+def _sizes(
+    opened: HistoryDirectory, pieces: Sequence[Piece], size: int, run: Callable[..., Any]
 ) -> dict[int, int]:
-    """The histories of more events than the limit, with how many they have."""
+    """How many events each history has, in order of history."""
     counts: dict[int, int] = {}
     for part in opened.parts:
         counts[part.first_history] = counts.get(part.first_history, 0) + part.rows
@@ -185,11 +186,12 @@ def _large(
     count = partial(sizes, protocol=opened.manifest.protocol, rows=size)
     for found in run(several, count, label="sizes of histories"):
         counts |= found
-    return {history: many for history, many in sorted(counts.items()) if many > limit}
+    return dict(sorted(counts.items()))
 
 
 def _routes(
-    properties: HistoryProperties, names: Sequence[str], large: int, small: int, limit: int, columns: tuple[str, ...]
+    properties: HistoryProperties, names: Sequence[str], large: int, small: Mapping[int, int], limit: int,
+    columns: tuple[str, ...],
 ) -> tuple[Route, ...]:
     """What is dealt out alike: small histories, and of large ones the properties that are held together alike."""
     groups: dict[Any, list[tuple[str, Spread]]] = {}
@@ -198,7 +200,8 @@ def _routes(
     groups.setdefault(_alike(properties.spread_of_figures), []).append((FIGURES, properties.spread_of_figures))
     found = []
     if small:
-        found.append(Route(0, None, (), False, columns, _buckets(small, limit)))
+        bounds = _bounds(small, limit)
+        found.append(Route(0, None, (), False, columns, len(bounds), bounds))
     for members in groups.values() if large else ():
         spreads = [spread for _, spread in members]
         kinds = frozenset[Any]().union(*(spread.kinds for spread in spreads))
@@ -217,6 +220,17 @@ def _routes(
 
 def _alike(spread: Spread) -> Any:
     return spread.links, spread.everywhere, spread.ends, spread.somewhere, spread.kinds if spread.whole else None
+
+
+def _bounds(small: Mapping[int, int], limit: int) -> tuple[int, ...]:
+    """The histories with which pieces begin, if as many as fit are in each."""
+    bounds, rows = list[int](), limit
+    for history, many in small.items():
+        if rows + many > limit:
+            bounds.append(history)
+            rows = 0
+        rows += many
+    return tuple(bounds)
 
 
 def _buckets(rows: int, limit: int) -> int:

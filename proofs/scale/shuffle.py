@@ -28,7 +28,8 @@ Seam = tuple[int, int, int]
 @dataclass(frozen=True)
 class Route:
     """What is dealt out in the same way: the rows of large histories for the properties `names`; or small histories as
-    they are (no `spread`), where the row group that they are in is too large.  ``figures``: are they counted there?"""
+    they are (no `spread`), where the row group that they are in is too large: a bucket for all from one of the
+    histories `bounds` to the next.  ``figures``: are they counted there?"""
 
     number: int
     spread: Spread | None
@@ -36,6 +37,7 @@ class Route:
     figures: bool
     columns: tuple[str, ...]
     buckets: int
+    bounds: tuple[int, ...] = ()
 
     @property
     def is_linked(self) -> bool:
@@ -158,7 +160,9 @@ def _deal(
     rows = _taken({name: columns[name] for name in {*route.columns, "kind"}}, chosen)
     many = len(rows["history"])
     bucket = np.zeros(many, np.int64)
-    if many and (spread is None or spread.whole):
+    if many and spread is None:
+        bucket = np.searchsorted(np.array(route.bounds), rows["history"], side="right") - 1
+    elif many and spread is not None and spread.whole:
         bucket = (hashed(rows, ()) % np.uint64(route.buckets)).astype(np.int64)
     elif many and spread is not None:
         bucket = (held_together(rows, spread.links, links) % np.uint64(route.buckets)).astype(np.int64)

@@ -4,7 +4,8 @@
 manifest from what they return.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -51,13 +52,20 @@ def write_histories(
                     writer.add(columns)
                 else:
                     writer.add_parts(columns, rows_per_part)
-        manifest = Manifest(protocol=vocabulary.protocol, files=(writer.written,), cut=writer.cut, **described)
+        manifest = Manifest(protocol=vocabulary.protocol, files=(writer.written,), cut=cut_in(writer.parts), **described)
         manifest.write(place)
     return manifest
 
 
+def cut_in(*parts: Mapping[int, int]) -> dict[int, int]:
+    """From the `parts` of all writers: in how many row groups each history lies that lies in several."""
+    sums = sum((Counter(of_file) for of_file in parts), Counter[int]())
+    return {history: many for history, many in sorted(sums.items()) if many > 1}
+
+
 class HistoryWriter:
-    """Writes one file of histories; used as a context manager, after which `written` says what the file holds."""
+    """Writes one file of histories; used as a context manager, after which `written` says what the file holds, and
+    `parts` in how many row groups each history lies that was added in parts."""
 
     written: HistoryFile
 
@@ -74,7 +82,7 @@ class HistoryWriter:
         self._waiting_rows = self._rows = self._histories = self._row_groups = 0
         self._last: int | None = None
         self._step = 0
-        self._parts: dict[int, int] = {}
+        self.parts: dict[int, int] = {}
         self._stream = directory.open_output(name)
         # These let a reader see from the footer alone that no history lies in two row groups, or every part is there.
         self._parquet = pq.ParquetWriter(
@@ -113,27 +121,23 @@ class HistoryWriter:
 
     def add_parts(self, columns: Columns, rows: int) -> None:
         """Add one history after another, each in row groups of its own of at most so many rows; the first may go on
-        with the history that was added last.  Raises `HistoryError` if it does not go on with its next step."""
+        with the history that was added last, and at the begin of a file with one of another file.  Raises
+        `HistoryError` if it does not go on with its next step."""
         for begin, end in pairwise([*starts_of(columns["history"]).tolist(), len(columns["history"])]):
             history = int(columns["history"][begin])
             for at in range(begin, end, rows):
                 part = {name: values[at : min(at + rows, end)] for name, values in columns.items()}
-                goes_on = history == self._last
-                due = self._step if goes_on else 0
+                begins = history != self._last
+                due = int(part["step"][0]) if self._last is None else 0 if begins else self._step
                 steps = np.arange(due, due + len(part["step"]))
                 if (self._last is not None and history < self._last) or (part["step"] != steps).any():
                     raise HistoryError(f"{self._where}: history {history} does not go on with step {due}")
                 self._flush()
                 self._last, self._step = history, due + len(steps)
-                self._parts[history] = self._parts.get(history, 0) + 1
-                self._histories += not goes_on
+                self.parts[history] = self.parts.get(history, 0) + 1
+                self._histories += due == 0
                 self._waiting = [part]
                 self._flush()
-
-    @property
-    def cut(self) -> dict[int, int]:
-        """By number, in how many row groups each history lies that lies in several."""
-        return {history: parts for history, parts in self._parts.items() if parts > 1}
 
     def _flush(self) -> None:
         if not self._waiting:
