@@ -1,7 +1,7 @@
 """Which events of large histories have to stay together, where they are held together by values of several columns.
 
-Each value of a column (a record, a transaction, a request) is a node, and an event joins those that it names.  The nodes
-that are connected are found by worker for its row groups, and then among all of these; eight bytes stand for a node, and
+Each value of a column (a record, a transaction, a request) is a node, and an event joins those that it names.  A worker
+finds those that are connected in its row group, and then they are brought together; eight bytes stand for a node, and
 two that get the same by chance stay together, which is harmless.
 """
 
@@ -12,9 +12,6 @@ from fencepost.properties.history.spreading import Link
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-BYTES = 64
-"""That one node takes while they are brought together: sixteen for each time that it is told of, and as much again for
-each of what sorting and connecting them makes."""
 FREE = np.uint64(0x5DEECE66D)
 
 
@@ -71,8 +68,8 @@ def connected(nodes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.nda
 def held_together(
     columns: Mapping[str, np.ndarray], links: Sequence[Link], known: tuple[np.ndarray, np.ndarray] | None
 ) -> np.ndarray:
-    """For each row eight bytes, the same for rows that must stay together.  `known`: what `connected` found, where there
-    are several links."""
+    """For each row eight bytes, the same for rows that must stay together.  `known`: what `connected` found, where
+    there are several links."""
     nodes, there = nodes_of(columns, links)
     alone = hashed(columns, ("step",))
     if not len(links):

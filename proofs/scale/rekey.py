@@ -4,9 +4,9 @@ One shuffle: who reads a row group deals its rows out by the keys of the propert
 it looks at, and each property is judged piece by piece with the kernel that judges whole histories.  What is found is
 the same.  Small histories in row groups that are too large are only dealt out, and judged as any other.
 
-A property that needs all of its events in one place is undecided where these are too many, as is one of which the events
-of a single key are; so is what follows a history from its beginning to its end, such as the model.  Rows, histories
-and pieces are counted at each step and must add up.
+A property that needs all of its events in one place is undecided where these are too many, as is one of which the
+events of a single key are; so is what follows a history from its beginning to its end, such as the model.  Rows,
+histories and pieces are counted at each step and must add up.
 """
 
 import time
@@ -61,8 +61,8 @@ class Rekeyed:
         """In words: how many histories, and what they were dealt out by."""
         what = "1 history was" if self.histories == 1 else f"{self.histories:,} histories were"
         yield (
-            f"{what} re-keyed: {self.events:,} events, judged in {self.pieces:,} pieces of at most {self.limit:,} by what "
-            "they have in common:"
+            f"{what} re-keyed: {self.events:,} events, judged in {self.pieces:,} pieces of at most {self.limit:,} by "
+            "what they have in common:"
         )
         for key in dict.fromkeys(self.keys.values()):
             yield f"    {key}: {', '.join(name_in_words(n) for n, told in self.keys.items() if told == key)}"
@@ -165,19 +165,24 @@ def rekey(
     if sum(one.histories for one in judged) != begun - len(large):
         raise HistoryError(f"{opened.location}: {begun} histories begin, and {len(large)} are large; some were lost")
     of_large = [task for task in tasks if task.route.spread is not None]
-    keys = {name: told.told for route in routes if (told := route.spread) for name in route.names}
+    keys = {name: route.spread.told for route in routes if route.spread for name in route.names}
     told = Rekeyed(len(large), sum(large.values()), len(of_large), limits.events, keys) if large else None
     return Outcome(
-        _told(properties.view_of(events, config), properties, names, judged, firsts), {} if FIGURES in unknown else _sums(one.figures for one in judged), len(large),
-        [one.small for one in judged if one.histories], sum(one.rows for one in read), begun,
-        {name: why for name, why in unknown.items() if name != FIGURES}, told, firsts, events,
-        sum(one.cpu_seconds for one in (*read, *judged)),
-    )  # fmt: skip
+        findings=_told(properties.view_of(events, config), properties, names, judged, firsts),
+        figures={} if FIGURES in unknown else _sums(one.figures for one in judged),
+        large=len(large),
+        small=[one.small for one in judged if one.histories],
+        rows=sum(one.rows for one in read),
+        histories=begun,
+        unknown={name: why for name, why in unknown.items() if name != FIGURES},
+        told=told,
+        violating=firsts,
+        events=events,
+        cpu_seconds=sum(one.cpu_seconds for one in read) + sum(one.cpu_seconds for one in judged),
+    )
 
 
-def _sizes(
-    opened: HistoryDirectory, pieces: Sequence[Piece], size: int, run: Callable[..., Any]
-) -> dict[int, int]:
+def _sizes(opened: HistoryDirectory, pieces: Sequence[Piece], size: int, run: Callable[..., Any]) -> dict[int, int]:
     """How many events each history has, in order of history."""
     counts: dict[int, int] = {}
     for part in opened.parts:
@@ -190,7 +195,11 @@ def _sizes(
 
 
 def _routes(
-    properties: HistoryProperties, names: Sequence[str], large: int, small: Mapping[int, int], limit: int,
+    properties: HistoryProperties,
+    names: Sequence[str],
+    large: int,
+    small: Mapping[int, int],
+    limit: int,
     columns: tuple[str, ...],
 ) -> tuple[Route, ...]:
     """What is dealt out alike: small histories, and of large ones the properties that are held together alike."""
@@ -350,7 +359,7 @@ def _judge(
 
 def _first(at: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first violation, which is the one of the least row."""
-    least = np.argmin(at)[None] if len(at) else np.zeros(0, np.intp)
+    least = np.array([np.argmin(at)] if len(at) else [], np.intp)
     return at[least], other[least]
 
 
@@ -375,7 +384,8 @@ def _told(
     findings, place = {}, places(view.columns)
     for name in names:
         first = None
-        if len(rows := violating.get(name, ())):
+        rows = violating.get(name)
+        if rows is not None and len(rows):
             history, step, other = rows[0].tolist()
             told = properties.properties[name].tell(view, place[history, step], place.get((history, other), NONE))
             first = Violation(history, step, name, told)

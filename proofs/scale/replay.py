@@ -203,7 +203,9 @@ def replay(
 
 def _of_large(outcome: Outcome[Checked], pieces: Sequence[Piece], kernels: Sequence[tuple[str, Kernel]]) -> Checked:
     """The findings on histories that were re-keyed; the row groups of small ones count with them."""
-    left = {name: {FOLLOWED: outcome.large} if outcome.large else {} for name, _ in kernels}
+    left: dict[str, Mapping[str, int]] = {
+        name: {FOLLOWED: outcome.large} if outcome.large else {} for name, _ in kernels
+    }
     rows = outcome.rows - sum(one.rows for one in outcome.small)
     return Checked(
         rows, outcome.large, outcome.findings, left, outcome.figures, outcome.cpu_seconds,

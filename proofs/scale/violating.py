@@ -91,7 +91,9 @@ def _of_piece(
 ) -> pa.Table:  # fmt: skip
     """The violating rows of one piece.  Runs in a worker."""
     vocabulary = properties_of(protocol).vocabulary
-    return _of_columns(*read_piece(piece, vocabulary, vocabulary.schema.names), protocol, names, further, config, excuses)
+    return _of_columns(
+        *read_piece(piece, vocabulary, vocabulary.schema.names), protocol, names, further, config, excuses
+    )
 
 
 def _of_columns(

@@ -115,6 +115,10 @@ def figures(view: EndToEndView) -> dict[str, int]:
 
 
 HISTORY = HistoryProperties(
-    END_TO_END, in_a_table(*PROMISES, *MECHANISMS), view=EndToEndView, mode="whole", figures=figures,
+    END_TO_END,
+    in_a_table(*PROMISES, *MECHANISMS),
+    view=EndToEndView,
+    mode="whole",
+    figures=figures,
     spread_of_figures=BY_ITSELF,
 )

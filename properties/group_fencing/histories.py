@@ -158,6 +158,10 @@ def figures(view: GroupView) -> dict[str, int]:
 
 
 HISTORY = HistoryProperties(
-    GROUP_FENCING, in_a_table(*PROMISES, *MECHANISMS), view=GroupView, mode="shipped", figures=figures,
+    GROUP_FENCING,
+    in_a_table(*PROMISES, *MECHANISMS),
+    view=GroupView,
+    mode="shipped",
+    figures=figures,
     spread_of_figures=BY_ITSELF,
 )

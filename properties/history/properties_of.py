@@ -19,7 +19,7 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.signs import Sign
-from fencepost.properties.history.spreading import Spread
+from fencepost.properties.history.spreading import IN_ONE_PLACE, Spread
 from fencepost.properties.history.vocabulary import COMMON_COLUMNS, VOCABULARIES, Vocabulary
 from fencepost.properties.registry import Found
 
@@ -57,7 +57,7 @@ class HistoryProperties:
     broken_by_design: Mapping[str, frozenset[str]] = field(default_factory=dict)
     broken_by: str = ""
     module: str = ""
-    spread_of_figures: Spread = Spread(whole=True)
+    spread_of_figures: Spread = IN_ONE_PLACE
 
     def __post_init__(self) -> None:
         if not self.columns:

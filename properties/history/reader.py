@@ -110,9 +110,7 @@ def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> 
     return arrays, histories
 
 
-def slices(
-    piece: Piece, vocabulary: Vocabulary, columns: Sequence[str], rows: int
-) -> Iterator[dict[str, np.ndarray]]:
+def slices(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str], rows: int) -> Iterator[dict[str, np.ndarray]]:
     """The same columns of a piece, or of a part of a history that is cut, so many rows at a time.
 
     Raises `HistoryError` where they do not go on from what came before."""
@@ -194,8 +192,7 @@ def _range(group: Any, column: int, where: str, number: int) -> tuple[int, int]:
 
 def _require_parts(location: Location, manifest: Manifest, parts: Sequence[Piece]) -> None:
     """Raises `HistoryError` unless each history that is cut has all of its parts, one going on where another ends."""
-    due = {history: 0 for history in manifest.cut}
-    found = dict.fromkeys(manifest.cut, 0)
+    due, found = dict.fromkeys(manifest.cut, 0), dict.fromkeys(manifest.cut, 0)
     for part in parts:
         history = part.first_history
         if part.first_step != due[history]:

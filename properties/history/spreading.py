@@ -61,7 +61,7 @@ class Spread:
         return " or ".join(map(str, self.links)) or "each event by itself"
 
 
-BY_ITSELF = Spread()
+BY_ITSELF, IN_ONE_PLACE = Spread(), Spread(whole=True)
 
 
 def by(*names: str, blank: bool = False) -> tuple[Link, ...]:

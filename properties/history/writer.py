@@ -52,7 +52,9 @@ def write_histories(
                     writer.add(columns)
                 else:
                     writer.add_parts(columns, rows_per_part)
-        manifest = Manifest(protocol=vocabulary.protocol, files=(writer.written,), cut=cut_in(writer.parts), **described)
+        manifest = Manifest(
+            protocol=vocabulary.protocol, files=(writer.written,), cut=cut_in(writer.parts), **described
+        )
         manifest.write(place)
     return manifest
 

@@ -216,6 +216,10 @@ def figures(view: SourceView) -> dict[str, int]:
 
 
 HISTORY = HistoryProperties(
-    SOURCE_OFFSETS, in_a_table(*PROMISES, *MECHANISMS), view=SourceView, mode="merged-view", figures=figures,
+    SOURCE_OFFSETS,
+    in_a_table(*PROMISES, *MECHANISMS),
+    view=SourceView,
+    mode="merged-view",
+    figures=figures,
     spread_of_figures=BY_ITSELF,
 )

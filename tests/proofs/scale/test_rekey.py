@@ -1,4 +1,4 @@
-"""Histories larger than a worker's memory: judged in pieces, with the findings of the same history judged as a whole."""
+"""Histories larger than a worker's memory: judged in pieces, with the findings of the same judged as a whole."""
 
 import json
 import multiprocessing
@@ -25,9 +25,11 @@ from fencepost.properties.planting.beds import BEDS
 from history_makers import late_ids
 from long_histories import Columns, chained, doctored, noise, planted
 
-LIMIT = 1500
-"""Events in a piece, of histories of several thousand."""
-PART = 700
+EVENTS = 3000
+"""Of a history, or so."""
+LIMIT = 1000
+"""Events in a piece."""
+PART = 500
 """Rows in a row group."""
 CORPORA = {"planted": planted, "doctored": doctored, "noise": noise}
 WHOLE = {
@@ -86,8 +88,8 @@ def place(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_findings_are_those_of_the_whole(place: Path, protocol: str, corpus: str) -> None:
     """Counts, first witnesses and every violating row, with the event that explains it."""
-    copies = 4500 // len(BEDS[protocol].history.columns()["kind"])
-    columns = CORPORA[corpus](protocol, 2000 if corpus == "noise" else copies)
+    copies = EVENTS // len(BEDS[protocol].history.columns()["kind"])
+    columns = CORPORA[corpus](protocol, EVENTS // 2 if corpus == "noise" else copies)
     whole = replay(write_whole(place / "whole", protocol, columns), cores=1)
     cut = write_cut(place / "cut", protocol, columns)
     pieces = replay(cut, cores=1, rekey=LIMIT)
@@ -181,7 +183,12 @@ def test_small_histories_in_a_large_row_group_are_judged_as_any(place: Path) -> 
     mixed = write_whole(place / "mixed", "id-blocks", columns)
     whole = replay(mixed, cores=1, further={"late": late_ids})
     pieces = replay(mixed, cores=1, further={"late": late_ids}, rekey=1000)
-    same(whole, pieces, undecided(pieces))
+    assert {n: pieces.judged[n] for n in whole.judged if n != "late"} == {
+        n: judged for n, judged in whole.judged.items() if n != "late"
+    }
+    assert {n: told for n, told in pieces.violations.items() if n != "late"} == {
+        n: told for n, told in whole.violations.items() if n != "late"
+    }
     assert pieces.rekeyed is not None and pieces.rekeyed.histories == 1
     assert pieces.undecided == {"late": {FOLLOWED: 1}}
     assert pieces.judged["late"] == 40
@@ -320,14 +327,16 @@ def long_id_blocks(place: Path, times: int) -> Path:
 
 
 def test_memory_is_that_of_a_piece(tmp_path: Path) -> None:
-    """Six times as many events as a worker is said to hold take hardly more memory than twice as many, and far less
-    than to judge them as a whole."""
-    limit = 250_000
-    small, large = long_id_blocks(tmp_path / "small", 9), long_id_blocks(tmp_path / "large", 27)
-    (events, little, left), (more, much, _) = measured(small, limit), measured(large, limit)
-    assert (events, more) == (9 * 57_000, 27 * 57_000)
-    assert more > 6 * limit
+    """Ten times as many events as a worker is said to hold take hardly more memory than three times as many, and far
+    less than to judge them as a whole; beside what a process takes that replays next to nothing."""
+    limit = 160_000
+    places = [long_id_blocks(tmp_path / name, times) for name, times in (("tiny", 2), ("small", 9), ("large", 28))]
+    (_, idle, _), (events, little, left), (more, much, _) = (
+        measured(place, at) for place, at in zip(places, (60_000, limit, limit), strict=True)
+    )
+    assert (events, more) == (9 * 57_000, 28 * 57_000)
+    assert events > 3 * limit and more > 9 * limit
     assert left == set()
-    _, whole, _ = measured(large, more)
-    assert much < 1.2 * little
-    assert much < 0.6 * whole
+    _, whole, _ = measured(places[2], more)
+    assert much < 1.15 * little
+    assert 2 * (much - idle) < whole - idle
