@@ -147,9 +147,9 @@ def replay(
     and the step of the event that explains it. What is as predicted is left out. --html has a page of the first
     violation of each, with the events of its history that it is about.
 
-    A history that is larger than a worker's memory is re-keyed: its events are dealt out by what the properties compare,
-    a producer id or a transaction, and judged in pieces.  The report says so, and which property is unknown because too
-    many events would have to be in one place; the model does not follow such a history.
+    A history that is larger than a worker's memory is re-keyed: its events are dealt out by what the properties
+    compare, a producer id or a transaction, and judged in pieces.  The report says so, and which property is unknown
+    because too many events would have to be in one place; the model does not follow such a history.
 
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import re
 import resource
 from collections.abc import Mapping
 from pathlib import Path
@@ -168,7 +169,7 @@ def test_what_needs_too_much_in_one_place_is_unknown(place: Path) -> None:
     cut = write_cut(place / "cut", "transactions", planted("transactions", 20))
     report = replay(cut, cores=1, rekey=500)
     assert "commits_kept" in undecided(report)
-    assert "1,5" in report.unknown["commits_kept"] and "a worker holds 500" in report.unknown["commits_kept"]
+    assert re.search(r"1,\d{3} events have to be in one place, and a worker holds 500", report.unknown["commits_kept"])
     assert "commits_kept" not in report.decided
     found = fencepost("replay", cut, "--rekey", 500, "--no-conformance", "--check", "commits_kept", "--cores", 1)
     assert found.code == 2
