@@ -39,6 +39,9 @@ LEAST, SLICE = 1 << 14, 1 << 22
 """Rows that are read and dealt out at a time, at least and at most: each time makes a file for each route."""
 BUCKETS = 512
 """Into which rows are dealt out, at most: several make a piece, as many as fit."""
+NODES = 4
+"""So many values that hold events together take as much memory as an event that is judged, where it is found out which
+are connected: 16 bytes for each pair, and what sorting and connecting them makes."""
 FINER = 4
 """So many buckets for each piece, that pieces come out alike."""
 FIGURES = ""
@@ -146,10 +149,13 @@ def rekey(
     routes = _routes(properties, names, sum(large.values()), small, limits.events, tuple(columns))
     with scratch(limits.spark, limits.scratch) as place:
         plan = Plan(protocol, place, routes, tuple(sorted(large)), size, {})
-        plan = replace(plan, links=_links(ordered, plan, run))
+        links, unlinked = _links(ordered, plan, limits.events, run)
+        taken = tuple(route for route in routes if route.number in links or not route.is_linked)
+        plan = replace(plan, links=links, routes=taken)
         read: list[Read] = run(ordered, partial(deal, plan=plan), label="dealing out")
         _require_whole(ordered, read)
-        tasks, unknown = _tasks(plan, [dealt for one in read for dealt in one.dealt], limits.events)
+        tasks, too_many = _tasks(plan, [dealt for one in read for dealt in one.dealt], limits.events)
+        unknown = {**unlinked, **too_many}
         judge = partial(
             _judge, plan=plan, config=_knowing(tasks, plan, config, run), whole=whole, every=every_violation
         )  # fmt: skip
@@ -246,14 +252,28 @@ def _buckets(rows: int, limit: int) -> int:
     return max(1, min(BUCKETS, FINER * -(-rows // limit)))
 
 
-def _links(pieces: Sequence[Piece], plan: Plan, run: Callable[..., Any]) -> dict[int, str]:
-    """Of each route that is linked, the file that says which nodes are connected."""
+def _links(
+    pieces: Sequence[Piece], plan: Plan, limit: int, run: Callable[..., Any]
+) -> tuple[dict[int, str], dict[str, str]]:
+    """Of each route that is linked, the file that says which nodes are connected; and the properties for which they
+    are too many for one worker, with that as the reason."""
     linked = [route.number for route in plan.routes if route.is_linked]
     if not linked:
-        return {}
+        return {}, {}
     found = run(pieces, partial(tied, plan=plan), label="what stays together")
-    together = partial(_bring, scratch=plan.scratch, files={n: tuple(one[n] for one in found) for n in linked})
-    return dict(zip(linked, run(linked, together, label="what stays together"), strict=True))
+    unknown = dict[str, str]()
+    for route in plan.routes:
+        if route.is_linked and route.spread and (many := sum(one[route.number][1] for one in found)) > NODES * limit:
+            linked.remove(route.number)
+            why = f"of a history that was re-keyed {many:,} values of {route.spread.told} hold events together, "
+            unknown |= dict.fromkeys(_names(route), f"{why}and a worker holds {NODES * limit:,}")
+    together = partial(_bring, scratch=plan.scratch, files={n: tuple(one[n][0] for one in found) for n in linked})
+    return dict(zip(linked, run(linked, together, label="what stays together"), strict=True)), unknown
+
+
+def _names(route: Route) -> tuple[str, ...]:
+    """What is undecided if it is not taken."""
+    return (*route.names, *([FIGURES] if route.figures else []))
 
 
 def _bring(number: int, scratch: Location, files: Mapping[int, tuple[str, ...]]) -> str:
@@ -287,7 +307,7 @@ def _tasks(plan: Plan, dealt: Sequence[Dealt], limit: int) -> tuple[list[_Task],
         most = max((many + shared for many in sums if many), default=0)
         if most > limit and route.spread is not None:
             why = f"of a history that was re-keyed {most:,} events {_where(route.spread)}, and a worker holds {limit:,}"
-            unknown |= dict.fromkeys([*route.names, *([FIGURES] if route.figures else [])], why)
+            unknown |= dict.fromkeys(_names(route), why)
         waiting, rows = list[int](), shared
         for bucket, many in [*enumerate(sums), (-1, limit + 1)]:
             if waiting and rows + many > limit:

@@ -97,8 +97,9 @@ def sizes(piece: Piece, protocol: str, rows: int) -> dict[int, int]:
     return counts
 
 
-def tied(piece: Piece, plan: Plan) -> dict[int, str]:
-    """Of each route that is linked, the file with the nodes of a row group that are connected.  In a worker."""
+def tied(piece: Piece, plan: Plan) -> dict[int, tuple[str, int]]:
+    """Of each route that is linked, the file with the nodes of a row group that are connected, and how many they are.
+    In a worker."""
     routes = [route for route in plan.routes if route.is_linked]
     columns_of = {name for route in routes for name in route.columns}
     pairs: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {route.number: [] for route in routes}
@@ -113,7 +114,7 @@ def tied(piece: Piece, plan: Plan) -> dict[int, str]:
         nodes, roots = connected(*(np.concatenate(each) for each in zip(*parts, strict=True)))
         name = f"links-{number}-{_named(piece)}"
         _write(plan.scratch, name, [pa.record_batch([_array(nodes), _array(roots)], names=["node", "root"])])
-        found[number] = name
+        found[number] = name, len(nodes)
     return found
 
 

@@ -341,3 +341,16 @@ def test_memory_is_that_of_a_piece(tmp_path: Path) -> None:
     _, whole, _ = measured(places[2], more)
     assert much < 1.15 * little
     assert 2 * (much - idle) < whole - idle
+
+
+def test_too_many_values_that_hold_events_together(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they do not fit into a worker what they hold together is unknown, and told so; the rest is decided."""
+    cut = write_cut(place / "cut", "transactions", planted("transactions", 10))
+    before = replay(cut, cores=1, rekey=LIMIT)
+    monkeypatch.setattr("fencepost.proofs.scale.rekey.NODES", 0)
+    report = replay(cut, cores=1, rekey=LIMIT)
+    assert "values of record or txn hold events together" in report.unknown["aborts_unread"]
+    linked = {n for n, i in properties_of("transactions").properties.items() if len(spread_of(i).links) > 1}
+    assert undecided(report) - undecided(before) == {name for name in linked if name in before.judged}
+    assert report.violations == {n: told for n, told in before.violations.items() if n not in linked}
+    assert report.figures == {}
