@@ -90,7 +90,7 @@ def place(tmp_path: Path) -> Path:
 def test_findings_are_those_of_the_whole(place: Path, protocol: str, corpus: str) -> None:
     """Counts, first witnesses and every violating row, with the event that explains it."""
     copies = EVENTS // len(BEDS[protocol].history.columns()["kind"])
-    columns = CORPORA[corpus](protocol, EVENTS // 2 if corpus == "noise" else copies)
+    columns = CORPORA[corpus](protocol, EVENTS // 3 + 1 if corpus == "noise" else copies)
     whole = replay(write_whole(place / "whole", protocol, columns), cores=1)
     cut = write_cut(place / "cut", protocol, columns)
     pieces = replay(cut, cores=1, rekey=LIMIT)
