@@ -21,6 +21,8 @@ from fencepost.properties.history.reader import slices
 from fencepost.properties.history.spreading import Spread
 
 Columns = dict[str, np.ndarray]
+ALONE = pa.ipc.IpcReadOptions(use_threads=False)
+"""Each worker has one core, and batches are small."""
 Seam = tuple[int, int, int]
 """History, step and time of a row; the time is 0 where it need not be in order."""
 
@@ -185,10 +187,9 @@ def _deal(
 def gathered(plan: Plan, route: Route, files: Mapping[str, Sequence[int]]) -> Columns:
     """The rows of some buckets of each file, sorted by (history, step)."""
     batches = []
-    options = pa.ipc.IpcReadOptions(use_threads=False)
     for name, buckets in files.items():
         with _opened(plan.scratch, name) as stream:
-            file = pa.ipc.open_file(stream, options=options)
+            file = pa.ipc.open_file(stream, options=ALONE)
             batches += [file.get_batch(bucket) for bucket in buckets]
     found = {}
     for at, name in enumerate(route.columns):
@@ -243,7 +244,7 @@ def _numbers(array: pa.Array) -> np.ndarray:
 
 def _write(scratch: Location, name: str, batches: Sequence[pa.RecordBatch]) -> None:
     """A file of Arrow batches.  HistoryError where there is no room for it."""
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     try:
         with scratch.open_output(name) as stream, pa.ipc.new_file(stream, batches[0].schema, options=options) as file:
             for batch in batches:
@@ -261,7 +262,7 @@ def _opened(scratch: Location, name: str) -> Any:
 
 def _links(scratch: Location, name: str) -> tuple[np.ndarray, np.ndarray]:
     with _opened(scratch, name) as stream:
-        batch = pa.ipc.open_file(stream).get_batch(0)
+        batch = pa.ipc.open_file(stream, options=ALONE).get_batch(0)
         return _numbers(batch.column(0)).copy(), _numbers(batch.column(1)).copy()
 
 
