@@ -263,6 +263,16 @@ class Violated(TypedDict):
     first: Annotated[Any, Meta(description="The first violation, with its events.")]
 
 
+class Rekeyed(TypedDict):
+    """Histories larger than a worker's memory, judged in pieces."""
+
+    histories: int
+    events: int
+    pieces: int
+    limit: Annotated[int, Meta(description="Events in a piece, at most.")]
+    keys: Annotated[dict[str, str], Meta(description="By property, in what events agree that stay together.")]
+
+
 class Replayed(TypedDict):
     """Histories held against their properties and the model."""
 
@@ -290,6 +300,7 @@ class Replayed(TypedDict):
         dict[str, dict[str, int]],
         Meta(description="By check, how many events compiled code, columns or plain states followed; they agree."),
     ]
+    rekeyed: Annotated[Rekeyed | None, Meta(description="Null where every history was judged as a whole.")]
     events_per_second: float
     sources: Sources
     required: list[str]

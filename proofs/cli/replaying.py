@@ -40,6 +40,14 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Dealing:
+    """From how many events on a history is re-keyed (None: than a worker holds), and where that lies meanwhile."""
+
+    limit: int | None = None
+    scratch: "Location | None" = None
+
+
+@dataclass(frozen=True)
 class Dataset:
     """Histories in one vocabulary, and what is asked of them, by the names in the code.  ``name``: of the vocabulary,
     where there are several."""
@@ -97,6 +105,19 @@ class Dataset:
     help="Write the rows that violate something to FILE, as Parquet.",
 )
 @HTML
+@click.option(
+    "--rekey",
+    "limit",
+    type=click.IntRange(1),
+    metavar="EVENTS",
+    help="Judge a history of more events than this in pieces, dealt out by the keys of the properties.  "
+    "[default: as many as half of this machine's memory is taken to hold, on each core]",
+)
+@click.option(
+    "--scratch",
+    metavar="PLACE",
+    help="Where what is dealt out lies meanwhile: a directory, or a URI that all workers reach.",
+)
 @SPARK
 @MASTER
 @CORES
@@ -112,6 +133,8 @@ def replay(
     expecting: tuple[str, ...],
     rows_file: Path | None,
     html_file: Path | None,
+    limit: int | None,
+    scratch: str | None,
     spark: bool | None,
     master: str | None,
     cores: int | None,
@@ -133,11 +156,16 @@ def replay(
     and the step of the event that explains it. What is as predicted is left out. --html has a page of the first
     violation of each, with the events of its history that it is about.
 
+    A history that is larger than a worker's memory is re-keyed: its events are dealt out by what the properties
+    compare, a producer id or a transaction, and judged in pieces.  The report says so, and which property is unknown
+    because too many events would have to be in one place; the model does not follow such a history.
+
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
     from fencepost.properties.history.location import Location
     from fencepost.properties.history.sets import datasets_in
 
+    where_dealt = Location.of(scratch) if scratch is not None else None
     asked = Asked(checks, (*required, *(["all"] if strict else [])), conformance, expecting)
     there = datasets_in(Location.of(directory))
     chosen = datasets_of(there or {"": Location.of(directory)}, directory, packages, asked)
@@ -159,11 +187,12 @@ def replay(
             if compiles and dataset.conformance:
                 _compile(dataset.manifest)
             where = settings(spark, master, dataset.manifest.totals.rows)
-            read, report = judged(dataset, where, cores, under_way)
+            dealing = Dealing(limit, where_dealt)
+            read, report = judged(dataset, where, cores, under_way, dealing)
             documents[dataset.name] = _document(dataset, read, report)
             codes.append(_told(dataset, report))
             if rows_file is not None:
-                rows.append(violating(dataset, report, where, cores))
+                rows.append(violating(dataset, report, where, cores, dealing))
             if html_file is not None:
                 stories += _stories(dataset, report)
     write_pages(stories, html_file, None)
@@ -190,7 +219,7 @@ def _compile(manifest: "Manifest") -> None:
 
 
 def judged(
-    dataset: Dataset, spark: Any, cores: int | None, under_way: list[Any]
+    dataset: Dataset, spark: Any, cores: int | None, under_way: list[Any], dealing: Dealing = Dealing()
 ) -> tuple[Mapping[str, str], "ReplayReport"]:
     """The files that judge, with their hashes, and the report.  While it comes about, ``under_way`` has at its end
     what makes a report of what there is."""
@@ -206,6 +235,7 @@ def judged(
         dataset.place, spark=spark, cores=cores, checks=dataset.checks or None,
         further={CONFORMANCE: conformance_of(manifest)} if dataset.conformance else {},
         excuses=predicted_of(manifest, _expected(manifest, dataset.expecting)),
+        rekey=dealing.limit, scratch=dealing.scratch,
         started=lambda so_far: under_way.append((dataset, read, so_far)),
     )  # fmt: skip
     return read, report
@@ -213,7 +243,7 @@ def judged(
 
 def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
     """The first violation of each property, and of the model, as it is told on a page."""
-    from fencepost.proofs.pages.histories import page_of_violation
+    from fencepost.proofs.pages.histories import is_readable, page_of_violation
     from fencepost.proofs.traces import conformance_of
     from fencepost.properties.history import HistoryDirectory
 
@@ -221,12 +251,15 @@ def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
     kernels: dict[str, Any] = (
         {CONFORMANCE: conformance_of(dataset.manifest)} if CONFORMANCE in report.violations else {}
     )
-    return [
-        page_of_violation(opened, found["first"], kernels.get(name)) for name, found in report.violations.items()
-    ]  # fmt: skip
+    shown = {name: found["first"] for name, found in report.violations.items() if is_readable(opened, found["first"])}
+    if left := [name_in_words(name) for name in report.violations if name not in shown]:
+        errors.print(f"no page of {', '.join(left)}: the history is cut; --violations has its rows", markup=False)
+    return [page_of_violation(opened, first, kernels.get(name)) for name, first in shown.items()]
 
 
-def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None) -> Any:
+def violating(
+    dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None, dealing: Dealing = Dealing()
+) -> Any:
     """The rows that violate what the report says is violated."""
     from fencepost.proofs.scale.violating import violating_rows
     from fencepost.proofs.traces import conformance_of, predicted_of
@@ -234,6 +267,7 @@ def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int |
     manifest = dataset.manifest
     return violating_rows(
         dataset.place, [name for name in report.violations if name != CONFORMANCE], spark=spark, cores=cores,
+        limit=dealing.limit, scratch=dealing.scratch,
         further={CONFORMANCE: conformance_of(manifest)} if CONFORMANCE in report.violations else {},
         excuses=predicted_of(manifest, _expected(manifest, dataset.expecting)),
     )  # fmt: skip
@@ -255,6 +289,9 @@ def _told(dataset: Dataset, report: "ReplayReport") -> int:
         f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
         f"{report.events_per_second:,.0f} events/s"
     )
+    if report.rekeyed is not None:
+        for line in report.rekeyed.lines():
+            console.print(line, markup=False)
     for name, judged in report.judged.items():
         broken = report.violations.get(name)
         if broken:

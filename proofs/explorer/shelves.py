@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencepost.proofs.explorer.session import Start, link, place_of
 from fencepost.proofs.explorer.shelf import Found, Kind, Shelf
-from fencepost.proofs.pages.histories import page_of_violation
+from fencepost.proofs.pages.histories import is_readable, page_of_violation
 from fencepost.proofs.pages.programs import pages_of
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import Variant
@@ -35,8 +35,8 @@ def of_histories(
     found: dict[str, list[Found]] = {}
     for name, history, step, told in zip(*at.values(), strict=True):
         mine = found.setdefault(name, [])
-        if len(mine) < MOST:
-            broken = Violation(history, step, name, told)
+        broken = Violation(history, step, name, told)
+        if len(mine) < MOST and is_readable(opened, broken):
             story = partial(page_of_violation, opened, broken, kernels.get(name))
             mine.append(Found(f"history {history}, step {step}: {told}", story))
     properties = properties_of(opened.manifest.protocol).properties

@@ -68,6 +68,11 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
     )  # fmt: skip
 
 
+def is_readable(opened: HistoryDirectory, first: Violation) -> bool:
+    """Is its history whole in one row group?  One that is cut is too large for a page to be made of it."""
+    return first.history not in opened.manifest.cut
+
+
 def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> tuple[Columns, str]:
     """The rows of one history, with the place of each in the row group that they are in, and which that is."""
     for piece in opened.pieces:

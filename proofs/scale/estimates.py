@@ -3,6 +3,7 @@ are simulated at once; and a refusal of what would not come to an end here."""
 
 import gc
 import os
+import re
 import shutil
 import time
 import tracemalloc
@@ -10,7 +11,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from fencepost.proofs.scale.jobs import cores_here
+from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryError
+from fencepost.properties.history.properties_of import HistoryProperties
+from fencepost.properties.history.vocabulary import COMMON_COLUMNS
 
 LONGEST = 30 * 86400
 """Seconds of all cores together that are begun here."""
@@ -28,6 +34,8 @@ GROWS = 1.3
 """A size that takes so much more at twice the number is taken to go on so."""
 UNCOUNTABLE = 10**100
 """Larger numbers are counted as this one: times another one of its size it is still a floating-point number."""
+BYTES_OF_AN_EVENT = 400
+"""In memory, while a piece is judged, beside its columns."""
 MOST_OF_A_CLUSTER = 8_000_000_000
 """Bytes in memory that one cluster may take where nothing is known of the machine's."""
 
@@ -104,6 +112,15 @@ def _tried(once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any]) 
     finally:
         gc.unfreeze()
     return min(seconds for seconds, _ in found), min(memory for _, memory in found)
+
+
+def events_held(properties: HistoryProperties, spark: SparkSettings | None, cores: int | None) -> int:
+    """How many events a worker is taken to hold while all properties are judged: half of the memory of this machine is
+    for the workers, of which there is one on each core.  On other machines memory is taken to be alike."""
+    local = re.fullmatch(r"local\[(\d+)\]", spark.master) if spark is not None else None
+    workers = int(local[1]) if local else (cores or cores_here())
+    widths = sum(np.dtype(str(column.type)).itemsize for column in (*COMMON_COLUMNS, *properties.vocabulary.columns))
+    return max(1, int(_memory() / 2 / workers / (widths + BYTES_OF_AN_EVENT)))
 
 
 def _memory() -> int:

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from fencepost.proofs.scale.estimates import events_held
+from fencepost.proofs.scale.rekey import FOLLOWED, Limits, Outcome, Rekeyed, too_large
+from fencepost.proofs.scale.rekey import rekey as rekeyed
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.conforming import Excuse
 from fencepost.properties.history import HistoryDirectory, HistoryError, Piece, read_piece
@@ -66,9 +69,10 @@ class ReplayReport:
     reason why a property is not decided, be it that the histories hide what it needs or that there was nothing to
     judge; `not_promised` why it is not asked of them; `undecided` how many histories a further check did not decide, by
     the reason. `dangers`: how often the events show each danger, if that was asked. `predicted`: by property, how many
-    violations beside those in `violations` are as the documents predict of the variant, by what excuses them. `seconds`
-    is from start to report, `cpu_seconds` what the workers spent on reading and checking, on all cores together;
-    `followed_by`: how many events each further check followed by what, all of which finds the same.
+    violations beside those in `violations` are as the documents predict of the variant, by what excuses them.
+    `followed_by`: how many events each further check followed by what, all of which finds the same. `rekeyed`: of
+    histories that were, into how many pieces and by which keys; the findings are the same. `seconds` is from start to
+    report, `cpu_seconds` what the workers spent on reading and checking, on all cores together.
     """
 
     events: int
@@ -85,6 +89,7 @@ class ReplayReport:
     dangers: dict[str, int] = field(default_factory=dict)
     predicted: dict[str, dict[str, int]] = field(default_factory=dict)
     followed_by: dict[str, dict[str, int]] = field(default_factory=dict, compare=False)
+    rekeyed: Rekeyed | None = field(default=None, compare=False)
 
     @property
     def holds(self) -> bool:
@@ -127,7 +132,7 @@ class ReplayReport:
 
 @dataclass(frozen=True)
 class Checked:
-    """The findings on one piece."""
+    """The findings on one piece, or on as many row groups as were re-keyed together."""
 
     rows: int
     histories: int
@@ -137,6 +142,7 @@ class Checked:
     cpu_seconds: float
     dangers: dict[str, int] = field(default_factory=dict)
     followed_by: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    pieces: int = 1
 
 
 def replay(
@@ -148,12 +154,16 @@ def replay(
     further: Mapping[str, Kernel | Undecided] | None = None,
     count_dangers: bool = False,
     excuses: Excuses | None = None,
+    rekey: int | None = None,
+    scratch: Location | None = None,
     started: Callable[[Callable[[], ReplayReport]], object] = lambda _: None,
 ) -> ReplayReport:
     """Check every history in `directory`; `checks` names history properties (all of the protocol by default).
 
     `further` are kernels of other engines by name, such as `{"conformance": …}`; they get all columns of a piece.
     One that cannot be made is given as `Undecided`. What `excuses` knows a reason for is no violation, but predicted.
+    A history of more than `rekey` events (by default: than a worker is taken to hold) is re-keyed, by way of files in
+    `scratch`; no further check is made of it, no danger counted, and nothing excused.
     `started` is given, before the first piece, what makes a report of the pieces so far, in which whatever is not
     violated is unknown; on Spark these are none.
     Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown.
@@ -182,9 +192,30 @@ def replay(
 
     found: list[Checked] = []
     started(so_far)
-    checked = run_units(opened.pieces, check, spark=spark, cores=cores, label="replay", done=found.append)
+    limits = Limits(rekey or events_held(properties, spark, cores), spark, cores, scratch)
+    fits, large = too_large(opened, limits.events)
+    checked = run_units(fits, check, spark=spark, cores=cores, label="replay", done=found.append)
+    told: Rekeyed | None = None
+    if large:
+        whole = partial(check_columns, **check.keywords)
+        every = bool(kernels) or count_dangers or excuses is not None
+        outcome = rekeyed(opened, large, names, limits, whole, every_column=every)
+        checked += [*outcome.small, _of_large(outcome, large, kernels)]
+        unknown, told = {**unknown, **outcome.unknown}, outcome.told
     _require_all(opened, checked)
-    return _report(checked, asked, unknown, unpromised, started_at)
+    return replace(_report(checked, asked, unknown, unpromised, started_at), rekeyed=told)
+
+
+def _of_large(outcome: Outcome[Checked], pieces: Sequence[Piece], kernels: Sequence[tuple[str, Kernel]]) -> Checked:
+    """The findings on histories that were re-keyed; the row groups of small ones count with them."""
+    left: dict[str, Mapping[str, int]] = {
+        name: {FOLLOWED: outcome.large} if outcome.large else {} for name, _ in kernels
+    }
+    rows = outcome.rows - sum(one.rows for one in outcome.small)
+    return Checked(
+        rows, outcome.large, outcome.findings, left, outcome.figures, outcome.cpu_seconds,
+        pieces=len(pieces) - len(outcome.small),
+    )  # fmt: skip
 
 
 def _report(
@@ -208,14 +239,14 @@ def _report(
     return ReplayReport(
         events=sum(piece.rows for piece in checked),
         histories=sum(piece.histories for piece in checked),
-        pieces=len(checked),
+        pieces=_pieces(checked),
         judged={name: finding.judged for name, finding in sorted(findings.items())},
         violations={
             name: {"count": finding.violations, "first": finding.first}
             for name, finding in sorted(findings.items())
             if finding.violations
         },
-        unknown={**unknown, **empty},
+        unknown={**empty, **unknown},
         not_promised=unpromised,
         undecided=undecided,
         figures=_sums([piece.figures for piece in checked]),
@@ -249,6 +280,19 @@ def check_piece(
     vocabulary = properties.vocabulary
     whole = bool(further) or count_dangers or excuses is not None
     columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if whole else properties.columns)
+    checked = check_columns(
+        columns, histories, protocol, names, further, config, count_dangers=count_dangers, excuses=excuses
+    )
+    return replace(checked, cpu_seconds=time.thread_time() - started)
+
+
+def check_columns(
+    columns: dict[str, np.ndarray], histories: int, protocol: str, names: tuple[str, ...],
+    further: tuple[tuple[str, Kernel], ...], config: Mapping[str, Any], *, count_dangers: bool = False,
+    excuses: Excuses | None = None,
+) -> Checked:  # fmt: skip
+    """Check so many whole histories."""
+    properties = properties_of(protocol)
     findings, figures = properties.check(columns, names, config)
     if excuses is not None:
         findings |= without_excused(properties, findings, columns, config, excuses)
@@ -260,8 +304,7 @@ def check_piece(
         judged = histories - sum(found.undecided.values())
         findings[name] = Finding(judged, len(found.violations), min(found.violations, default=None))
     dangers = counted(SIGNS.get(protocol, ()), columns) if count_dangers else {}
-    spent = time.thread_time() - started
-    return Checked(len(columns["history"]), histories, findings, undecided, figures, spent, dangers, followed_by)
+    return Checked(len(columns["history"]), histories, findings, undecided, figures, 0, dangers, followed_by)
 
 
 def without_excused(
@@ -301,13 +344,17 @@ def _chosen(
 
 def _require_all(opened: HistoryDirectory, checked: Sequence[Checked]) -> None:
     totals = opened.manifest.totals
-    seen = (sum(piece.rows for piece in checked), sum(piece.histories for piece in checked), len(checked))
-    due = (totals.rows, totals.histories, len(opened.pieces))
+    seen = (sum(piece.rows for piece in checked), sum(piece.histories for piece in checked), _pieces(checked))
+    due = (totals.rows, totals.histories, len(opened.pieces) + len(opened.parts))
     if seen != due:
         raise HistoryError(
             f"{opened.location}: checked {seen[0]} rows of {seen[1]} histories in {seen[2]} pieces, "
             f"the manifest says {due[0]} rows of {due[1]} histories in {due[2]} pieces"
         )
+
+
+def _pieces(checked: Sequence[Checked]) -> int:
+    return sum(piece.pieces for piece in checked)
 
 
 def _sums(figures: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fencepost.proofs.scale.estimates import events_held
+from fencepost.proofs.scale.rekey import Limits, Outcome, places, rekey, too_large
 from fencepost.proofs.scale.replay import Excuses, Kernel, Undecided
 from fencepost.proofs.scale.units import SparkSettings, run_units
 from fencepost.properties.history import HistoryDirectory, Piece, read_piece
@@ -39,18 +41,31 @@ def violating_rows(
     excuses: Excuses | None = None,
     spark: SparkSettings | None = None,
     cores: int | None = None,
+    limit: int | None = None,
+    scratch: Location | None = None,
 ) -> pa.Table:
     """A row for each violation of the properties `names`, and for what each kernel of `further` finds: the columns of
     `ABOUT`, and those of the event.  In the order of histories, then steps, then names.  What `excuses` knows a reason
-    for is left out.  Raises `HistoryError` as `replay` does."""
+    for is left out.  Histories of more than `limit` events are re-keyed, as `replay` does.  Raises `HistoryError` as
+    that does."""
     opened = HistoryDirectory.open(Location.of(directory))
     protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
     kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
     of_piece = partial(
         _of_piece, protocol=protocol, names=tuple(names), further=kernels, config=config, excuses=excuses
     )  # fmt: skip
-    found = run_units(opened.pieces, of_piece, spark=spark, cores=cores, label="violations")
-    return pa.concat_tables([_schema(protocol).empty_table(), *found])
+    limits = Limits(limit or events_held(properties_of(protocol), spark, cores), spark, cores, scratch)
+    fits, large = too_large(opened, limits.events)
+    found = run_units(fits, of_piece, spark=spark, cores=cores, label="violations")
+    if large:
+        of_columns = partial(_of_columns, **of_piece.keywords)
+        outcome = rekey(opened, large, names, limits, of_columns, every_column=True, every_violation=True)
+        found += [*outcome.small, _of_large(outcome, protocol, config)]
+    table = pa.concat_tables([_schema(protocol).empty_table(), *found])
+    if not large:
+        return table
+    order = np.lexsort([np.array(table[name].to_pylist()) for name in ("property", "step", "history")])
+    return table.take(pa.array(order, pa.int64()))
 
 
 def write_rows(file: Path, tables: Sequence[pa.Table]) -> None:
@@ -75,9 +90,18 @@ def _of_piece(
     config: Mapping[str, Any], excuses: Excuses | None,
 ) -> pa.Table:  # fmt: skip
     """The violating rows of one piece.  Runs in a worker."""
+    vocabulary = properties_of(protocol).vocabulary
+    return _of_columns(
+        *read_piece(piece, vocabulary, vocabulary.schema.names), protocol, names, further, config, excuses
+    )
+
+
+def _of_columns(
+    columns: dict[str, np.ndarray], _: int, protocol: str, names: tuple[str, ...],
+    further: tuple[tuple[str, Kernel], ...], config: Mapping[str, Any], excuses: Excuses | None,
+) -> pa.Table:  # fmt: skip
+    """The violating rows of whole histories."""
     properties = properties_of(protocol)
-    vocabulary = properties.vocabulary
-    columns, _ = read_piece(piece, vocabulary, vocabulary.schema.names)
     view = properties.view_of(columns, config)
     found = {name: properties.properties[name].kernel(view) for name in names}
     excusable = {name: rows for name, rows in found.items() if excuses is not None and name in excuses.names}
@@ -95,6 +119,28 @@ def _of_piece(
         for violation in kernel(columns).violations:
             at.append(int(np.searchsorted(columns["history"], violation.history)) + violation.step)
             about.append((name, "", violation.told, NONE))
+    return _table(protocol, columns, at, about)
+
+
+def _of_large(outcome: Outcome[Any], protocol: str, config: Mapping[str, Any]) -> pa.Table:
+    """The violating rows of histories that were re-keyed."""
+    properties = properties_of(protocol)
+    view, place = properties.view_of(outcome.events, config), places(outcome.events)
+    at, about = list[int](), list[tuple[str, str, str, int]]()
+    for name, rows in outcome.violating.items():
+        item = properties.properties[name]
+        for history, step, other in rows.tolist():
+            at.append(place[history, step])
+            told = item.tell(view, place[history, step], place.get((history, other), NONE))
+            about.append((name, item.rule, told, other))
+    return _table(protocol, outcome.events, at, about)
+
+
+def _table(
+    protocol: str, columns: Mapping[str, np.ndarray], at: Sequence[int], about: Sequence[tuple[str, str, str, int]]
+) -> pa.Table:
+    """These rows, with what is said of each, in order of row."""
+    vocabulary = properties_of(protocol).vocabulary
     order = sorted(range(len(at)), key=lambda n: (at[n], about[n][0]))
     rows_at = np.array([at[n] for n in order], np.intp)
     kinds = {int(kind): kind.name for kind in vocabulary.kinds}

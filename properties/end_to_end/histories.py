@@ -11,6 +11,7 @@ from fencepost.properties.end_to_end.events import AUDITOR, END_TO_END, TASKS, K
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Event, Operation, declared, each, first, greatest, last, when
+from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.history.words import Words
 
 PARTITION, RECORD = ("partition",), ("partition", "offset")
@@ -114,5 +115,10 @@ def figures(view: EndToEndView) -> dict[str, int]:
 
 
 HISTORY = HistoryProperties(
-    END_TO_END, in_a_table(*PROMISES, *MECHANISMS), view=EndToEndView, mode="whole", figures=figures
+    END_TO_END,
+    in_a_table(*PROMISES, *MECHANISMS),
+    view=EndToEndView,
+    mode="whole",
+    figures=figures,
+    spread_of_figures=BY_ITSELF,
 )

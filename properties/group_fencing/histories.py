@@ -16,6 +16,7 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
+from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.history.words import Words
 
 CLASSIC = ("shipped", "group-id-only")
@@ -157,5 +158,10 @@ def figures(view: GroupView) -> dict[str, int]:
 
 
 HISTORY = HistoryProperties(
-    GROUP_FENCING, in_a_table(*PROMISES, *MECHANISMS), view=GroupView, mode="shipped", figures=figures
+    GROUP_FENCING,
+    in_a_table(*PROMISES, *MECHANISMS),
+    view=GroupView,
+    mode="shipped",
+    figures=figures,
+    spread_of_figures=BY_ITSELF,
 )

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from fencepost.properties.history.grouping import NEVER, NONE
 from fencepost.properties.history.manifest import Manifest
+from fencepost.properties.history.spreading import Spread
 
 View = TypeVar("View")
 
@@ -67,7 +68,8 @@ class HistoryProperty(Generic[View]):
     """A property of histories: its rule, what it needs to be seen, and its kernel.
 
     `key` names the columns within whose values it can be judged on its own: events that differ there never matter to
-    one another, so a history too long for one worker could be spread by them. `tell` words a violation.
+    one another. `tell` words a violation. `spread` says more of how a history too long for one worker is dealt out,
+    where the key and the kinds that are needed are not all (see `spreading`).
 
     `needs` are the kinds of event of which all must be recorded, `needs_in` further ones by the mode that the config of
     the manifest names (in a mode it does not name, all of them); `needs_order`: steps are the real order across nodes;
@@ -86,6 +88,7 @@ class HistoryProperty(Generic[View]):
     needs_order: bool = False
     needs_quiet_end: bool = False
     modes: tuple[str, ...] = ()
+    spread: Spread | None = None
 
     def on(self, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
         """The finding on one piece; `columns` are those the view was made of."""

@@ -33,6 +33,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `observable` names the event kinds of which *every* occurrence is recorded; a property that needs another kind is
     unknown on these histories, never satisfied. `ordered` says whether steps are the real order across nodes: a
     recording merged from several clocks has only each node's own order. `faults` counts what was injected, by name.
+    `cut`: histories too large for one row group, by number, each with how many it lies in; these hold nothing else. A
+    history counts in the file in which it begins.
     """
 
     protocol: str
@@ -46,6 +48,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faults: Mapping[str, int] = {}
     notes: str = ""
     schema_version: int = SCHEMA_VERSION
+    cut: Mapping[int, int] = {}
 
     @property
     def totals(self) -> HistoryFile:
@@ -55,6 +58,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def write(self, directory: Location) -> None:
         """Put the manifest in place; until then the directory does not count as histories."""
         contents = {**msgspec.structs.asdict(self), "totals": self.totals}
+        if not self.cut:
+            del contents["cut"]
         directory.replace_text(MANIFEST, msgspec.json.format(msgspec.json.encode(contents), indent=1).decode() + "\n")
 
     @classmethod
@@ -74,7 +79,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             version = told["schema_version"]
             if version == SCHEMA_VERSION:
                 totals = msgspec.convert(told.pop("totals"), HistoryFile)
-                manifest = msgspec.convert(told, cls)
+                manifest = msgspec.convert(told, cls, str_keys=True)
         except HistoryError:
             raise
         except KeyError as missing:
@@ -105,6 +110,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 yield f"{file.name} cannot have {told_of(file)}: no count is negative"
             if file.rows < file.histories:
                 yield f"{file.name} cannot have {told_of(file)}: every history has an event"
+        for history, parts in self.cut.items():
+            if parts < 2:
+                yield f"history {history} is not cut if it lies in {parts} row groups"
         for fault, count in self.faults.items():
             if count < 0:
                 yield f"{count} faults {fault!r}: no count is negative"

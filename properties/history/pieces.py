@@ -79,6 +79,28 @@ def check_whole(columns: Columns, where: str) -> int:
     return len(starts)
 
 
+def check_goes_on(columns: Columns, before: Columns, where: str) -> None:
+    """Raises `HistoryError` unless these rows go on from the last row `before` them, if there is one: every history
+    from step 0, without a gap, in order; where they have it, the time does not run backwards."""
+    joined = {name: np.concatenate([before[name], columns[name]]) for name in before if name in columns}
+    whole = {**columns, **joined}
+    history, step = whole["history"], whole["step"]
+    if not len(history):
+        return
+    begins = history[1:] != history[:-1]
+    wrong = np.flatnonzero(np.where(begins, (step[1:] != 0) | (history[1:] < history[:-1]), step[1:] != step[:-1] + 1))
+    if not before and step[0] != 0:
+        raise HistoryError(f"{where}: history {history[0]} begins with step {step[0]}; it is cut")
+    if len(wrong):
+        row = wrong[0] + 1
+        raise HistoryError(
+            f"{where}: history {history[row]} step {step[row]} comes after history {history[row - 1]} step "
+            f"{step[row - 1]}; it is cut, unsorted or incomplete"
+        )
+    if "time_us" in columns:
+        check_times(whole if len(whole["time_us"]) == len(history) else columns, where)
+
+
 def check_times(columns: Columns, where: str) -> None:
     """Raises `HistoryError` if the time runs backwards in a history of a piece that is whole."""
     history, time = columns["history"], columns["time_us"]

@@ -19,6 +19,7 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.signs import Sign
+from fencepost.properties.history.spreading import IN_ONE_PLACE, Spread
 from fencepost.properties.history.vocabulary import COMMON_COLUMNS, VOCABULARIES, Vocabulary
 from fencepost.properties.registry import Found
 
@@ -43,6 +44,8 @@ class HistoryProperties:
     `mode` is the one that histories are of whose config names none. `figures` counts, over the view of a piece, what
     became of things; the figures of several pieces add up. `broken_by_design`: by mode, the properties that its
     histories may break, as the documents say, and what does it. `module` is where they are declared.
+    `spread_of_figures` says how the events of a history too large for one worker are dealt out to be counted (default:
+    they are needed in one place).
     """
 
     vocabulary: Vocabulary
@@ -54,6 +57,7 @@ class HistoryProperties:
     broken_by_design: Mapping[str, frozenset[str]] = field(default_factory=dict)
     broken_by: str = ""
     module: str = ""
+    spread_of_figures: Spread = IN_ONE_PLACE
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -68,6 +72,11 @@ class HistoryProperties:
     def rules(self) -> Mapping[str, str]:
         """The rule of each property."""
         return {name: told.rule for name, told in self.properties.items()}
+
+    @property
+    def reads_always(self) -> tuple[str, ...]:
+        """The columns that the view reads whatever is asked of it."""
+        return tuple(getattr(self.view, "reads_always", ()))
 
     def view_of(self, columns: Columns, config: Mapping[str, Any]) -> Any:
         """What the kernels look at."""

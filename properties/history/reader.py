@@ -1,12 +1,13 @@
 """Reads a directory of histories, or refuses it: what is not whole and as the manifest says is never half-checked.
 
 Opening looks at the manifest and at the Parquet footers only (files, columns, types, counts, and that no history lies
-in two row groups). Reading a piece then holds its rows to the rest (sorted, every history from step 0 without a gap).
+in two row groups, but those that the manifest says are cut, of which every part must be there). Reading a piece then
+holds its rows to the rest (sorted, every history from step 0 without a gap).
 Attempts that the manifest does not list are not looked at: a task that was retried may have left them. Any other piece
 that it does not list is refused, for it may be the one that is violated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,8 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import ATTEMPT, HistoryFile, Manifest, told_of
-from fencepost.properties.history.pieces import check_times, check_whole
+from fencepost.properties.history.pieces import check_goes_on, check_times, check_whole
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, VOCABULARIES, HistoryError, Vocabulary
+
+BUFFER = 1 << 20
+"""Bytes of a column that are read at a time where a row group is read bit by bit."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Piece:
     last_history: int
     timed: bool = False
     """Does time never run backwards in it?  So it is where one clock was simulated; nodes of a cluster have several."""
+    first_step: int = 0
+    """Of a part of a history that is cut, the step that it begins with."""
 
     @property
     def where(self) -> str:
@@ -41,12 +47,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class HistoryDirectory:
-    """A directory whose manifest and footers agree; `pieces` is everything it holds, in order of history."""
+    """A directory whose manifest and footers agree; `pieces` are the whole histories that it holds, in their order, and
+    `parts` those that are cut, in the order of their steps."""
 
     location: Location
     vocabulary: Vocabulary
     manifest: Manifest
     pieces: tuple[Piece, ...]
+    parts: tuple[Piece, ...] = ()
 
     @classmethod
     def open(cls, place: str | Path | Location) -> "HistoryDirectory":
@@ -61,15 +69,20 @@ class HistoryDirectory:
         if unknown:
             raise HistoryError(f"{location}: {manifest.protocol} has no event kind {unknown[0]!r} to observe")
         _require_listed(location, manifest)
-        pieces = [piece for file in manifest.files for piece in _pieces_of(location, file, vocabulary, manifest)]
-        pieces.sort(key=lambda piece: piece.first_history)
-        for one, other in pairwise(pieces):
-            if one.last_history >= other.first_history:
+        every = [piece for file in manifest.files for piece in _pieces_of(location, file, vocabulary, manifest)]
+        every.sort(key=lambda piece: (piece.first_history, piece.first_step))
+        for one, other in pairwise(every):
+            same = one.first_history == one.last_history == other.first_history == other.last_history
+            if one.last_history >= other.first_history and not (same and one.first_history in manifest.cut):
                 raise HistoryError(
                     f"{other.where}: history {other.first_history} also lies in {one.file} row group {one.row_group}; "
                     "row groups must hold whole histories, in ranges that do not overlap"
                 )
-        return cls(location, vocabulary, manifest, tuple(pieces))
+        parts = [piece for piece in every if piece.first_history in manifest.cut]
+        _require_parts(location, manifest, parts)
+        return cls(
+            location, vocabulary, manifest, tuple(p for p in every if p.first_history not in manifest.cut), tuple(parts)
+        )
 
 
 def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> tuple[dict[str, np.ndarray], int]:
@@ -97,17 +110,40 @@ def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> 
     return arrays, histories
 
 
+def slices(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str], rows: int) -> Iterator[dict[str, np.ndarray]]:
+    """The same columns of a piece, or of a part of a history that is cut, so many rows at a time.
+
+    Raises `HistoryError` where they do not go on from what came before."""
+    common = ("history", "step", "time_us") if piece.timed else ("history", "step")
+    wanted = [name for name in vocabulary.schema.names if name in {*common, *columns}]
+    before: dict[str, np.ndarray] = {}
+    if piece.first_step:
+        before = {"history": np.array([piece.first_history]), "step": np.array([piece.first_step - 1])}
+    with _opened(piece.directory, piece.file, buffer_size=BUFFER) as parquet:
+        batches = parquet.iter_batches(rows, [piece.row_group], columns=wanted, use_threads=False)
+        try:
+            for batch in batches:
+                if any(column.null_count for column in batch.columns):
+                    raise HistoryError(f"{piece.where}: a column holds nulls; -1 stands for what does not apply")
+                arrays = {name: _view(batch.column(name)) for name in wanted}
+                check_goes_on(arrays, before, piece.where)
+                before = {name: arrays[name][-1:].copy() for name in common}
+                yield arrays
+        except (pa.ArrowException, OSError) as error:
+            raise HistoryError(f"{piece.where}: cannot be read, the file is damaged: {_line(error)}") from None
+
+
 def _view(array: pa.Array) -> np.ndarray:
     """The integers of an array without nulls, in place: `to_numpy` would import pandas, half a second per worker."""
     whole = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
     return whole[array.offset : array.offset + len(array)]
 
 
-def _opened(directory: Location, name: str) -> Any:
+def _opened(directory: Location, name: str, **options: Any) -> Any:
     if why := directory.refusal(name):
         raise HistoryError(f"{directory / name}: {why}")
     try:
-        return pq.ParquetFile(directory.open_input(name))
+        return pq.ParquetFile(directory.open_input(name), **options)
     except FileNotFoundError:
         raise HistoryError(f"{directory / name}: not found, though the manifest lists it") from None
     except (pa.ArrowException, OSError) as error:
@@ -133,17 +169,42 @@ def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary, m
         raise HistoryError(
             f"{where}: holds {found.rows} rows in {found.row_groups} row groups, the manifest says {told_of(file)}"
         )
-    column = metadata.schema.to_arrow_schema().names.index("history")
+    columns = metadata.schema.to_arrow_schema().names
     pieces, timed = [], manifest.source == "simulated"
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if not group.num_rows:
             continue
-        told = group.column(column).statistics
-        if told is None or not told.has_min_max:
-            raise HistoryError(f"{where}: row group {number} lacks the statistics of `history`; write it with them")
-        pieces.append(Piece(directory, file.name, number, group.num_rows, told.min, told.max, timed))
+        first, last = _range(group, columns.index("history"), where, number)
+        step = _range(group, columns.index("step"), where, number)[0] if first in manifest.cut else 0
+        pieces.append(Piece(directory, file.name, number, group.num_rows, first, last, timed, step))
     return pieces
+
+
+def _range(group: Any, column: int, where: str, number: int) -> tuple[int, int]:
+    """The least and the greatest value of a column in a row group, as the footer says."""
+    told = group.column(column).statistics
+    if told is None or not told.has_min_max:
+        name = group.column(column).path_in_schema
+        raise HistoryError(f"{where}: row group {number} lacks the statistics of `{name}`; write it with them")
+    return told.min, told.max
+
+
+def _require_parts(location: Location, manifest: Manifest, parts: Sequence[Piece]) -> None:
+    """Raises `HistoryError` unless each history that is cut has all of its parts, one going on where another ends."""
+    due, found = dict.fromkeys(manifest.cut, 0), dict.fromkeys(manifest.cut, 0)
+    for part in parts:
+        history = part.first_history
+        if part.first_step != due[history]:
+            raise HistoryError(
+                f"{part.where}: history {history} goes on with step {part.first_step} where step {due[history]} is due"
+            )
+        due[history], found[history] = part.first_step + part.rows, found[history] + 1
+    for history, number in manifest.cut.items():
+        if found[history] != number:
+            raise HistoryError(
+                f"{location}: history {history} is in {found[history]} row groups, the manifest says in {number}"
+            )
 
 
 def _check_schema(where: str, found: pa.Schema, vocabulary: Vocabulary, variant: str) -> None:

@@ -4,7 +4,9 @@
 manifest from what they return.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +17,7 @@ import pyarrow.parquet as pq
 from fencepost.properties.history.claiming import claimed
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import HistoryFile, Manifest
-from fencepost.properties.history.pieces import Columns, Rows, check_whole, columns_of
+from fencepost.properties.history.pieces import Columns, Rows, check_whole, columns_of, starts_of
 from fencepost.properties.history.vocabulary import HistoryError, Vocabulary
 
 ROWS_PER_GROUP = 250_000  # large enough to hide per-group costs, small enough that a group's arrays stay in cache
@@ -27,6 +29,7 @@ def write_histories(
     vocabulary: Vocabulary,
     *,
     rows_per_group: int = ROWS_PER_GROUP,
+    rows_per_part: int | None = None,
     **described: Any,
 ) -> Manifest:
     """Write `histories` and their manifest into `directory`; returns the manifest.
@@ -34,6 +37,8 @@ def write_histories(
     Each item is either (history, rows), the rows being sequences of the columns after `history`, or columns that hold
     any number of whole histories. Items come in ascending order of history. `described` are further fields of
     `Manifest` (source, ordered, variant, seed, config, observable, faults, notes); `observable` defaults to every kind.
+    Where `rows_per_part` is given, what is written with it are parts: items may go on with the history of the one
+    before, and a history of more rows is cut into several row groups, which a replay re-keys.
     Raises `HistoryError` if histories stand there already, or a history is not whole or does not fit the schema.
     """
     place = Location.of(directory)
@@ -42,14 +47,27 @@ def write_histories(
     with claimed(place):
         with HistoryWriter(place, "part-00000.parquet", vocabulary, rows_per_group, variant) as writer:
             for item in histories:
-                writer.add(columns_of(vocabulary, [item]) if isinstance(item, tuple) else item)
-        manifest = Manifest(protocol=vocabulary.protocol, files=(writer.written,), **described)
+                columns = columns_of(vocabulary, [item]) if isinstance(item, tuple) else item
+                if rows_per_part is None:
+                    writer.add(columns)
+                else:
+                    writer.add_parts(columns, rows_per_part)
+        manifest = Manifest(
+            protocol=vocabulary.protocol, files=(writer.written,), cut=cut_in(writer.parts), **described
+        )
         manifest.write(place)
     return manifest
 
 
+def cut_in(*parts: Mapping[int, int]) -> dict[int, int]:
+    """From the `parts` of all writers: in how many row groups each history lies that lies in several."""
+    sums = sum((Counter(of_file) for of_file in parts), Counter[int]())
+    return {history: many for history, many in sorted(sums.items()) if many > 1}
+
+
 class HistoryWriter:
-    """Writes one file of histories; used as a context manager, after which `written` says what the file holds."""
+    """Writes one file of histories; used as a context manager, after which `written` says what the file holds, and
+    `parts` in how many row groups each history lies that was added in parts."""
 
     written: HistoryFile
 
@@ -65,10 +83,12 @@ class HistoryWriter:
         self._waiting: list[Columns] = []
         self._waiting_rows = self._rows = self._histories = self._row_groups = 0
         self._last: int | None = None
+        self._step = 0
+        self.parts: dict[int, int] = {}
         self._stream = directory.open_output(name)
-        # Statistics of `history` let a reader see from the footer alone that no history lies in two row groups.
+        # These let a reader see from the footer alone that no history lies in two row groups, or every part is there.
         self._parquet = pq.ParquetWriter(
-            self._stream, self._schema, compression="zstd", write_statistics=["history"], store_schema=True
+            self._stream, self._schema, compression="zstd", write_statistics=["history", "step"], store_schema=True
         )
 
     def __enter__(self) -> "HistoryWriter":
@@ -100,6 +120,26 @@ class HistoryWriter:
         self._waiting_rows += len(history)
         if self._waiting_rows >= self._rows_per_group:
             self._flush()
+
+    def add_parts(self, columns: Columns, rows: int) -> None:
+        """Add one history after another, each in row groups of its own of at most so many rows; the first may go on
+        with the history that was added last, and at the begin of a file with one of another file.  Raises
+        `HistoryError` if it does not go on with its next step."""
+        for begin, end in pairwise([*starts_of(columns["history"]).tolist(), len(columns["history"])]):
+            history = int(columns["history"][begin])
+            for at in range(begin, end, rows):
+                part = {name: values[at : min(at + rows, end)] for name, values in columns.items()}
+                begins = history != self._last
+                due = int(part["step"][0]) if self._last is None else 0 if begins else self._step
+                steps = np.arange(due, due + len(part["step"]))
+                if (self._last is not None and history < self._last) or (part["step"] != steps).any():
+                    raise HistoryError(f"{self._where}: history {history} does not go on with step {due}")
+                self._flush()
+                self._last, self._step = history, due + len(steps)
+                self.parts[history] = self.parts.get(history, 0) + 1
+                self._histories += due == 0
+                self._waiting = [part]
+                self._flush()
 
     def _flush(self) -> None:
         if not self._waiting:

@@ -17,6 +17,7 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER, NONE, joined
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, first, following, greatest, last, when
+from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.history.words import Words
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
 
@@ -279,4 +280,5 @@ def figures(view: EventView) -> dict[str, int]:
 HISTORY = HistoryProperties(
     SOURCE_COMMITS, in_a_table(*PROMISES, *MECHANISMS), mode="proposed", figures=figures,
     broken_by_design=PREDICTED, broken_by="what the connector or the runtime does",
+    spread_of_figures=BY_ITSELF,
 )  # fmt: skip

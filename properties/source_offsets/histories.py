@@ -15,6 +15,7 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
+from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.history.words import Words
 from fencepost.properties.source_offsets.events import AUDITOR, OFFSETS, OPERATOR, SOURCE_OFFSETS, TASK, Kind
 from fencepost.properties.source_offsets.variants.driven import WITH_TOMBSTONES
@@ -215,5 +216,10 @@ def figures(view: SourceView) -> dict[str, int]:
 
 
 HISTORY = HistoryProperties(
-    SOURCE_OFFSETS, in_a_table(*PROMISES, *MECHANISMS), view=SourceView, mode="merged-view", figures=figures
+    SOURCE_OFFSETS,
+    in_a_table(*PROMISES, *MECHANISMS),
+    view=SourceView,
+    mode="merged-view",
+    figures=figures,
+    spread_of_figures=BY_ITSELF,
 )

@@ -9,11 +9,15 @@ from collections.abc import Mapping
 import numpy as np
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
+from fencepost.properties.history.spreading import Spread, by
 from fencepost.properties.id_blocks.history import kernels, words
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
 from fencepost.properties.id_blocks.history.view import COLUMNS, NEVER, IdBlockView
 
 _OF_HISTORY = ("history",)
+_GRANTS = frozenset({Kind.block_committed, Kind.zk_written})
+_BESIDE_GRANTS = Spread(_GRANTS | {Kind.id_handed_out}, by("producer_id", blank=True), everywhere=_GRANTS)
+"""Ids are as many as events, and blocks are few: every piece has all of these."""
 
 GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
     "kraft": frozenset({Kind.block_committed}),
@@ -40,6 +44,7 @@ PROPERTIES = in_a_table(
         tell=words.overlap,
         needs=frozenset(),
         needs_in=GRANT_KINDS,
+        spread=Spread(_GRANTS, whole=True),
     ),
     HistoryProperty(
         "answers_disjoint",
@@ -71,6 +76,7 @@ PROPERTIES = in_a_table(
         needs=frozenset({Kind.id_handed_out}),
         needs_in=GRANT_KINDS,
         needs_order=True,
+        spread=_BESIDE_GRANTS,
     ),
     HistoryProperty(
         "ids_within_blocks",
@@ -81,6 +87,7 @@ PROPERTIES = in_a_table(
         tell=words.outside,
         needs=frozenset({Kind.id_handed_out}),
         needs_in=GRANT_KINDS,
+        spread=_BESIDE_GRANTS,
     ),
     HistoryProperty(
         "ids_increase",
@@ -111,6 +118,7 @@ PROPERTIES = in_a_table(
         tell=words.malformed,
         needs=frozenset(),
         needs_in=GRANT_KINDS,
+        spread=Spread(_GRANTS),
     ),
 )
 
@@ -135,4 +143,7 @@ def figures(view: IdBlockView) -> dict[str, int]:
     }
 
 
-HISTORY = HistoryProperties(ID_BLOCKS, PROPERTIES, view=IdBlockView, columns=COLUMNS, mode="kraft", figures=figures)
+HISTORY = HistoryProperties(
+    ID_BLOCKS, PROPERTIES, view=IdBlockView, columns=COLUMNS, mode="kraft", figures=figures,
+    spread_of_figures=Spread(_GRANTS | {Kind.id_handed_out}, whole=True),
+)  # fmt: skip

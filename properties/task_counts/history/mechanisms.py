@@ -2,6 +2,7 @@
 
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.related import IT, each, last, when
+from fencepost.properties.history.spreading import Link, Spread, by
 from fencepost.properties.task_counts.history import starting, topic
 from fencepost.properties.task_counts.history.events import Kind
 from fencepost.properties.task_counts.history.view import OK, SETS, TaskCountView, declared
@@ -9,6 +10,7 @@ from fencepost.properties.task_counts.history.words import saying
 
 _HISTORY, _CONNECTOR = ("history",), ("history", "connector")
 _TOPIC = SETS | {Kind.count_written, Kind.count_tombstoned}
+_OF_ROUNDS = frozenset({Kind.round_started, Kind.id_fenced, Kind.round_checked, Kind.count_written})
 _WRITES = frozenset(kind for kind in Kind if Kind.connector_written <= kind <= Kind.count_tombstoned)
 
 CONNECTOR, INSTANCE, REQUEST, NODE = (("connector",), ("instance",), ("request",), ("node",))
@@ -74,8 +76,8 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "checked_after_fencing", "618.43",
         "after fencing, the leader looks for a newer set before it writes the count, and writes none if there is",
         _HISTORY, topic.checked_after_fencing, saying("no look at the topic since"),
-        frozenset({Kind.round_started, Kind.id_fenced, Kind.round_checked, Kind.count_written}), needs_order=True,
-        modes=("M", "B", "shipped"),
+        _OF_ROUNDS, needs_order=True, modes=("M", "B", "shipped"),
+        spread=Spread(_OF_ROUNDS, (Link(("node", "connector")), *by("request"))),
     ),
     declared(
         "not_reclaimed_since", "618.43",
@@ -88,6 +90,10 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "the leader's records are written with the producer of the latest who claimed the topic",
         _HISTORY, topic.writes_by_latest_claimant, saying("the latest claim is", "nobody has claimed the topic"),
         _WRITES | {Kind.topic_claimed, Kind.worker_started}, needs_order=True,
+        spread=Spread(
+            _WRITES | {Kind.topic_claimed, Kind.worker_started},
+            everywhere=frozenset({Kind.topic_claimed, Kind.worker_started}),
+        ),
     ),
     HistoryProperty(
         "writes_while_leading", "618.24",
@@ -131,6 +137,9 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         _TOPIC | {Kind.task_checked}, needs_in={"A": frozenset({Kind.topic_read}), "M": frozenset({Kind.topic_read}),
                                                 "B": frozenset()},
         needs_order=True, modes=("A", "M", "B"),
+        spread=Spread(
+            _TOPIC | {Kind.task_checked, Kind.topic_read}, by("connector"), everywhere=frozenset({Kind.topic_read})
+        ),
     ),
     declared(
         "running_checked_again", "618.19",

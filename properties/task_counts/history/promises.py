@@ -2,6 +2,7 @@
 
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.related import IT, each, first, greatest, last
+from fencepost.properties.history.spreading import Spread
 from fencepost.properties.task_counts.history import commits, starting
 from fencepost.properties.task_counts.history.events import Kind
 from fencepost.properties.task_counts.history.view import SETS, TaskCountView, declared
@@ -46,7 +47,10 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
         "at the end every task of the newest set polls",
         ("history",), commits.newest_set_polls, saying("some task of it does not poll at the end"),
         SETS | {Kind.task_running, Kind.task_failed, Kind.task_stopped, Kind.worker_stopped},
-        needs_quiet_end=True,
+        needs_quiet_end=True, spread=Spread(
+            SETS | {Kind.task_starting, Kind.task_running, Kind.task_failed, Kind.task_stopped, Kind.worker_stopped},
+            whole=True,
+        ),
     ),
     declared(
         "fencing_goes_on", "618.P4",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
+from fencepost.properties.history.spreading import Spread, by
 from fencepost.properties.task_counts.history.events import OUTSIDE, TASK_COUNTS, TOPIC, Kind
 from fencepost.properties.task_counts.history.mechanisms import MECHANISMS
 from fencepost.properties.task_counts.history.promises import PROMISES
@@ -48,4 +49,5 @@ HISTORY = HistoryProperties(
     columns=COLUMNS,
     mode="shipped",
     figures=figures,
+    spread_of_figures=Spread(links=by("connector")),
 )

@@ -31,6 +31,7 @@ class TaskCountView(EventView):
     """
 
     last_kind = max(Kind)
+    reads_always = ("connector",)
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)

@@ -74,13 +74,17 @@ def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.n
     return np.where(there, row, NEVER)
 
 
-def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
-    """Which of these rows are of a history in which a pair that is told fenced sent anything, before or after: in the
-    others nothing can be late, and nothing is judged."""
+def fenced_somewhere(view: TransactionView) -> np.ndarray:
+    """The histories in which a pair that is told fenced sent anything, before or after."""
     sends = view.rows_of(Kind.record_sent, Kind.end_sent)
     behind = sends[fence_before(view, sends, np.full(len(sends), view.size)) != NEVER]
-    history = view.columns["history"]
-    where: np.ndarray = np.isin(history[rows], history[behind])
+    return np.unique(view.columns["history"][behind])
+
+
+def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
+    """Which of these rows are of such a history: in the others nothing can be late, and nothing is judged."""
+    known = view.config.get(fenced_somewhere.__name__)
+    where: np.ndarray = np.isin(view.columns["history"][rows], fenced_somewhere(view) if known is None else known)
     return where
 
 

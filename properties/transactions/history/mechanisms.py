@@ -5,6 +5,7 @@ Whatever needs no order across nodes can be asked of logs alone, as a cluster le
 
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.related import IT, declared, each, first, following, last, when
+from fencepost.properties.history.spreading import Link, Spread, by
 from fencepost.properties.transactions.history import coordination, logs
 from fencepost.properties.transactions.history.events import COMMIT, Kind, State
 from fencepost.properties.transactions.history.view import TransactionView
@@ -15,6 +16,8 @@ _OF_ID = ("history", "partition", "producer_id")
 _BATCHES = frozenset({Kind.batch_appended})
 _MARKERS = frozenset({Kind.marker_appended})
 _LOGGED = frozenset({Kind.txn_logged})
+_PRODUCER = by("producer_id", blank=True)
+_LOGGED_ID = (Link(("txn_id",), blank=True, kinds=_LOGGED), *_PRODUCER)
 _LOG = (Kind.batch_appended, Kind.marker_appended)
 MAX_SEQUENCE = 2**31 - 1  # after it comes 0
 
@@ -82,13 +85,13 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         "markers_as_prepared", "txn.8",
         "a marker's outcome is that of a Prepare record with its producer id and epoch",
         _HISTORY, coordination.markers_as_prepared, saying("no such Prepare is in the transaction log"),
-        _MARKERS | _LOGGED,
+        _MARKERS | _LOGGED, spread=Spread(_MARKERS | _LOGGED, _PRODUCER),
     ),
     HistoryProperty(
         "markers_after_prepare", "txn.8",
         "a marker is appended only after its Prepare record is durable",
         _HISTORY, coordination.markers_after_prepare, saying("its Prepare is durable only by"),
-        _MARKERS | _LOGGED, needs_order=True,
+        _MARKERS | _LOGGED, needs_order=True, spread=Spread(_MARKERS | _LOGGED, _PRODUCER),
     ),
     declared(
         "markers_agree", "txn.P2",
@@ -135,7 +138,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         "at the end no transaction is open on a partition, unless the coordinator has one of its producer id",
         _HISTORY, logs.none_hanging,
         saying("stays open; the coordinator's last is", "stays open, unknown to the coordinator"),
-        _BATCHES | _MARKERS | _LOGGED, needs_quiet_end=True,
+        _BATCHES | _MARKERS | _LOGGED, needs_quiet_end=True, spread=Spread(_BATCHES | _MARKERS | _LOGGED, _PRODUCER),
     ),
     HistoryProperty(
         "states_follow_on", "txn.8",
@@ -162,6 +165,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         "a Prepare is logged because an EndTxn asked for it, or is an abort that fences",
         _HISTORY, coordination.prepared_as_asked, saying("asked for only by", "nobody asks for that"),
         _LOGGED | {Kind.end_sent}, needs_order=True,
+        spread=Spread(_LOGGED | {Kind.end_sent}, _LOGGED_ID),
     ),
     HistoryProperty(
         "ends_answered_as_logged", "txn.7",
@@ -169,6 +173,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, coordination.ends_answered_as_logged,
         saying("durable only by", "no such Prepare is in the transaction log"),
         _LOGGED | {Kind.end_sent, Kind.end_handled}, needs_order=True,
+        spread=Spread(_LOGGED | {Kind.end_sent, Kind.end_handled}, (*by("request"), *_PRODUCER)),
     ),
     declared(
         "init_answered_when_idle", "txn.3",
@@ -182,5 +187,6 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         "a transaction is logged as complete only after each of its partitions has the marker",
         _HISTORY, coordination.completed_after_markers, saying("not closed yet is"),
         _LOGGED | _BATCHES | _MARKERS, needs_order=True,
+        spread=Spread(_LOGGED | _BATCHES | _MARKERS, _LOGGED_ID),
     ),
 )  # fmt: skip

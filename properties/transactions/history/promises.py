@@ -4,8 +4,11 @@ Everything up to `lone_client_never_fenced` can be asked of a recording that sho
 `needs` say otherwise. Write cycles and skipped sends are no violations: Kafka does not isolate writers.
 """
 
+from functools import partial
+
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.related import IT, Setting, declared, each, first, last, when
+from fencepost.properties.history.spreading import Link, Spread, by
 from fencepost.properties.transactions.history import coordination, fencing, offsets, reading
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind
 from fencepost.properties.transactions.history.view import TransactionView
@@ -17,6 +20,14 @@ _GIVEN = frozenset({Kind.init_taken, Kind.end_told, Kind.fence_told})
 _FENCED = _GIVEN | {Kind.init_sent}
 _GROUP = frozenset({Kind.record_sent, Kind.offset_fetched, Kind.end_told})
 _DECIDED = frozenset({Kind.record_sent, Kind.batch_appended, Kind.marker_appended})
+
+_FAMILY = by("record", "txn", "request", "producer_id", "txn_id")
+"""What holds the events of a transactional id together."""
+_BY_FENCE = partial(Spread, links=_FAMILY, somewhere=fencing.fenced_somewhere)
+_LOG = Link(("partition", "producer_id"), blank=True, kinds=frozenset({Kind.batch_appended, Kind.marker_appended}))
+_CLOSED = partial(Spread, links=(_LOG, *by("record", "txn")))
+_IN_ONE_PLACE = Spread(_READ | {Kind.record_acked, Kind.end_told, Kind.fetched}, whole=True, ends=True)
+"""Whether a history ends within its last fetch shows what comes last of all kinds."""
 
 FINE, NAMED = IT.error == 0, (IT.error == 0) & (IT.producer_id >= 0)
 GIVEN = (Kind.init_taken, Kind.end_told, Kind.fence_told)
@@ -44,7 +55,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "commits_kept", "txn.P4",
         "an acknowledged record of a transaction told committed is returned to every reader whose fetch covers it",
         _HISTORY, reading.commits_kept, saying("does not return what was acknowledged by"),
-        _READ | {Kind.record_acked, Kind.end_told, Kind.fetched},
+        _READ | {Kind.record_acked, Kind.end_told, Kind.fetched}, spread=_IN_ONE_PLACE,
     ),
     declared(
         "commits_acknowledged", "txn.P4",
@@ -59,7 +70,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "fetch covers it",
         _HISTORY, reading.transactions_whole,
         saying("others of the transaction were read, but not what was acknowledged by"),
-        _READ | {Kind.record_acked, Kind.fetched},
+        _READ | {Kind.record_acked, Kind.fetched}, spread=_IN_ONE_PLACE,
     ),
     declared(
         "aborts_unread", "txn.P3",
@@ -111,19 +122,20 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "fenced_unread", "txn.P1",
         "what is first sent with a pair after it was told fenced is never read",
         _HISTORY, fencing.fenced_unread, saying("first sent after its pair had been fenced by"),
-        _READ | _FENCED, needs_order=True,
+        _READ | _FENCED, needs_order=True, spread=_BY_FENCE(_READ | _FENCED | {Kind.end_sent}),
     ),
     HistoryProperty(
         "fenced_appends_unread", "txn.P1",
         "what is appended with a pair after it was told fenced is never read",
         _HISTORY, fencing.fenced_appends_unread, saying("appended after its pair had been fenced by"),
         _READ | _FENCED | {Kind.batch_appended}, needs_order=True,
+        spread=_BY_FENCE(_READ | _FENCED | {Kind.batch_appended, Kind.end_sent}),
     ),
     HistoryProperty(
         "fenced_never_commit", "txn.P1",
         "no transaction is told committed whose owner first asked for it after its pair was told fenced",
         _HISTORY, fencing.fenced_never_commit, saying("asked for after its pair had been fenced by"),
-        _FENCED | {Kind.end_sent}, needs_order=True,
+        _FENCED | {Kind.end_sent}, needs_order=True, spread=_BY_FENCE(_FENCED | {Kind.record_sent, Kind.end_sent}),
     ),
     declared(
         "pairs_have_one_owner", "txn.P7",
@@ -147,7 +159,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "init_bumps_epoch", "txn.1",
         "InitProducerId gives a greater epoch than any told before it was asked for",
         _HISTORY, fencing.init_bumps_epoch, saying("asked for after"),
-        _FENCED, needs_order=True,
+        _FENCED, needs_order=True, spread=Spread(_FENCED, by("request", "producer_id")),
     ),
     declared(
         "group_offsets_stable", "txn.21",
@@ -175,24 +187,29 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, fencing.lone_client_never_fenced, saying("nobody fenced it"),
         frozenset({Kind.client_failed, Kind.init_sent, Kind.init_handled, Kind.fence_told, Kind.timed_out,
                    Kind.id_expired, Kind.coordinator_loaded}),
+        spread=Spread(
+            frozenset({Kind.client_failed, Kind.init_sent, Kind.init_taken, Kind.init_handled, Kind.fence_told,
+                       Kind.timed_out, Kind.id_expired, Kind.coordinator_loaded}),
+            by("client", "txn_id", "request"), frozenset({Kind.coordinator_loaded}),
+        ),
     ),
     HistoryProperty(
         "markers_as_told", "txn.P5",
         "the markers that close a transaction on its partitions are as its owner is told",
         _HISTORY, coordination.markers_as_told, saying("its owner is told otherwise by"),
-        _DECIDED | {Kind.end_told},
+        _DECIDED | {Kind.end_told}, spread=_CLOSED(_DECIDED | {Kind.end_told}),
     ),
     HistoryProperty(
         "markers_as_decided", "txn.P5",
         "a transaction is committed only after its owner has asked for that",
         _HISTORY, coordination.markers_as_decided,
         saying("its owner asks for that only by", "its owner never asks to commit"),
-        _DECIDED | {Kind.end_sent}, needs_order=True,
+        _DECIDED | {Kind.end_sent}, needs_order=True, spread=_CLOSED(_DECIDED | {Kind.end_sent}),
     ),
     HistoryProperty(
         "transactions_share_fate", "txn.P2",
         "the markers that close a transaction on its partitions are all alike",
         _HISTORY, coordination.transactions_share_fate, saying("not like"),
-        _DECIDED,
+        _DECIDED, spread=_CLOSED(_DECIDED),
     ),
 )  # fmt: skip

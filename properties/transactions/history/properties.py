@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
+from fencepost.properties.history.spreading import Spread, by
 from fencepost.properties.transactions.history.events import CLIENTS, LOGS, TRANSACTIONS, Kind
 from fencepost.properties.transactions.history.mechanisms import MECHANISMS
 from fencepost.properties.transactions.history.promises import PROMISES
@@ -63,4 +64,5 @@ HISTORY = HistoryProperties(
     figures=figures,
     broken_by_design=BROKEN_BY_DESIGN,
     broken_by="late copies",
+    spread_of_figures=Spread(links=by("record", "txn")),
 )

@@ -1,0 +1,142 @@
+"""How a history that is larger than a worker's memory is dealt out, so that each part can be judged by itself.
+
+A property says in which columns events must be equal to matter to one another: its links.  Events that are equal in all
+columns of one of them stay together, and so do those that are connected by others: a read has its record in common with
+the send, and the send its transaction with what the client was told.  Of a declared property (`related`) all of that is
+read off the declaration; of others `Spread` says it where their `key` and the kinds that they need do not.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fencepost.properties.history.checking import HistoryProperty
+    from fencepost.properties.history.related import Declared, Each, Related
+
+COMMON = ("history", "step", "kind")
+
+
+@dataclass(frozen=True)
+class Link:
+    """Events of one history that are equal in all of these columns stay together; `blank`: those to which they do not
+    apply, too.  `kinds`: the events that it holds together; empty: all."""
+
+    columns: tuple[str, ...]
+    blank: bool = False
+    kinds: frozenset[IntEnum] = frozenset()
+
+    def __str__(self) -> str:
+        return " and ".join(self.columns).replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the events of a history are dealt out for a property.
+
+    `kinds`: those that it looks at, be they needed or not; empty: all.  `links`: what holds events together; none:
+    every event is judged by itself.  `everywhere`: kinds of which every part has all events, which are not judged.
+    `whole`: all events of the kinds are needed in one place; `ends`: with them the last event of each other kind.
+    `somewhere`: the histories for which something is found in some part, by number, where that matters in all of them:
+    their kernels find the numbers in the config, under the name of the function.  `columns`: those that it reads;
+    empty: all that its protocol reads.
+    """
+
+    kinds: frozenset[IntEnum] = frozenset()
+    links: tuple[Link, ...] = ()
+    everywhere: frozenset[IntEnum] = frozenset()
+    whole: bool = False
+    ends: bool = False
+    somewhere: Callable[[Any], np.ndarray] | None = None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """`record or txn`: by what events are held together."""
+        if self.whole:
+            return "all events of their kinds"
+        return " or ".join(map(str, self.links)) or "each event by itself"
+
+
+BY_ITSELF, IN_ONE_PLACE = Spread(), Spread(whole=True)
+
+
+def by(*names: str, blank: bool = False) -> tuple[Link, ...]:
+    """A link of one column for each name."""
+    return tuple(Link((name,), blank) for name in names)
+
+
+def spread_of(item: "HistoryProperty[Any]") -> Spread:
+    """How a property is dealt out."""
+    from fencepost.properties.history.related import Declared
+
+    if item.spread is not None:
+        return item.spread
+    if isinstance(item.kernel, Declared):
+        return of_declared(item.kernel, item.needs)
+    kinds = item.needs.union(*item.needs_in.values())
+    if item.key == ("history",):
+        return Spread(kinds, whole=True)
+    return Spread(kinds, (Link(item.key[1:], blank=True),))
+
+
+def of_declared(kernel: "Declared", needs: frozenset[IntEnum]) -> Spread:
+    """What a declaration says: related events are found by equal columns, or, where it names none, in all of the
+    history."""
+    from fencepost.properties.history.related import IT
+
+    kinds, columns = kernel.kinds | needs, tuple(sorted({*COMMON, *_read(kernel)}))
+    anywhere = [event for event in kernel.related if not event.by]
+    everywhere = frozenset(kind for event in anywhere for kind in event.kinds)
+    asked = {event.asking for event in kernel.related}
+    if everywhere & {*kernel.each.kinds} or any(event in asked for event in anywhere):
+        return Spread(kinds, whole=True, columns=columns)
+    links: dict[tuple[str, ...], Link] = {}
+    for event in kernel.related:
+        asking = kernel.each.kinds if event.asking is IT else getattr(event.asking, "kinds", ())
+        known = links.get(event.by, Link(event.by))
+        of_kinds = known.kinds | {*event.kinds, *asking}
+        links[event.by] = Link(event.by, known.blank or event.blank, of_kinds)
+    return Spread(kinds, _least([link for names, link in links.items() if names]), everywhere, columns=columns)
+
+
+def _least(links: Sequence[Link]) -> tuple[Link, ...]:
+    """One of the columns that all have in common, or else each, but for those that another one implies."""
+    if not links:
+        return ()
+    if shared := tuple(name for name in links[0].columns if all(name in link.columns for link in links)):
+        return (Link(shared, any(link.blank for link in links)),)
+    found = []
+    for link in links:
+        if not any({*other.columns} < {*link.columns} for other in links):
+            implied = [other for other in links if {*link.columns} <= {*other.columns}]
+            kinds = frozenset[IntEnum]().union(*(other.kinds for other in implied))
+            found.append(Link(link.columns, any(other.blank for other in implied), kinds))
+    return tuple(found)
+
+
+def _read(kernel: "Declared") -> Iterator[str]:
+    """The columns that the declaration speaks of."""
+    yield from _said(kernel.each)
+    for event in kernel.related:
+        yield from _said(event)
+        yield from (event.along, event.column) if event.along and event.column else (event.along or event.column,)
+    for expression in (kernel.given, kernel.bad, kernel.explained):
+        yield from _values(expression)
+
+
+def _said(one: "Each | Related") -> Iterator[str]:
+    yield from one.by
+    yield from _values(one.where)
+    yield from _values(getattr(one, "only", None))
+
+
+def _values(expression: Any) -> Iterator[str]:
+    from fencepost.properties.history.related import Value, parts_of
+
+    for part in parts_of(expression):
+        if isinstance(part, Value) and part.column not in ("at", "missing"):
+            yield part.column
