@@ -85,6 +85,7 @@ class Showing:
     at_once: Mapping[str, str] = field(default_factory=dict)
     never: tuple[str, ...] = ()
     config: Callable[[Mapping[str, int]], Mapping[str, Any]] = _as_given
+    undecidable: Mapping[str, str] = field(default_factory=dict)
 
 
 SHOWINGS: Found[Mapping[type, Showing]] = Found(

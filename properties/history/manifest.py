@@ -33,17 +33,19 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `observable` names the event kinds of which *every* occurrence is recorded; a property that needs another kind is
     unknown on these histories, never satisfied. `ordered` says whether steps are the real order across nodes: a
     recording merged from several clocks has only each node's own order. `faults` counts what was injected, by name.
+    Histories of a `model` are its runs: `broken` says in how many of them each of its promises broke.
     """
 
     protocol: str
     observable: tuple[str, ...]
     files: tuple[HistoryFile, ...]
-    source: Literal["simulated", "recorded"] = "simulated"
+    source: Literal["simulated", "recorded", "model"] = "simulated"
     ordered: bool = True
     variant: str = ""
     seed: int | None = None
     config: Mapping[str, Any] = {}
     faults: Mapping[str, int] = {}
+    broken: Mapping[str, int] = {}
     notes: str = ""
     schema_version: int = SCHEMA_VERSION
 
@@ -108,6 +110,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for fault, count in self.faults.items():
             if count < 0:
                 yield f"{count} faults {fault!r}: no count is negative"
+        for promise, count in self.broken.items():
+            if not 0 <= count <= self.totals.histories:
+                yield f"the promise {promise!r} broke in {count} of {self.totals.histories} histories"
         for name in NUMBERS:
             if type(number := self.config.get(name, 0)) is not int:
                 yield f"the config's {name} is {number!r}, which is no whole number"

@@ -6,6 +6,7 @@ A request that a controller loses is refused by the next one.
 from fencepost.model.id_blocks.bridge import Bridge
 from fencepost.model.id_blocks.brokers import Request, Stage
 from fencepost.model.id_blocks.kraft import Kraft
+from fencepost.model.id_blocks.rejected import FaultyController, Idempotent
 from fencepost.model.id_blocks.zookeeper import Zookeeper
 from fencepost.model.id_blocks.lengths import Malformed
 from fencepost.model.language import when
@@ -149,9 +150,12 @@ def _of_one_controller(bounds):
 
 
 STARTED = {"restart": "register"}
+_TWICE = {"answers_disjoint": "the controller gives the same ids in several answers, and brokers are to make sure"}
 SHOWING = {
     Bridge: Showing("bridge", BRIDGE, STARTED, never=("fail_over", "write_unseen"), config=_of_one_controller),
-    Malformed: Showing("kraft", {**KRAFT, **WRAPPED}, STARTED, config=_config),
+    Malformed: Showing("kraft", {**KRAFT, **WRAPPED}, STARTED, config=_config, undecidable=_TWICE),
+    FaultyController: Showing("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
+    Idempotent: Showing("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
     Kraft: Showing("kraft", KRAFT, STARTED, config=_config),
     Zookeeper: Showing("zookeeper", ZOOKEEPER, never=("write_unseen",), config=_of_node),
 }

@@ -1,0 +1,107 @@
+"""What `generate` calls for histories from a model, and what the manifest says of them."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.readings.ground import ground
+from fencepost.proofs.scale.from_model.emission import Kernels, kernels_of
+from fencepost.proofs.scale.from_model.runs import Runs, run
+from fencepost.proofs.scale.from_model.steps import steps_of
+from fencepost.properties.catalogue import ProtocolEntry, find
+from fencepost.properties.entries import Variant
+from fencepost.properties.history import VOCABULARIES, HistoryError
+from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.writer import ROWS_PER_GROUP
+from fencepost.properties.showing import SHOWINGS, Showing
+
+SIMULATOR = f"{__name__}:simulate"
+ROWS, PROBED = 2 * ROWS_PER_GROUP, 256
+"""A turn of the runs has some hundred calls of NumPy, each of a microsecond beside its work: with half as many runs
+side by side an event takes a fifth more time, with more of them what they need is in no cache."""
+ROLES = ("promise", "step")
+"""Of the properties that a run may break."""
+
+
+def showing_of(entry: ProtocolEntry, variant: Variant) -> Showing:
+    """What a variant's steps show.  HistoryError where histories have no words for them."""
+    name = f"{entry.name}/{variant.name}"
+    if entry.name not in SHOWINGS:
+        raise HistoryError(f"{name}: no histories are made of its model; {SHOWINGS.lacking(entry.name)}")
+    protocol = variant.properties.protocol
+    for told, showing in SHOWINGS[entry.name].items():
+        if issubclass(protocol, told):
+            return showing
+    known = ", ".join(each.__name__ for each in SHOWINGS[entry.name])
+    raise HistoryError(
+        f"{name}: no history tells what its model does: it is none of {known}, of which "
+        f"{SHOWINGS.module_name(entry.name)} says what their steps show"
+    )
+
+
+def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], steps: int) -> dict[str, Any]:
+    """The config of such histories: what properties and models are told, and of which model they are.  HistoryError
+    where they cannot be made."""
+    showing = showing_of(entry, variant)
+    undecidable = dict(showing.undecidable)
+    if not _is_followed(entry.name, variant, showing):
+        undecidable["conformance"] = f"histories of {variant.name} are followed by no model"
+    config = {
+        "mode": showing.mode, **showing.config(bounds), "model": f"{entry.name}/{variant.name}", "bounds": dict(bounds),
+        "steps": steps,
+    }  # fmt: skip
+    return config | ({"undecidable": undecidable} if undecidable else {})
+
+
+def _is_followed(protocol: str, variant: Variant, showing: Showing) -> bool:
+    """Is its protocol the one that histories of its mode are held against?  A mistake about a rule is still that."""
+    from fencepost.properties.conforming import CONFORMING
+
+    if protocol not in CONFORMING:
+        return True  # which is told where they are held against it
+    model = CONFORMING[protocol].models.get(showing.mode)
+    return model is not None and model is variant.properties.protocol
+
+
+class Simulator:
+    """Called as function(seed, first history, how many, config); returns their columns, and how often each fault was
+    injected, and each promise broken."""
+
+    def __call__(
+        self, seed: int, first: int, count: int, config: Mapping[str, Any]
+    ) -> tuple[Columns, Mapping[str, int], Mapping[str, int]]:
+        made = runs_of(seed, first, count, config)
+        kernels = kernels_for(config)
+        faults = {action.name for action in kernels.ground.spec.actions.values() if action.budget is not None}
+        injected = {name: times for name, times in made.taken.items() if name in faults}
+        return made.columns, injected, {name: int(np.count_nonzero(runs)) for name, runs in made.broken.items()}
+
+    def at_once(self, seed: int, config: Mapping[str, Any]) -> int:
+        """How many runs go side by side: about `ROWS` rows, as the first ones show how many each has."""
+        rows = len(runs_of(seed, 0, PROBED, config).columns["kind"])
+        return max(1, ROWS * PROBED // max(1, rows))
+
+
+simulate = Simulator()
+
+
+def runs_of(seed: int, first: int, count: int, config: Mapping[str, Any]) -> Runs:
+    """The runs of these histories."""
+    vocabulary = VOCABULARIES[str(config["model"]).partition("/")[0]]
+    return run(kernels_for(config), vocabulary, seed, first, count, int(config["steps"]))
+
+
+def kernels_for(config: Mapping[str, Any]) -> Kernels:
+    """The kernels of the model that a config names, within its bounds."""
+    return _kernels(str(config["model"]), tuple(sorted(config["bounds"].items())))
+
+
+@lru_cache(maxsize=8)
+def _kernels(name: str, bounds: tuple[tuple[str, int], ...]) -> Kernels:
+    entry, variant = find(name)
+    assert variant is not None
+    every = variant.properties.properties
+    broken = {n: p for n, p in every.items() if p.role in ROLES and n not in variant.leaves_out or n in variant.expected}
+    made = ground(variant.spec, {n: p for n, p in broken.items() if p.role in ROLES}, dict(bounds))
+    return kernels_of(made, steps_of(made, showing_of(entry, variant), VOCABULARIES[entry.name]))
