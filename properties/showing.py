@@ -30,7 +30,7 @@ class Number:
     number."""
 
     name: str
-    at: "str | Written"
+    at: int | str | Written = 0
     first: int = 0
 
 
@@ -39,7 +39,7 @@ class Kept:
     """What was noted last under that name ``at`` a member of a sort or a number; -1 before."""
 
     name: str
-    at: "str | Written"
+    at: int | str | Written
 
 
 Shown = int | str | Written | Number | Kept
@@ -61,7 +61,7 @@ class Note:
     """No row: a value is noted under a name, for rows to come.  ``when`` and ``each`` as of a row."""
 
     name: str
-    at: "str | Written"
+    at: int | str | Written
     value: Shown
     when: Written | None = None
     each: Mapping[str, Any] = field(default_factory=dict)
@@ -77,18 +77,19 @@ class Showing:
 
     ``at_once``: after an action another is taken in the same step, with the same parameters, since a history has one
     event for both; the second is taken at no other time.  ``never``: actions that are not taken, since histories have
-    no events for what follows.  ``config``: what the manifest says, of the bounds.
+    no events for what follows; ``only``: those that are where that is so alone, of the state and the parameters.  ``config``: what the manifest says, of the bounds.
     """
 
     mode: str
     rows: Mapping[str, Sequence[Row | Note]]
     at_once: Mapping[str, str] = field(default_factory=dict)
     never: tuple[str, ...] = ()
+    only: Mapping[str, Written] = field(default_factory=dict)
     config: Callable[[Mapping[str, int]], Mapping[str, Any]] = _as_given
     undecidable: Mapping[str, str] = field(default_factory=dict)
 
 
-SHOWINGS: Found[Mapping[type, Showing]] = Found(
+SHOWINGS: Found[Mapping[type, Showing | str]] = Found(
     "observations.showing", "SHOWING", own="showing", write="{name} = {{Protocol: Showing(…)}} in showing.py"
 )
-"""By protocol: those whose models' steps can be told as histories."""
+"""By protocol of a model: what its steps show, or why no history tells them."""

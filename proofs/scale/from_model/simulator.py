@@ -31,12 +31,14 @@ def showing_of(entry: ProtocolEntry, variant: Variant) -> Showing:
         raise HistoryError(f"{name}: no histories are made of its model; {SHOWINGS.lacking(entry.name)}")
     protocol = variant.properties.protocol
     for told, showing in SHOWINGS[entry.name].items():
-        if issubclass(protocol, told):
-            return showing
-    known = ", ".join(each.__name__ for each in SHOWINGS[entry.name])
+        if not issubclass(protocol, told):
+            continue
+        if isinstance(showing, str):
+            raise HistoryError(f"{name}: its model cannot be told as a history: {showing}")
+        return showing
     raise HistoryError(
-        f"{name}: no history tells what its model does: it is none of {known}, of which "
-        f"{SHOWINGS.module_name(entry.name)} says what their steps show"
+        f"{name}: its model cannot be told as a history: {SHOWINGS.module_name(entry.name)} does not say what the "
+        f"steps of {protocol.__name__} show"
     )
 
 

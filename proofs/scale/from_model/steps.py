@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.symbols import Symbol, coerce
 from fencepost.model.language.tree.terms import Term, local
-from fencepost.model.language.tree.types import INT, NAT, BOOL, OptionType, ScalarType, scalar
-from fencepost.proofs.readings.ground import Ground, Instance, Node
+from fencepost.model.language.tree.types import BOOL, INT, NAT, OptionType, ScalarType, scalar
+from fencepost.proofs.readings.ground import Ground, Instance, Lowering, Node
+from fencepost.proofs.readings.ground.layout import raw
 from fencepost.properties.history import HistoryError, Vocabulary
 from fencepost.properties.showing import Kept, Note, Number, Row, Showing, Shown, Written
 
@@ -54,47 +54,51 @@ class Step:
 
 def steps_of(made: Ground, showing: Showing, vocabulary: Vocabulary) -> list[Step]:
     """The steps of a protocol, those of one action together.  HistoryError where the table does not fit it."""
-    spec, second = made.spec, set(showing.at_once.values())
-    for name in spec.parts and () or showing.at_once:
-        if name in spec.actions and showing.at_once[name] not in spec.actions:
-            raise HistoryError(f"{spec.name} has {name} and no {showing.at_once[name]}, which follows it at once")
+    spec, left_out = made.spec, {*showing.never, *showing.at_once.values()}
     telling = _Telling(made, vocabulary)
     found = []
     for instance in made.instances:
-        if instance.action in showing.never or instance.action in second:
+        action, actions = instance.action, (instance.action,)
+        if action in left_out:
             continue
-        actions: tuple[str, ...] = (instance.action,)
-        follower = showing.at_once.get(instance.action)
-        if follower is not None:
-            actions = (*actions, follower)
-            both = [_joined(made, instance, i) for i in made.instances if i.action == follower]
-            both = [j for j, i in zip(both, (i for i in made.instances if i.action == follower), strict=True)
-                    if i.parameters == instance.parameters]  # fmt: skip
-            if not both:
-                continue
-            instance = both[0]
-        if instance.enabled is made.table.false:
+        taken: Instance | None = instance
+        if action in showing.only:
+            taken = _narrowed(made, instance, telling.condition(instance, showing.only[action]))
+        if taken is not None and action in showing.at_once:
+            actions = (action, showing.at_once[action])
+            taken = _followed(made, taken, actions[1])
+        if taken is None or taken.enabled is made.table.false:
             continue
-        rows = [row for action in actions for row in showing.rows.get(action, ())]
-        found.append(Step(instance, actions, tuple(telling.deeds(spec, actions[0], instance, rows))))
+        rows = [row for name in actions for row in showing.rows.get(name, ())]
+        found.append(Step(taken, actions, tuple(telling.deeds(taken, action, rows))))
     if not any(deed.note is None for step in found for deed in step.deeds):
         raise HistoryError(f"{spec.name}: none of its actions shows anything: {', '.join(spec.actions)}")
     return found
 
 
-def _joined(made: Ground, first: Instance, second: Instance) -> Instance:
-    """Two steps taken at once."""
-    table, later = made.table, made.primed(first)
-    fields = made.layout.fields
-    moved = {i: node for i, node in first.updates}
+def _narrowed(made: Ground, instance: Instance, condition: Node) -> Instance:
+    """Taken where the condition holds alone."""
+    both = made.table.both
+    return replace(
+        instance, guard=both((instance.guard, condition)), enabled=both((instance.enabled, condition))
+    )  # fmt: skip
+
+
+def _followed(made: Ground, first: Instance, action: str) -> Instance | None:
+    """The step with that of another action, of the same parameters, taken at once; None where that never can be."""
+    table, fields = made.table, made.layout.fields
+    second = next((i for i in made.instances if i.action == action and i.parameters == first.parameters), None)
+    if second is None:
+        return None
+    moved = dict(first.updates)
     after = table.substitution({i: moved.get(i) or table.field(i, f.high, f.truth) for i, f in enumerate(fields)})
-    del later
-    guard = table.both((first.guard, after(second.guard)))
-    limit = table.both((first.limit, after(second.limit)))
-    fits = table.both((first.fits, after(second.fits)))
+    guard, limit, fits = (
+        table.both((mine, after(its)))
+        for mine, its in ((first.guard, second.guard), (first.limit, second.limit), (first.fits, second.fits))
+    )
     moved |= {i: after(node) for i, node in second.updates}
     return replace(
-        first, action=f"{first.action} and {second.action}", guard=guard, limit=limit, fits=fits,
+        first, action=f"{first.action} and {action}", guard=guard, limit=limit, fits=fits,
         enabled=table.both((guard, limit, fits)), updates=tuple(moved.items()),
     )  # fmt: skip
 
@@ -117,40 +121,45 @@ class _Telling:
     vocabulary: Vocabulary
     _traced: dict[tuple[str, int], Term] = field(default_factory=dict)
 
-    def deeds(self, spec: Spec, action: str, instance: Instance, rows: Sequence[Row | Note]) -> Iterator[Deed]:
-        kinds = dict(spec.actions[action].parameters)
-        lowering = self.made.lowering
-        assert lowering is not None
+    def condition(self, instance: Instance, written: Written) -> Node:
+        return self._here(instance, instance.action, {}, ()).node(written)
+
+    def deeds(self, instance: Instance, action: str, rows: Sequence[Row | Note]) -> Iterator[Deed]:
+        """``action``: whose parameters they are."""
+        lowering, table = self.lowering, self.made.table
         for row in rows:
-            each = {name: scalar(kind) for name, kind in row.each.items()} if isinstance(row, Row) else _each(row)
+            each = {name: scalar(kind) for name, kind in row.each.items()}
             domains = [lowering.domain(kind, f"{action}: {name}") for name, kind in each.items()]
-            names = {n: lowering.literal(_raw(instance.parameters[n], k), k) for n, k in kinds.items()}
             for choice in itertools.product(*domains):
-                here = _Here(self, action, instance, {**kinds, **each},
-                             {**names, **dict(zip(each, choice, strict=True))})  # fmt: skip
-                when = self.made.table.true if row.when is None else here.node(row.when)
-                if when is self.made.table.false:
+                here = self._here(instance, action, each, choice)
+                when = table.true if row.when is None else here.node(row.when)
+                if when is table.false:
                     continue
                 if isinstance(row, Note):
-                    note = Told(row.name, here.key(row.at))
-                    yield Deed(when, {"": here.value(row.value)}, note=note)
-                    continue
-                code = self.vocabulary.codes.get(row.kind)
-                if code is None:
-                    raise HistoryError(f"{action} shows {row.kind}, which is no kind of event")
-                if odd := [name for name in row.columns if name not in code.columns]:
-                    raise HistoryError(f"{action}: {row.kind} has no column {odd[0]!r}")
-                yield Deed(when, {name: here.value(shown) for name, shown in row.columns.items()}, int(code))
+                    yield Deed(when, {"": here.value(row.value)}, note=Told(row.name, here.node(row.at)))
+                else:
+                    code = self._kind(action, row)
+                    yield Deed(when, {name: here.value(shown) for name, shown in row.columns.items()}, code)
 
+    @property
+    def lowering(self) -> Lowering:
+        assert self.made.lowering is not None
+        return self.made.lowering
 
-def _each(note: Note) -> dict[str, ScalarType]:
-    return {name: scalar(kind) for name, kind in note.each.items()}
+    def _here(
+        self, instance: Instance, action: str, each: Mapping[str, ScalarType], choice: Sequence[Node]
+    ) -> "_Here":
+        kinds = dict(self.made.spec.actions[action].parameters)
+        names = {n: self.lowering.literal(raw(instance.parameters[n], k), k) for n, k in kinds.items()}
+        return _Here(self, action, instance, {**kinds, **each}, {**names, **dict(zip(each, choice, strict=True))})
 
-
-def _raw(value: Any, kind: ScalarType) -> int:
-    if isinstance(kind, OptionType):
-        return 0 if value is None else 1 + _raw(value, kind.of)
-    return int(value)
+    def _kind(self, action: str, row: Row) -> int:
+        code = self.vocabulary.codes.get(row.kind)
+        if code is None:
+            raise HistoryError(f"{action} shows {row.kind}, which is no kind of event")
+        if odd := [name for name in row.columns if name not in code.columns]:
+            raise HistoryError(f"{action}: {row.kind} has no column {odd[0]!r}")
+        return int(code)
 
 
 @dataclass(frozen=True)
@@ -165,13 +174,10 @@ class _Here:
 
     def value(self, shown: Shown) -> Value:
         if isinstance(shown, Number):
-            return Told(shown.name, self.key(shown.at), shown.first)
+            return Told(shown.name, self.node(shown.at), shown.first)
         if isinstance(shown, Kept):
-            return Told(shown.name, self.key(shown.at))
+            return Told(shown.name, self.node(shown.at))
         return self.node(shown)
-
-    def key(self, at: str | Written) -> Node:
-        return self.node(at)
 
     def node(self, shown: int | str | Written) -> Node:
         """Of an Option the value, and -1 for none."""
@@ -182,14 +188,13 @@ class _Here:
             if shown not in self.names:
                 raise HistoryError(f"{spec.name}.{self.action} has no parameter {shown!r}")
             return self._plain(self.names[shown], self.kinds[shown])
-        lowering = self.telling.made.lowering
-        assert lowering is not None
         term = self._term(shown)
         later = self.telling.made.primed(self.instance)
-        return self._plain(later(lowering.lower(term, self.names)), term.type)
+        return self._plain(later(self.telling.lowering.lower(term, self.names)), term.type)
 
     def _plain(self, node: Node, kind: Any) -> Node:
-        return self.telling.made.table.add(node, self.telling.made.table.const(-1)) if isinstance(kind, OptionType) else node
+        table = self.telling.made.table
+        return table.add(node, table.const(-1)) if isinstance(kind, OptionType) else node
 
     def _term(self, written: Callable[..., Any]) -> Term:
         known, spec = self.telling._traced, self.telling.made.spec
