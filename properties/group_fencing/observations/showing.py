@@ -16,7 +16,7 @@ from fencepost.model.group_fencing.classic import (
 )
 from fencepost.model.group_fencing.cooperative import Cooperative, LateCopies
 from fencepost.model.group_fencing.core import Fate, Offset, Partition, Stage
-from fencepost.model.group_fencing.modern import Modern
+from fencepost.model.group_fencing.modern import AtSend, AtSendListening, Modern, Relaxed, RelaxedAtSend
 from fencepost.model.group_fencing.over_core import ShippedOverCore
 from fencepost.model.group_fencing.upgrade import Upgrade
 from fencepost.model.language import exists, when
@@ -37,6 +37,10 @@ def _of(epoch):
 
 def _knows(s, p):
     return _of(s.knows[p.m])
+
+
+def _polled_in(s, p, t):
+    return _of(t.stamp[p.m])
 
 
 def _is_in(s, p):
@@ -76,7 +80,7 @@ GROUP = {
     ],
     "process": [
         Row("txn_begun", when=_begins, **_client, txn="m", producer_id="m", epoch=Number("epoch", at="m")),
-        Row("consumed", **_client, partition="p", offset=lambda s, p: s.next[p.m, p.p], generation=_knows),
+        Row("consumed", **_client, partition="p", offset=lambda s, p: s.next[p.m, p.p], generation=_polled_in),
         Row("output_sent", **_producer, output=0, partition="p", offset=lambda s, p: s.next[p.m, p.p]),
     ],
     "send": [
@@ -142,6 +146,53 @@ DRAFT = {
 }  # fmt: skip
 
 
+_member = {**_client, "member": "m"}
+
+
+def _given(outcome, generation):
+    return Row("partition_given", member="m", partition="p", generation=generation, outcome=outcome)
+
+
+def _epoch(s, p, t):
+    return _of(t.epoch[p.m])
+
+
+_EPOCH = Row("epoch_given", member="m", generation=_epoch)
+_LOST = [Row("lost", **_each(lambda s, p: s.assigned[p.m, p.q]), **_client, partition="q")]
+
+MODERN = {
+    **GROUP,
+    "expel": [
+        Row("member_removed", member="m", generation=lambda s, p: _of(p.g)),
+        Row("generation_begun", generation=lambda s, p: _of(p.g)),
+    ],
+    "join": [_EPOCH, Row("joined", **_member, generation=_epoch)],
+    "join_again": [_EPOCH, Row("joined", **_member, generation=_epoch)],
+    "advance": [_EPOCH],
+    "assign": [_given(1, _epoch), Row("assigned", **_client, partition="p", generation=_epoch)],
+    "give_back": [Row("assigned", **_client, partition="p", generation=_epoch)],
+    "release": [_given(0, _epoch), _EPOCH],
+    "withdraw": [_given(0, _epoch)],
+    "learn": [Row("joined", **_member, generation=_epoch)],
+    "revoke": [Row("revoked", **_client, partition="p")],
+    "fall_out": _LOST,
+    "be_fenced": _LOST,
+    "be_unknown": _LOST,
+    "fetch": [
+        Row("fetch_answered", partition="p", offset=_committed, outcome=1, generation=_knows, member="m"),
+        GROUP["fetch"][1],
+    ],
+}  # fmt: skip
+AT_SEND = {
+    **MODERN,
+    "process": [
+        *GROUP["process"][:1],
+        Row("consumed", **_client, partition="p", offset=lambda s, p: s.next[p.m, p.p], generation=_knows),
+        *GROUP["process"][2:],
+    ],
+}
+
+
 def _config(bounds):
     return {"inputs": bounds["partitions"], "records": bounds["inputs"]}
 
@@ -150,8 +201,9 @@ def _is_pending(s, p):
     return exists(Partition, lambda q: 0 < s.pending[p.m, q])
 
 
-NEVER = ("crash", "replace", "fence")
-"""A member that has lost its memory goes on as another instance, and what else fences a producer is not in histories."""
+NEVER = ("crash", "replace", "fence", "leave", "mishear")
+"""A member that has lost its memory goes on as another instance, what else fences a producer is not in histories, static
+members have instance ids that no model has, and a late heartbeat is followed by none."""
 ONLY = {"give_up": _is_pending}
 """That a transaction has timed out is seen by the offsets that it had pending."""
 
@@ -166,7 +218,11 @@ SHOWING = {
     Cooperative: "histories of classic groups tell of members that give up all they have at a rebalance",
     LateCopies: "which copy of a commit arrives is in no history of a group",
     Upgrade: "applications with a producer for each partition are told by no events of this model",
-    Modern: "what members with epochs hear in the background is not told yet",
+    RelaxedAtSend: _showing("new-protocol-relaxed-metadata-at-send", AT_SEND),
+    AtSendListening: _showing("new-protocol", AT_SEND),
+    AtSend: _showing("new-protocol-metadata-at-send", AT_SEND),
+    Relaxed: _showing("new-protocol-relaxed", MODERN),
+    Modern: _showing("new-protocol", MODERN),
     ByAssignment: "which initialisation fences a producer without a transaction is not told yet",
     Probing: "the version of a coordinator is in no history",
     ByGenerationStatic: "it is about static members, whose instance ids the model does not have",
