@@ -36,10 +36,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Kept:
-    """What was noted last under that name ``at`` a member of a sort or a number; -1 before."""
+    """What was noted last under that name ``at`` a member of a sort or a number, and ``plus`` so much; -1 before."""
 
     name: str
     at: int | str | Written
+    plus: int = 0
 
 
 Shown = int | str | Written | Number | Kept

@@ -113,7 +113,7 @@ class _Taking:
             return text if value.op == "const" else f"{text}{suffix}"
         if value.fresh is None:
             name = f"k{len(writer.lines)}"
-            writer.line(f"{name} = {self._cell(value, where, suffix)}")
+            writer.line(f"{name} = {self._cell(value, where, suffix)}{f' + {value.plus}' if value.plus else ''}")
             return name
         name, counter = f"k{len(writer.lines)}", f"c[{value.name!r}]"
         writer.line(f"{name} = {counter}[{where}]")

@@ -57,13 +57,14 @@ def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int],
 
 
 def _is_followed(protocol: str, variant: Variant, showing: Showing) -> bool:
-    """Is its protocol the one that histories of its mode are held against?  A mistake about a rule is still that."""
+    """Are histories of its mode held against its protocol, or against one that allows more?  A mistake about a rule is
+    still of that protocol."""
     from fencepost.properties.conforming import CONFORMING
 
     if protocol not in CONFORMING:
         return True  # which is told where they are held against it
     model = CONFORMING[protocol].models.get(showing.mode)
-    return model is not None and model is variant.properties.protocol
+    return model is not None and issubclass(model, variant.properties.protocol)
 
 
 class Simulator:

@@ -22,11 +22,13 @@ from fencepost.properties.showing import Kept, Note, Number, Row, Showing, Shown
 
 @dataclass(frozen=True)
 class Told:
-    """What is kept under ``name`` at ``key``; ``fresh``: the next number, from that one on, which is noted there."""
+    """What is kept under ``name`` at ``key``, and ``plus`` so much; ``fresh``: the next number, from that one on, which
+    is noted there."""
 
     name: str
     key: Node
     fresh: int | None = None
+    plus: int = 0
 
 
 Value = Node | Told
@@ -176,7 +178,7 @@ class _Here:
         if isinstance(shown, Number):
             return Told(shown.name, self.node(shown.at), shown.first)
         if isinstance(shown, Kept):
-            return Told(shown.name, self.node(shown.at))
+            return Told(shown.name, self.node(shown.at), plus=shown.plus)
         return self.node(shown)
 
     def node(self, shown: int | str | Written) -> Node:
